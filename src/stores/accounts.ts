@@ -10,17 +10,17 @@ export interface AccountDoc {
   _id: string;
   name: string;
   createdAt: Date;
-  /** Creations that a quota counted, refused ones too; absent before the first. Written to by each, so that they come one after the other. */
+  /** Counts creations under a quota, refused ones too: each writes it, so that concurrent ones run one after the other. Absent before the first. */
   creations?: number;
   /** Fields that were never set are absent. */
   brand?: Partial<Brand>;
-  /** By how many percent its rates are lower, oldest first; the newest holds. Missing for none. */
+  /** Markups in percent, oldest first; the newest holds. Missing for none. */
   rateMarkups?: { percent: string; from: Date }[];
-  /** Currencies of its books, those of the past as well, oldest first. Missing where there never was one. */
+  /** Currencies of its books, past ones included, oldest first. Missing for none. */
   booksCurrencies?: { currency: string | null; from: Date }[];
-  /** The last of them; missing for none. */
+  /** The last of `bookCurrencies`; missing for none. */
   booksCurrency?: string;
-  /** What it is told by e-mail, and who gets it. Missing where it was never set. */
+  /** Which notifications it gets by e-mail, and at which addresses. Missing when never set. */
   notifications?: { recipients: string[]; kinds: NoticeKind[] };
 }
 
@@ -50,14 +50,13 @@ const accountSchema = new mongoose.Schema<AccountDoc>(
   { ...SCHEMA_OPTIONS, collection: 'accounts' },
 );
 
-// Few have one: the index holds those only.
+// Partial index: few accounts have one.
 accountSchema.index({ booksCurrency: 1 }, { partialFilterExpression: { booksCurrency: { $gt: '' } }, name: 'books' });
 
-/** More make each read of an account slower. */
+/** Bounds the size of the document, which is read often. */
 const CHANGES_KEPT = 1000;
 
 interface AccountChanges {
-  /** The fields that are named. */
   brand?: Partial<Brand>;
   /** The markup. */
   percent?: string;
@@ -93,7 +92,7 @@ type Opened = ReturnType<typeof openModel>;
 
 const ofAccount = ({ accounts, byId }: Opened, accountId: string) => ({
   get: (session?: Session) => byId(accountId, session),
-  /** From that moment on; of very many the newest are kept. Null when there is no such account. */
+  /** Takes effect at that moment; only the newest are kept. Null when there is no such account. */
   change: ({ brand, percent, currency }: AccountChanges, from: Date, session?: Session) => {
     const added = (entry: object) => ({ $each: [{ ...entry, from }], $slice: -CHANGES_KEPT });
     const pushed = {
@@ -130,30 +129,30 @@ const ofAllAccounts = ({ accounts, page, byId }: Opened) => ({
     await accounts.collection.insertOne(account as never, { session });
   },
   byId,
-  /** By how many percent the account's rates are lower now; undefined where it never said. */
+  /** The markup in force, in percent; undefined when never set. */
   markupOf: createSharedRead(String, async (id: string) => {
     const projection = { _id: 0, percent: { $last: '$rateMarkups.percent' } };
     const found = await accounts.collection.findOne<{ percent?: string }>({ _id: id as never }, { projection });
     return found?.percent;
   }),
-  /** Those of these accounts that keep books in a currency, or did. */
+  /** Those of these accounts that keep or kept books in a currency. */
   withBooks: (ids: readonly string[], session: Session) =>
     accounts
       .find({ _id: { $in: [...ids] }, booksCurrencies: { $ne: null } })
       .session(session)
       .lean<AccountDoc[]>()
       .exec(),
-  /** Those of these accounts that are told by e-mail of anything. */
+  /** Those of these accounts that get any notification by e-mail. */
   withNotifications: (ids: readonly string[], session: Session) =>
     accounts
       .find({ _id: { $in: [...ids] }, 'notifications.recipients.0': { $exists: true } }, { notifications: 1 })
       .session(session)
       .lean<Pick<AccountDoc, '_id' | 'notifications'>[]>()
       .exec(),
-  /** Those that keep their books in it. */
+  /** Accounts that keep their books in it. */
   idsByBooks: (booksCurrency: string): Promise<string[]> => accounts.distinct('_id', { booksCurrency }).exec(),
   list: (request: PageRequest) => page({}, request),
-  /** In their order. */
+  /** In the order of `ids`. */
   async idsAfter(id: string, limit: number): Promise<string[]> {
     const found = await accounts
       .find({ _id: { $gt: id } }, { _id: 1 })

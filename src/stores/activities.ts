@@ -8,7 +8,7 @@ import { createGrownCount } from './grown-count.js';
 import { type PageRequest, pageOfKnown, withinIds } from './paging.js';
 
 export interface ActivityDoc {
-  /** Says when. */
+  /** Holds the time. */
   _id: string;
   accountId: string;
   actor: Actor;

@@ -1,4 +1,4 @@
-/** API keys that work or have expired; a revoked one is gone. The keys themselves are nowhere, only their hashes. */
+/** API keys, valid or expired; revoking deletes the document. Only hashes are stored, never keys. */
 import mongoose, { type QueryFilter } from 'mongoose';
 import { makeIndexes, SCHEMA_OPTIONS, type Session } from './database.js';
 import { createPages, type PageRequest } from './paging.js';
@@ -13,12 +13,12 @@ export interface ApiKeyDoc {
   keyMasked: string;
   lastUsedAt: Date | null;
   expiresAt: Date | null;
-  /** How many revocations have counted on this key as one that remains. */
+  /** Counts revocations of other keys that relied on this one to remain. */
   sparedCount: number;
   createdAt: Date;
 }
 
-/** What a request is judged by. */
+/** The fields that authentication needs. */
 export type ApiKeyGrant = Pick<ApiKeyDoc, '_id' | 'accountId' | 'name' | 'scope' | 'lastUsedAt' | 'expiresAt'>;
 
 const apiKeySchema = new mongoose.Schema<ApiKeyDoc>(
@@ -61,7 +61,7 @@ function openModel(connection: mongoose.Connection) {
 type Opened = ReturnType<typeof openModel>;
 
 const ofAccount = ({ keys, page, working }: Opened, accountId: string) => ({
-  /** Stores it as this account's, replacing one with the same id, so that a creation that is repeated after a crash returns a key that works. */
+  /** Stores the key as this account's, replacing one with the same id, so that a creation repeated after a crash returns a working key. */
   async save(key: ApiKeyDoc, session?: Session): Promise<void> {
     await keys.collection.replaceOne({ _id: key._id as never, accountId }, { ...key, accountId } as never, {
       upsert: true,
@@ -77,7 +77,7 @@ const ofAccount = ({ keys, page, working }: Opened, accountId: string) => ({
       .exec(),
   list: (request: PageRequest) => page({ accountId }, request),
 
-  /** Gives the record another, unused key. The old one is unknown from then on. */
+  /** Replaces the key's hash; the old key stops working. */
   replaceKey: (id: string, key: Pick<ApiKeyDoc, 'hash' | 'keyMasked' | 'expiresAt'>, session?: Session) =>
     keys
       .findOneAndUpdate(
@@ -87,7 +87,7 @@ const ofAccount = ({ keys, page, working }: Opened, accountId: string) => ({
       )
       .lean<ApiKeyDoc>()
       .exec(),
-  /** Writes to a FULL key that works and is not `id`, so that removing that one at the same time conflicts. False when there is none. */
+  /** Writes to a working FULL key other than `id`, so that removing that key concurrently conflicts. False when there is none. */
   async spareAnother(id: string, now: Date, session: Session): Promise<boolean> {
     const { matchedCount } = await keys.updateOne(
       { accountId, _id: { $ne: id }, scope: 'FULL', ...working(now) },
@@ -111,7 +111,7 @@ const ofAllAccounts = ({ keys, working }: Opened) => ({
       .select({ accountId: 1, name: 1, scope: 1, lastUsedAt: 1, expiresAt: 1 })
       .lean<ApiKeyGrant>()
       .exec(),
-  /** Those of these keys, by their hashes, that work at `now`. */
+  /** Those of these hashes whose keys work at `now`. */
   async workingOf(hashes: readonly string[], now: Date): Promise<string[]> {
     const found = await keys
       .find({ hash: { $in: hashes }, ...working(now) })

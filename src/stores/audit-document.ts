@@ -4,7 +4,7 @@ import type { AUDIT_STATUSES, OPENING_SOURCES } from '../../contracts/audits.js'
 import type { Network } from '../../contracts/networks.js';
 import { PART_OPTIONS, SCHEMA_OPTIONS } from './database.js';
 
-/** Decimal text of stroops, perhaps less than 0. */
+/** Decimal text of stroops, possibly negative. */
 type Stroops = string;
 
 export interface StoredAmount {
@@ -30,41 +30,41 @@ export interface StoredRow extends StoredSums {
   difference: Stroops;
 }
 
-/** How far a running audit has come. */
+/** Progress of a running audit. */
 export interface AuditProgress {
-  /** The ledger in which the balances last changed, and one up to which they are known to have stayed so. */
+  /** The ledger of the last change to the balances, and one up to which they are known to be unchanged. */
   changedLedger: number;
   knownLedger: number;
   /** What the account held after `toLedger`. */
   closing: StoredAmount[];
-  /** Names of the assets whose balances were asked for. Null, or absent of an older version, where the server lists what an account holds. */
+  /** Names of the requested assets. Null, or absent in older versions, if the server lists all balances. */
   asked?: string[] | null;
-  /** What it held after `fromLedger`, where a previous audit says so. */
+  /** The balances after `fromLedger`, from a previous audit. */
   opening: StoredAmount[] | null;
-  /** Books of everything up to `fromLedger`, where it is read from the account's creation on. */
+  /** Books of everything up to `fromLedger`, if read from the account's creation. */
   before: StoredSums[];
   /** Books of everything after `fromLedger`. */
   books: StoredSums[];
   /** Paging tokens; null once read to the end. */
   effectsCursor: string | null;
   feesCursor: string | null;
-  /** Nothing has changed since the last audit: nothing is read. */
+  /** Nothing has changed since the last audit, so nothing is read. */
   isQuiet: boolean;
-  /** Ledger of the oldest effect, where everything is read from the account's creation on; null when there is none. */
+  /** Ledger of the oldest effect, if read from the account's creation; null when there is none. */
   firstLedger: number | null;
-  /** Pages of before `fromLedger`. */
+  /** Pages from before `fromLedger`. */
   pagesBefore: number;
-  /** A kind of effect that is not known here. */
+  /** An unknown kind of effect. */
   unknownKind: string | null;
-  /** Ids of parked records that paid the wallet, by its balance. Absent of an older version. */
+  /** Ids of parked records that paid the wallet, judging by its balance. Absent in older versions. */
   parked?: string[];
-  /** How many operations that credited the wallet could not be had. Absent of an older version. */
+  /** Number of operations that credited the wallet and could not be fetched. Absent in older versions. */
   unread?: number;
-  /** How often lists of payments did not come through. */
+  /** Failed requests for lists of payments. */
   listsFailed?: number;
 }
 
-/** One that paid the wallet. By its close time too: after a reset another network's has the same number. */
+/** A ledger that paid the wallet. Identified by its close time too: after a reset its number is used again. */
 export interface HealedOperation {
   operationId: string;
   closedAt: Date;
@@ -88,21 +88,21 @@ export interface AuditDoc {
   movementSource: string | null;
   createdAt: Date;
   finishedAt: Date | null;
-  /** When the network had been reset, as of the balances; null for never. Absent in an audit of an older version. */
+  /** The network's last reset, as of the balances; null for none. Absent in older versions. */
   resetAt?: Date | null;
-  /** Null before the balances are taken, and in the end. */
+  /** Null before the balances are taken, and when the audit has ended. */
   progress: AuditProgress | null;
-  /** While it runs: when it goes on. */
+  /** When a running audit continues. */
   turnAt: Date | null;
-  /** Counts what was saved: of two processes with one audit, one goes on. */
+  /** Counts saved steps: of two processes with one audit, only one can save the next. */
   revision: number;
-  /** Since when it has come no further; null while it does. */
+  /** Start of a standstill; null while it advances. */
   stuckSince: Date | null;
-  /** Assets that moved without being listed: their balances are asked for as well. */
+  /** Assets that moved without being listed: their balances are requested, too. */
   moved?: Pick<StoredAmount, 'assetCode' | 'assetIssuer'>[];
-  /** Since when it waits for what it can do without. */
+  /** Since when it waits for data that it can do without. */
   lateSince?: Date | null;
-  /** The differences that it has seen, each time it was read, oldest first. */
+  /** The differences found by each reading, oldest first. */
   seen: string[];
   /** The account asked for it; absent where it was planned. */
   isAskedFor?: true;

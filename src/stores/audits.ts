@@ -1,18 +1,17 @@
-/** Audits of wallets, and how far each that runs has come. One audit of a wallet runs at a time; each step is saved by its revision. */
+/** Audits of wallets, and the progress of running ones. One audit of a wallet runs at a time; each step is saved by its revision. */
 import type mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import { type AuditDoc, auditModel } from './audit-document.js';
 import { isDuplicateKey, makeIndexes, type Session } from './database.js';
 import { createPages, type PageRequest } from './paging.js';
 
-/** The most audits kept of a wallet, besides the one that the next one begins with. */
+/** Audits kept of each wallet, besides the one that the next audit begins with. */
 const KEPT_AUDITS = 100;
 const ENDED = ['PROVEN', 'DIFFERENT'] as const;
 
 /** Across accounts: for the auditor. */
 export type AuditStore = ReturnType<typeof createAuditStore>['system'];
 
-/** What an audit begins with. */
 type NewAudit = Pick<AuditDoc, '_id' | 'accountId' | 'walletId' | 'network' | 'createdAt' | 'isAskedFor'>;
 
 const newAudit = (fields: NewAudit): AuditDoc => ({
@@ -53,7 +52,7 @@ function openModel(connection: mongoose.Connection) {
   const page = createPages(audits);
   const collection = audits.collection as unknown as mongoose.mongo.Collection<AuditDoc>;
 
-  /** Null while one of the same wallet runs. With the id of one that is there, that one. */
+  /** Null while another audit of the wallet runs. If the id exists, returns that audit. */
   async function start(fields: NewAudit): Promise<AuditDoc | null> {
     const audit = newAudit(fields);
     try {
@@ -71,7 +70,7 @@ type Opened = ReturnType<typeof openModel>;
 
 const ofAccount = ({ page, collection }: Opened, accountId: string) => ({
   byId: (id: string) => collection.findOne({ _id: id, accountId }),
-  /** False while one of the same wallet runs, or where the id is taken: abort the transaction. */
+  /** False while another audit of the wallet runs, or if the id is taken: abort the transaction. */
   async start(fields: Omit<NewAudit, 'accountId'>, session?: Session): Promise<boolean> {
     try {
       await collection.insertOne(newAudit({ ...fields, accountId }), { session });
@@ -96,7 +95,7 @@ const ofAllAccounts = ({ collection, start }: Opened) => ({
   async removeOf(walletId: string): Promise<void> {
     await collection.deleteMany({ walletId });
   },
-  /** The one that waits longest for its turn, of the next account behind this one that has any: so none waits for all of another. */
+  /** The longest waiting audit of the next account after this one: accounts take turns. */
   async nextTurn(
     { network, isAskedFor }: { network: Network; isAskedFor: boolean },
     now: Date,
@@ -115,7 +114,7 @@ const ofAllAccounts = ({ collection, start }: Opened) => ({
       (afterAccount === '' ? null : await collection.findOne(due, first))
     );
   },
-  /** The newest that ended with balances, if they are of the network since that reset; null when there is none. */
+  /** The newest audit with balances from after that reset; null when there is none. */
   async lastEnded(walletId: string, resetAt: Date | null): Promise<AuditDoc | null> {
     const found = await collection
       .find({ walletId, status: { $in: [...ENDED] } }, { sort: { _id: -1 }, limit: 1 })
@@ -132,7 +131,7 @@ const ofAllAccounts = ({ collection, start }: Opened) => ({
     );
     return matchedCount === 1;
   },
-  /** Removes what is older than the newest of a wallet, but for the one that the next audit begins with. */
+  /** Removes a wallet's audits beyond the newest, except the one that the next audit begins with. */
   async prune(walletId: string): Promise<void> {
     const [oldest] = await collection
       .find({ walletId }, { sort: { _id: -1 }, skip: KEPT_AUDITS - 1, limit: 1, projection: { _id: 1 } })

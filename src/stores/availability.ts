@@ -1,28 +1,27 @@
-/** Whether MongoDB takes writes, as the driver's monitors see it, and how long a caller waits for one that does not. Nothing that MongoDB works on is cut
- *  short: while it answers its monitors, a call may take as long as it takes. */
+/** Whether MongoDB takes writes, as the driver's monitors see it, and how long callers wait when it does not. No running call is cut short while MongoDB
+ *  answers its monitors. */
 import mongoose from 'mongoose';
 import type { MonotonicClock } from '../clock.js';
 import { type ApiError, unavailable } from '../domain/api-error.js';
 
 const { mongo } = mongoose;
 
-/** Runs work for a caller who waits.
- *  @throws ApiError `unavailable` when MongoDB is away, or has been for `PATIENCE_MS`; what was begun goes on by itself */
+/** Runs work for a waiting caller.
+ *  @throws ApiError `unavailable` when MongoDB is away, or has been for `PATIENCE_MS`; work that has begun continues */
 export type Guard = <T>(work: () => Promise<T>) => Promise<T>;
 
 interface Availability {
   guard: Guard;
-  /** Takes what the monitors see. */
+  /** Reports what the monitors see. */
   observe(isThere: boolean): void;
 }
 
-/** A monitor hears of MongoDB each second. It gives up a connection, and with it what waits for answers on any other, after three more without a word. */
+/** A monitor hears from MongoDB every second. After three more seconds of silence it closes all connections, failing their pending calls. */
 export const MONITORING = { heartbeatFrequencyMS: 1000, connectTimeoutMS: 3000 };
-/** What is away is often back as soon: after an election, or the restart of an embedded MongoDB. Together with what the monitors need it is 8 s, and a
- *  caller is promised an answer within 10. */
+/** Long enough for an election or a restart of the embedded MongoDB. With the monitors' delay that makes 8 s; callers are promised an answer within 10. */
 export const PATIENCE_MS = 4000;
 
-/** @param onChange is told when MongoDB goes away and when it is back */
+/** @param onChange called when MongoDB goes away and when it is back */
 export function createAvailability(
   clock: Pick<MonotonicClock, 'sleep'>,
   onChange: (isThere: boolean) => void = () => undefined,
@@ -73,10 +72,10 @@ export function createAvailability(
 
 const databaseAway = () => unavailable('The database does not answer at the moment: try again.');
 
-/** What a server answers that is about to end, or is no primary any more. */
+/** Answers of a server that is shutting down or no longer the primary. */
 const STEPPED_DOWN = new Set([91, 189, 10058, 10107, 11600, 11602, 13435, 13436]);
 
-/** True when an operation failed because MongoDB was away, whatever became of it there. */
+/** True when an operation failed because MongoDB was away; it may have been applied. */
 const isAway = (error: unknown): boolean =>
   error instanceof mongo.MongoNetworkError ||
   error instanceof mongo.MongoServerSelectionError ||
@@ -84,7 +83,7 @@ const isAway = (error: unknown): boolean =>
   error instanceof mongo.MongoTopologyClosedError ||
   (error instanceof mongo.MongoServerError && STEPPED_DOWN.has(Number(error.code)));
 
-/** Tells `observe` whenever the driver learns of a server that takes writes, or that there is none. */
+/** Calls `observe` whenever the driver learns whether a server takes writes. */
 export function followMonitors(client: mongoose.mongo.MongoClient, observe: Availability['observe']): void {
   client.on('topologyDescriptionChanged', ({ newDescription }) => {
     observe([...newDescription.servers.values()].some(({ isWritable }) => isWritable));

@@ -1,7 +1,7 @@
-/** A database as a stream of bytes, and back. A backup is of one moment, whatever is written during it, and says at its end how much it holds, so that one
- *  that was cut is told from a whole one.
+/** Writes a database as a stream of bytes, and restores it. A backup shows one moment, whatever is written during it. Its last line counts the documents, so
+ *  that a truncated backup is recognised.
  *
- *  It begins with a line that says what it is. Blocks follow: a line with a collection and a number of bytes, then so many bytes of BSON documents. The last
+ *  It begins with a line that names the format. Blocks follow: a line with a collection and a number of bytes, then that many bytes of BSON documents. The last
  *  line has the number of all documents. */
 import mongoose from 'mongoose';
 import { StartupError } from '../domain/startup-error.js';
@@ -11,13 +11,13 @@ import { batchesOf, inSnapshot } from './snapshot.js';
 const { BSON } = mongoose.mongo;
 
 const FORMAT = 'stellar-collect backup 1';
-/** 500 documents, each as large as MongoDB takes one, are no more than this; a number beyond it is no backup's. */
+/** The size of 500 documents of MongoDB's largest size: a larger number is not from a backup. */
 const MAX_BLOCK_BYTES = 500 * 16 * 2 ** 20;
 const MAX_LINE_BYTES = 1000;
 
 interface BackupPart {
   bytes: Buffer;
-  /** How many documents it holds. */
+  /** Number of documents. */
   documents: number;
 }
 
@@ -35,7 +35,7 @@ export async function* backupOf(connection: mongoose.Connection, takenAt: Date):
   yield { bytes: line({ format: FORMAT, takenAt: takenAt.toISOString() }), documents: 0 };
   let count = 0;
   const parts = inSnapshot(connection, async function* (session) {
-    // The first read makes the moment; what is listed after it is all that there was at it.
+    // The first read fixes the moment; collections listed after it include all that existed then.
     await db.collection(VERSION_COLLECTION).findOne({}, { session });
     const listed = await db.listCollections({ type: 'collection' }, { nameOnly: true }).toArray();
     for (const name of listed.map(({ name }) => name).filter((name) => !name.startsWith('system.'))) {
@@ -52,7 +52,7 @@ export async function* backupOf(connection: mongoose.Connection, takenAt: Date):
 }
 
 /** @param chunks of the backup, however they are cut
- *  @throws StartupError when it is no backup, or not a whole one */
+ *  @throws StartupError when it is not a complete backup */
 async function* blocksOf(chunks: AsyncIterable<Buffer>): AsyncGenerator<Block> {
   const take = createReader(chunks);
   const { format } = await take.line();
@@ -74,7 +74,7 @@ async function* blocksOf(chunks: AsyncIterable<Buffer>): AsyncGenerator<Block> {
 const cut = () =>
   new StartupError('The backup is damaged or was cut off: nothing was restored from it. Take another one.');
 
-/** Takes lines and numbers of bytes from a stream. */
+/** Reads lines and blocks of bytes from a stream. */
 function createReader(chunks: AsyncIterable<Buffer>) {
   const source = chunks[Symbol.asyncIterator]();
   let held: Buffer[] = [];
@@ -130,8 +130,8 @@ function documentsIn(bytes: Buffer): Buffer[] {
 }
 
 /**
- * Fills a database that has nothing in it. Until the last document is there no release starts on it; a restore that was cut off starts over.
- * @param open gives the backup from its beginning: it is read twice, because one that is not whole restores nothing
+ * Fills an empty database. No release starts on it before the last document is stored; an interrupted restore starts over.
+ * @param open opens the backup at its beginning: it is read twice, so that an incomplete one restores nothing
  * @returns the number of documents
  * @throws StartupError when the backup is not whole, or the database is not empty
  */
@@ -149,7 +149,7 @@ export async function restoreInto(db: mongoose.mongo.Db, open: () => AsyncIterab
     if (collection === VERSION_COLLECTION) version = BSON.deserialize(documents[0]!) as SchemaVersionDoc;
     else await db.collection(collection).insertMany(documents.map(exactly), { ...durably, ordered: false });
   }
-  // Last: from now on a release may start.
+  // Last: allows a release to start.
   if (version) await versions.replaceOne({ _id }, version, durably);
   else await versions.deleteOne({ _id }, durably);
   return restored;
@@ -158,7 +158,7 @@ export async function restoreInto(db: mongoose.mongo.Db, open: () => AsyncIterab
 /** Types stay as they were: a Long that would fit into a number, a whole number that is a Double. */
 const exactly = (bytes: Buffer) => BSON.deserialize(bytes, { promoteValues: false, promoteBuffers: false });
 
-/** Takes away what an earlier restore left. @throws StartupError when there is anything else */
+/** Removes what an interrupted restore left. @throws StartupError when there is anything else */
 async function empty(db: mongoose.mongo.Db): Promise<void> {
   const version = await db.collection<SchemaVersionDoc>(VERSION_COLLECTION).findOne({});
   for (const { name } of await db.listCollections({ type: 'collection' }, { nameOnly: true }).toArray()) {

@@ -1,4 +1,4 @@
-/** Documents by id. What requests ask for in the same turn of the event loop is one query for each account. */
+/** Documents by id. Requests in the same turn of the event loop share one query for each account. */
 import type { Model } from 'mongoose';
 import { projectionOf, type Session } from './database.js';
 import { createTurnLoader } from './turn-loader.js';
@@ -8,8 +8,7 @@ interface Key {
   id: string;
 }
 
-/** Finds an account's documents; with a session in its transaction, by a query of its own. Several callers may hold the same object: it must not be
- *  changed. */
+/** Finds an account's documents; with a session, by a query of its own in that transaction. Callers may share the returned objects and must not change them. */
 export function createById<Doc extends { _id: string; accountId: string }>(model: Model<Doc>) {
   const projection = projectionOf(model);
   const find = (accountId: string, ids: Iterable<string>, session?: Session): Promise<Doc[]> =>
@@ -51,7 +50,7 @@ export function createById<Doc extends { _id: string; accountId: string }>(model
             )
             .toArray(),
 
-    /** Those that there are, each once, in no order. */
+    /** The existing ones, each once, in no order. */
     async many(accountId: string, ids: readonly string[], session?: Session): Promise<Doc[]> {
       if (session) return find(accountId, ids, session);
       const found = await Promise.all([...new Set(ids)].map((id) => loader.load({ accountId, id })));

@@ -1,17 +1,17 @@
 /** Change streams of MongoDB as followers read them. */
 import type { mongo } from 'mongoose';
 
-/** Ask for the next change again and again; the position moves with each answer. */
+/** Call `next` repeatedly; the position moves with each answer. */
 export interface ChangeStream<Change> {
   /** Null when nothing came within a second. Rejects when the stream is broken. */
   next(): Promise<Change | null>;
-  /** From where another stream can go on. */
+  /** Where another stream can resume. */
   position(): unknown;
   close(): Promise<void>;
 }
 
 /** Opens a change stream. @param options.position of an earlier stream; undefined to begin now
- *  @param options.toChange null for a change that tells nothing */
+ *  @param options.toChange returns null for a change to skip */
 export function openChangeStream<Doc extends mongo.Document, Change>(
   collection: mongo.Collection<Doc>,
   pipeline: mongo.Document[],
@@ -36,7 +36,7 @@ export function openChangeStream<Doc extends mongo.Document, Change>(
   };
 }
 
-/** Whether a broken stream may go on from its position: for an error of MongoDB's own, only if MongoDB says so. */
+/** Whether a broken stream may resume from its position: after an error of MongoDB's own, only if MongoDB says so. */
 export function isResumable(error: unknown): boolean {
   const { name, hasErrorLabel } = error as mongo.MongoError;
   return name !== 'MongoServerError' || hasErrorLabel?.call(error, 'ResumableChangeStreamError') === true;

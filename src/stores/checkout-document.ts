@@ -35,12 +35,12 @@ export interface CheckoutDoc {
   successUrl: string | null;
   cancelUrl: string | null;
   status: CheckoutStatus;
-  /** What counts of the payments, in stroops, or in 10^7 units of the currency each: decimal text, for the sum may exceed what one payment can hold. */
+  /** The counted sum, in stroops or in 10^-7 units of the currency: decimal text, because it may exceed the largest payment. */
   received: string;
-  /** In a currency: stroops that counted, and those beyond what was asked for. Missing for none, or without a currency. */
+  /** With a currency: the stroops that counted, and any excess. Missing for none, or without a currency. */
   paidIn?: string;
   excess?: string;
-  /** What was sent back, as `Returned` tells; stroops in decimal text. Missing means none. */
+  /** Refunded stroops as in `Returned`, in decimal text. Missing means none. */
   returned?: {
     ledger: number;
     closedAt: Date;
@@ -52,25 +52,25 @@ export interface CheckoutDoc {
   /** All payments, whatever their status. */
   paymentCount: number;
   expiresAt: Date;
-  /** When to look next whether an OPEN checkout has expired. */
+  /** When to check next whether an OPEN checkout has expired. */
   expiryCheckAt: Date;
   cancelledFrom: LedgerStamp | null;
   /** Missing means null. */
   acceptedFrom?: LedgerStamp | null;
-  /** The last payment that is COMPLETED, where the checkout was accepted with so many that the later ones are yet to be. Missing when all are. */
+  /** The last COMPLETED payment while an acceptance is still completing later ones. Missing when all are completed. */
   completedUpTo?: string;
-  /** True for one that became PAID with very many payments: some parts still say that a decision is due. Missing otherwise. */
+  /** True while parts of a PAID checkout with very many payments are still marked as needing a decision. Missing otherwise. */
   partsLeft?: true;
   paidAt: Date | null;
   closedAt: Date | null;
   createdAt: Date;
-  /** When the newest gap that its wallet had then was found; null for none. Missing in documents of before there was this. */
+  /** When the newest gap of its wallet, as of its creation, was found; null for none. Missing in older documents. */
   gapBefore?: Date | null;
-  /** What a search finds it by, besides its id. */
+  /** Search words, besides its id. */
   words?: string[];
-  /** The user who made it at the dashboard. Missing for one that an API key made. */
+  /** The user who made it at the dashboard. Missing if an API key made it. */
   soldBy?: string;
-  /** Refunds that were read before a payment that they give back. Missing means 0. */
+  /** Number of refunds read before their payment. Missing means 0. */
   earlyRefunds?: number;
 }
 
@@ -143,10 +143,10 @@ checkoutSchema.index(
   { accountId: 1, soldBy: 1, status: 1, _id: -1 },
   { partialFilterExpression: { soldBy: { $gt: '' } }, name: 'sellers' },
 );
-// Only what is OPEN can expire: the index holds nothing else.
+// Partial index: only OPEN checkouts can expire.
 checkoutSchema.index({ expiryCheckAt: 1 }, { partialFilterExpression: { status: 'OPEN' }, name: 'expiry' });
 
-// Hardly ever has an accepted checkout payments left to complete.
+// Partial index: rarely populated.
 checkoutSchema.index(
   { completedUpTo: 1 },
   { partialFilterExpression: { completedUpTo: { $exists: true } }, name: 'completion' },

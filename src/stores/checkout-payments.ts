@@ -1,4 +1,4 @@
-/** The payments of a checkout, of which one who sends thousands of the smallest amount can make very many: what is read at once is bounded. */
+/** The payments of a checkout. A payer can send thousands of tiny ones, so every read is bounded. */
 import type mongoose from 'mongoose';
 import { minorDigits } from '../../contracts/currencies.js';
 import type { Sum } from '../domain/checkout.js';
@@ -8,11 +8,11 @@ import type { CheckoutDoc } from './checkout-document.js';
 import type { Session } from './database.js';
 import type { PaymentDoc } from './payment-document.js';
 
-/** More than these are never looked at together. */
+/** Most payments in one read. */
 const AT_ONCE = 1000;
 const STROOPS_PER_UNIT = 10_000_000;
 const REFUNDED = { $toDecimal: { $ifNull: ['$refundedAmount', '0'] } };
-/** What was not sent back of a payment, as MongoDB works it out. */
+/** MongoDB expression: the part of a payment that was not refunded. */
 export const LEFT = { $subtract: [{ $toDecimal: '$amount' }, REFUNDED] };
 
 interface CountedPayments {
@@ -30,7 +30,7 @@ export const createCheckoutPayments = (collection: Payments) => ({
   ...decisionsLeft(collection),
 });
 
-/** What these parts of all payments of a checkout in its asset come to, in 10^-7 each. */
+/** Sums these parts over all payments of a checkout in its asset, in 10^-7 each. */
 async function sumsOf<Name extends string>(
   collection: Payments,
   { _id: checkoutId, accountId, assetCode, assetIssuer }: PaidCheckout,
@@ -48,13 +48,13 @@ async function sumsOf<Name extends string>(
       session ? { session } : {},
     )
     .toArray();
-  // Decimal128 holds 34 digits exactly; a trailing `.0…` is none of the number.
+  // Decimal128 holds 34 digits exactly; drop a trailing `.0…`.
   const whole = (name: Name) => BigInt((total?.[name].toString() ?? '0').replace(/\.0*$/, ''));
   return Object.fromEntries(names.map((name) => [name, whole(name)])) as Record<Name, bigint>;
 }
 
 const sumsOfCheckouts = (collection: Payments) => ({
-  /** What was not sent back of all of them in its asset, and what that counts for: the same part of each value, rounded down. */
+  /** The unrefunded stroops of all of them in its asset, and their value: the same share of each payment's value, rounded down. */
   sum(checkout: PaidCheckout, session: Session): Promise<Sum> {
     const { currency } = checkout;
     const stroops = { $max: [LEFT, 0] };
@@ -65,13 +65,13 @@ const sumsOfCheckouts = (collection: Payments) => ({
     return sumsOf(collection, checkout, { stroops, counts }, session);
   },
 
-  /** Stroops that were sent back of all of them in its asset. */
+  /** Refunded stroops of all of them in its asset. */
   refunded: async (checkout: PaidCheckout): Promise<bigint> =>
     (await sumsOf(collection, checkout, { stroops: REFUNDED })).stroops,
 });
 
 const paymentsOfCheckouts = (collection: Payments) => ({
-  /** Oldest first; of more than 1,000 the largest in its asset, so that small change hides nothing. */
+  /** Oldest first; of more than 1,000 the largest in its asset, so that tiny payments hide nothing. */
   async of(
     { _id: checkoutId, accountId, assetCode, assetIssuer }: PaidCheckout,
     session: Session,
@@ -94,7 +94,7 @@ const paymentsOfCheckouts = (collection: Payments) => ({
       .toArray();
   },
 
-  /** How many count for it, and the largest of them, newest first. */
+  /** The number that count for it, and the largest of them, newest first. */
   async counted(
     { _id: checkoutId, accountId }: Pick<CheckoutDoc, '_id' | 'accountId'>,
     most: number,
@@ -131,9 +131,9 @@ const paymentsOfCheckouts = (collection: Payments) => ({
       .toArray(),
 });
 
-/** What is still to be done about the payments of a checkout that was accepted, or became PAID. */
+/** Finishes the payments of a checkout that was accepted or became PAID. */
 const decisionsLeft = (collection: Payments) => ({
-  /** Ids of parts that a decision is said to be due about. */
+  /** Ids of parts marked as needing a decision. */
   async undecidedParts(
     { _id: checkoutId, accountId }: Pick<CheckoutDoc, '_id' | 'accountId'>,
     limit: number,
@@ -148,8 +148,8 @@ const decisionsLeft = (collection: Payments) => ({
     return found.map(({ _id }) => _id);
   },
 
-  /** What came for an accepted checkout before that, was not sent back and is not COMPLETED yet, oldest first.
-   *  @param after the id of the payment to go on behind; empty for the first ones */
+  /** Payments from before the acceptance that were not refunded and are not COMPLETED yet, oldest first.
+   *  @param after id of the last payment dealt with; empty at first */
   left(
     { _id: checkoutId, accountId, assetCode, assetIssuer }: CheckoutDoc,
     after: string,
@@ -161,7 +161,7 @@ const decisionsLeft = (collection: Payments) => ({
         {
           ...{ checkoutId, accountId, assetCode, assetIssuer },
           status: { $in: ['UNDERPAID', 'REJECTED'] },
-          // No comparison of times: those of payments are by other clocks than that of the acceptance.
+          // No comparison of times: payments and acceptance are dated by different clocks.
           afterAcceptance: { $exists: false },
           $expr: { $gt: [LEFT, 0] },
           ...(after === '' ? {} : { createdAt: { $gte: createdAtOf(after) }, _id: { $gt: after } }),

@@ -1,8 +1,8 @@
-/** Checkouts: how they are found, made and changed. Memo and slug are unique over all accounts, by their names. Whatever changes a checkout's state does so
- *  in a transaction that read it, or by a condition on its status: of two changes at once one wins, and the other sees it.
+/** Checkouts: how they are found, made and changed. Memo and slug are unique over all accounts, by their names. A change of state happens in a transaction that
+ *  read the checkout, or on a condition on its status: of two concurrent changes one wins, and the other sees it.
  *
- *  A checkout whose product or wallet is gone counts as not existing: creation and deletion do not meet in one document, so that a process
- *  that dies between the two writes of a creation can leave one behind. It is removed at its end at the latest. */
+ *  A checkout whose product or wallet is gone counts as not existing. A process that dies between the two writes of a creation can leave one behind; it is
+ *  removed at its end at the latest. */
 import type mongoose from 'mongoose';
 import type { CheckoutStatus } from '../../contracts/checkouts.js';
 import { firstIdOf } from '../domain/ids.js';
@@ -41,7 +41,7 @@ const searched = (search: string) => ({
   ),
 });
 
-/** What a checkout is found by. */
+/** The search words of a checkout. */
 const wordsOfCheckout = ({
   name,
   reference,
@@ -51,7 +51,7 @@ const wordsOfCheckout = ({
 }: Pick<CheckoutDoc, 'name' | 'reference' | 'memo' | 'metadata' | 'customerEmail'>): string[] =>
   wordsOf([reference, memo, name, customerEmail, ...Object.values(JSON.parse(metadata) as Record<string, string>)]);
 
-/** In MongoDB's terms: what is equal, and between which ids. */
+/** For MongoDB: equal fields, and bounds of the ids. */
 function criteriaOf({ createdFrom, createdTo, search, ...filter }: CheckoutFilter) {
   const given = Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined));
   const equal = { ...given, ...(search === undefined ? {} : searched(search)) };
@@ -59,7 +59,7 @@ function criteriaOf({ createdFrom, createdTo, search, ...filter }: CheckoutFilte
   return { equal, ids };
 }
 
-/** The same as one filter. */
+/** Both as one filter. */
 function queryOf(accountId: string, filter: CheckoutFilter) {
   const { equal, ids } = criteriaOf(filter);
   return { accountId, ...equal, ...withinIds(ids) };
@@ -135,7 +135,7 @@ export function createCheckoutStore(
       withMemos: withMemosOf(checkouts, 'words'),
       byId: (accountId: string, id: string, session: Session) =>
         store.collection.findOne({ _id: id, accountId }, { session }),
-      /** Stores what became of checkouts, in the transaction that read them. */
+      /** Stores changed checkouts, in the transaction that read them. */
       update: (batch: readonly CheckoutDoc[], session: Session) => update(store, batch, session),
       /** In the transaction that found no payment for the refund: it conflicts with every one that gives the checkout a payment. */
       async countEarlyRefund({ _id, accountId }: OwnedCheckout, session: Session): Promise<void> {
@@ -160,24 +160,23 @@ interface Store {
 type OwnedCheckout = Pick<CheckoutDoc, '_id' | 'accountId'>;
 
 const listOf = (accountId: string) => `checkouts:${accountId}`;
-/** A list of its own for those that are not OPEN: what is made never meets what is closed in one document. */
+/** Checkouts that are not OPEN form a list of their own, so that creating and closing never write the same segment. */
 const closedListOf = (accountId: string) => `closedCheckouts:${accountId}`;
 
-/** What an account reads of its checkouts. */
 const listsOf = ({ checkouts, collection, countSegments, byId, page }: Store, accountId: string) => ({
   byId: (id: string, session?: Session) => byId.one(accountId, id, session),
   list(filter: CheckoutFilter, request: PageRequest) {
-    // Few are OPEN, and which ones changes all the time.
+    // Few are OPEN, and they change constantly.
     if (filter.status === 'OPEN') return page(queryOf(accountId, filter), { ...request, sort: { _id: -1 } });
     const { equal, ids } = criteriaOf(filter);
     const list = filter.status ? closedListOf(accountId) : listOf(accountId);
     const listed = { accountId, ...equal };
     return countSegments.page<CheckoutDoc>(list, checkouts, listed, { ...request, direction: -1, ids });
   },
-  /** All that the filter lets through, oldest first. */
+  /** All that match the filter, oldest first. */
   batches: (filter: CheckoutFilter, session: Session) =>
     batchesOf(collection.find(queryOf(accountId, filter), { session, sort: { _id: 1 } }), LINES_AT_ONCE),
-  /** What the OPEN ones are priced in, and where they are paid. */
+  /** Currencies and wallets of the OPEN ones. */
   priced: (): Promise<Priced[]> => pricedOf(collection, { accountId, status: 'OPEN', currency: { $gt: '' } }),
   async existsOfWallet(walletId: string, status?: CheckoutStatus): Promise<boolean> {
     const filter = { accountId, walletId, ...(status ? { status } : {}) };
@@ -201,7 +200,7 @@ const makingOf = (store: Store, accountId: string) => ({
     }
   },
   removeUnpaid: (ids: readonly string[], session: Session) => removeUnpaid(store, accountId, ids, session),
-  /** Some of the unpaid ones of a deleted product. @returns whether none is left */
+  /** Removes some unpaid checkouts of a deleted product. @returns whether none is left */
   removeOfProduct: (productId: string, session: Session): Promise<boolean> =>
     removeSome(store.collection, { accountId, productId, paymentCount: 0 }, session, (ids) =>
       removeUnpaid(store, accountId, ids, session),
@@ -209,9 +208,9 @@ const makingOf = (store: Store, accountId: string) => ({
 });
 
 const changesOf = (store: Store, accountId: string) => ({
-  /** Stores what became of a checkout, in the transaction that read it. */
+  /** Stores a changed checkout, in the transaction that read it. */
   update: (checkout: CheckoutDoc, session: Session) => update(store, [{ ...checkout, accountId }], session),
-  /** Has the payments completed that the acceptance of a checkout leaves, in the transaction that accepts it. */
+  /** Schedules the completion of the payments that the acceptance leaves, in its transaction. */
   async leaveToComplete(id: string, session: Session): Promise<void> {
     await store.collection.updateOne({ _id: id, accountId }, { $set: { completedUpTo: '' } }, { session });
   },
@@ -230,7 +229,7 @@ async function update(
     }),
     { session, ordered: false },
   );
-  // One that was closed before counts again, which only makes some more segments.
+  // One that was closed before is counted again, which only adds segments.
   const closed = batch.filter(({ status }) => status !== 'OPEN');
   await countSegments.touchAll(closed, ({ accountId }) => closedListOf(accountId), session);
 }
@@ -251,7 +250,7 @@ async function removeUnpaid(
 }
 
 const expiryOf = ({ collection }: Store) => ({
-  /** OPEN checkouts to look at now, those that have waited longest first. */
+  /** OPEN checkouts due for a check, longest waiting first. */
   dueForExpiry: (now: Date, limit: number) =>
     collection.find({ status: 'OPEN', expiryCheckAt: { $lte: now } }, { sort: { expiryCheckAt: 1 }, limit }).toArray(),
   async checkExpiryAgain(batch: readonly { checkout: CheckoutDoc; at: Date }[]): Promise<void> {
@@ -263,7 +262,7 @@ const expiryOf = ({ collection }: Store) => ({
       { ordered: false },
     );
   },
-  /** Those that are still OPEN. */
+  /** Those of these that are still OPEN. */
   openOf(batch: readonly OwnedCheckout[], session: Session) {
     const ids = batch.map(({ _id }) => _id);
     const filter = { _id: { $in: ids }, accountId: { $in: accountsOf(batch) }, status: 'OPEN' } as const;
@@ -271,7 +270,7 @@ const expiryOf = ({ collection }: Store) => ({
   },
 });
 
-/** Payments that are yet to be completed since their checkout was accepted. */
+/** Checkouts whose acceptance has payments left to complete. */
 const acceptanceOf = ({ collection }: Store) => ({
   leftToComplete: (limit: number): Promise<OwnedCheckout[]> =>
     collection.find({ completedUpTo: { $exists: true } }, { projection: { accountId: 1 }, limit }).toArray(),
@@ -285,7 +284,7 @@ const acceptanceOf = ({ collection }: Store) => ({
   },
 });
 
-/** Parts of PAID checkouts that still say that a decision is due. */
+/** PAID checkouts with parts still marked as needing a decision. */
 const partsOf = ({ collection }: Store) => ({
   /** In the transaction that makes it PAID. */
   async leaveParts({ _id, accountId }: CheckoutDoc, session: Session): Promise<void> {

@@ -9,9 +9,9 @@ export interface CountSegmentDoc {
   list: string;
   /** The segment holds the ids after this one, up to where the next segment begins. */
   after: string;
-  /** Ids that were ever added to it. */
+  /** Number of ids ever added. */
   size: number;
-  /** So many ids are added to it before the next one begins; absent where that is the least room. */
+  /** Capacity: ids added before the next segment begins; the smallest capacity when absent. */
   room?: number;
   version: number;
 }
@@ -25,10 +25,10 @@ countSegmentSchema.index({ accountId: 1, list: 1, after: 1, version: 1 });
 export const countSegmentModel = (connection: mongoose.Connection): mongoose.Model<CountSegmentDoc> =>
   connection.model<CountSegmentDoc>('CountSegment', countSegmentSchema);
 
-/** Ids that a segment has room for at least. */
+/** The smallest capacity. */
 export const LEAST_ROOM = 2500;
 /** The `after` of a list's first segment. */
 export const FIRST = '';
 
-/** What finds a list's segments. */
+/** Filter for a list's segments. */
 export const ofList = (list: string) => ({ accountId: list.slice(list.indexOf(':') + 1), list });

@@ -1,17 +1,17 @@
-/** Segments by which long lists are counted and paged at a cost that hardly grows with them.
+/** Segments for counting and paging long lists at nearly constant cost.
  *
- *  The ids of a list are cut into segments of some thousands, each with a version that rises in the transaction that adds to it or changes in
- *  it what a filter looks at: see `counted-pages.ts` for what that is good for. */
+ *  A list's ids are cut into segments of some thousands. Each has a version that rises in the transaction that adds to it or changes a filtered field;
+ *  `counted-pages.ts` caches counts by it. */
 import type mongoose from 'mongoose';
 import { type CountSegmentDoc, countSegmentModel, FIRST, LEAST_ROOM, ofList } from './count-segment-document.js';
 import { createCountedPages } from './counted-pages.js';
 import { makeIndexes, type Session } from './database.js';
 
-/** A total looks at each segment, and counts those anew that changed: their number and their size both grow with the square root of the list. So
- *  many have the least room, behind them the room grows with their number: 10,000,000 ids are some 1,250 segments, of at most 16,000. */
+/** A total visits each segment and recounts the changed ones, so number and size should both grow with the square root of the list. This many have the smallest
+ *  capacity; later ones grow with their number: 10,000,000 ids make some 1,250 segments of at most 16,000. */
 const OF_LEAST_ROOM = 200;
 
-/** @param segments that the list has already */
+/** @param segments the list's number of segments */
 export const roomOfNext = (segments: number): number => Math.floor(LEAST_ROOM * Math.max(1, segments / OF_LEAST_ROOM));
 
 export type CountSegments = ReturnType<typeof createCountSegments>;
@@ -24,12 +24,12 @@ export function createCountSegments(connection: mongoose.Connection) {
 
     page: createCountedPages(collection),
 
-    /** Called in the transaction that adds `ids` to the list, or that changes or removes what stands under them.
+    /** Call in the transaction that adds, changes or removes documents with these `ids`.
      *  @param added how many of them are new */
     touch: (list: string, ids: readonly string[], added: number, session: Session): Promise<void> =>
       touch(collection, list, ids, added, session),
 
-    /** Called in the transaction that adds these documents to their lists. */
+    /** Call in the transaction that adds these documents to their lists. */
     async touchAll<Doc extends { _id: string }>(
       docs: readonly Doc[],
       listOf: (doc: Doc) => string,
@@ -74,7 +74,7 @@ async function touch(
     );
   }
   const { after = FIRST, size = 0, room = LEAST_ROOM } = lastTouched ?? {};
-  // Cut again whenever as many were added again: ids that come out of order go to earlier segments, too.
+  // Split again after as many additions: ids out of order go to earlier segments, too.
   if (Math.floor((size + added) / room) === Math.floor(size / room)) return;
   const within = sorted.filter((id) => id > after);
   const middle = within[Math.floor(within.length / 2)]!;

@@ -1,16 +1,16 @@
-/** Pages of long lists with exact totals. The count of a segment stands for as long as the segment's version does: a total is a sum of counts that
- *  are remembered, but for the few segments that changed, and a deep page is found by walking the sums and skipping within one segment. */
+/** Pages of long lists with exact totals. A segment's count holds as long as its version: a total sums remembered counts and recounts only changed segments; a
+ *  deep page is found by walking the sums and skipping within one segment. */
 import type { Model, mongo, QueryFilter } from 'mongoose';
 import { type CountSegmentDoc, FIRST, LEAST_ROOM, ofList } from './count-segment-document.js';
 import { FairCache } from './fair-cache.js';
 import { type IdRange, itemsAt, type Page, toMeta, withinIds } from './paging.js';
 
-/** Shorter lists are simply counted. */
+/** Shorter lists are counted each time. */
 const SHORT_LIST = 5000;
-/** Filters whose counts are remembered, of all lists together. */
+/** Filters with remembered counts, over all lists. */
 const MAX_FILTERS = 300;
 const COUNTED_AT_ONCE = 8;
-/** What was not acknowledged may be undone, and the version that it brought given to another change. */
+/** An unacknowledged write may be rolled back, and its version reused by another change. */
 const FOR_REMEMBERING = { readConcern: { level: 'majority' } } as const;
 const UNKNOWN = -1;
 
@@ -20,7 +20,7 @@ interface LongListRequest {
   /** 1: oldest first. */
   direction: 1 | -1;
   ids?: IdRange;
-  /** The index to use, where MongoDB may take another one that is worse. */
+  /** Index hint, where MongoDB might choose a worse one. */
   hint?: Readonly<Record<string, 1 | -1>>;
 }
 
@@ -45,7 +45,7 @@ export function createCountedPages(segments: mongo.Collection<CountSegmentDoc>) 
   /** The counts of each filter, by list. */
   const remembered = new FairCache<RememberedCounts>(MAX_FILTERS);
 
-  /** @param filter looks at nothing that changes without a touch, and not at the id */
+  /** @param filter must not depend on the id, or on fields that change without a `touch` */
   return async <Doc extends { _id: string }>(
     list: string,
     model: Model<Doc>,
@@ -68,11 +68,11 @@ export function createCountedPages(segments: mongo.Collection<CountSegmentDoc>) 
       remembered.set(list, key, known);
     }
     const shallow = offset <= LEAST_ROOM ? itemsIn({}, offset) : null;
-    // It is awaited last: should it fail before, the process must not end for that.
+    // Awaited last: an earlier failure must not end the process as an unhandled rejection.
     shallow?.catch(() => undefined);
     const counts = known;
     const { total, start } = await addUp(await segmentsOf(segments, list, direction, ids), offset, (segment) =>
-      // There are very many ranges: segments at their ends are counted each time.
+      // Ranges are too many to remember: count the segments at their ends each time.
       segment.version === UNKNOWN || !isWithin(segment, ids)
         ? countIn(segment)
         : countOnce(counts, segment, () => countIn(segment, FOR_REMEMBERING)),
@@ -84,14 +84,14 @@ export function createCountedPages(segments: mongo.Collection<CountSegmentDoc>) 
   };
 }
 
-/** Those that hold ids of this range, in the list's direction. */
+/** The segments with ids in this range, in the list's direction. */
 async function segmentsOf(
   segments: mongo.Collection<CountSegmentDoc>,
   list: string,
   direction: 1 | -1,
   ids: IdRange,
 ): Promise<CountSegment[]> {
-  // As one document, which takes the driver a sixth of what as many documents do.
+  // As one document: the driver needs a sixth of the time for as many documents.
   const [found] = await segments
     .aggregate<{ after: string[]; version: number[] }>(
       [
@@ -102,7 +102,7 @@ async function segmentsOf(
       FOR_REMEMBERING,
     )
     .toArray();
-  // A list without segments has no version by which a count could be remembered.
+  // Without segments there is no version to remember a count by.
   if (!found) return [{ after: FIRST, version: UNKNOWN, upTo: null }];
   const ascending = found.after
     .map((after, index) => ({ after, version: found.version[index]!, upTo: found.after[index + 1] ?? null }))
@@ -116,7 +116,7 @@ async function segmentsOf(
 const isWithin = ({ after, upTo }: CountSegment, { from, to }: IdRange) =>
   (from === undefined || after >= from) && (to === undefined || (upTo ?? '~') < to);
 
-/** The documents of a list, and how many there are, between further bounds. */
+/** The documents of a list within further bounds, and their number. */
 function createQueries<Doc extends { _id: string }>(
   model: Model<Doc>,
   filter: QueryFilter<Doc>,
@@ -150,7 +150,7 @@ function createQueries<Doc extends { _id: string }>(
   };
 }
 
-/** @returns the sum, and in which segment the item behind `offset` others is */
+/** @returns the sum, and the segment of the item at `offset` */
 async function addUp(
   segments: readonly CountSegment[],
   offset: number,
@@ -161,7 +161,7 @@ async function addUp(
   for (let from = 0; from < segments.length; from += COUNTED_AT_ONCE) {
     const some = segments.slice(from, from + COUNTED_AT_ONCE);
     const counted = some.map(count);
-    // Most of a thousand segments are known, and need no wait.
+    // Most segments are known and need no wait.
     const isKnown = counted.every((found) => typeof found === 'number');
     for (const [index, found] of (isKnown ? counted : await Promise.all(counted)).entries()) {
       if (!start && offset < total + found) start = { segment: some[index]!, skip: offset - total };

@@ -11,20 +11,20 @@ export interface CursorDoc {
   address: string | null;
   /** Paging token of the last record that was dealt with: the next page begins after it. */
   cursor: string;
-  /** The newest ledger of the network when the stream was last read to its end: for telling people, never for deciding, because the server that
-   *  gave the last page may have been behind the one that named this ledger. */
+  /** The network's newest ledger when the stream was last read to its end. For display, never for decisions: the server of the last page may lag behind the one
+   *  that named this ledger. */
   ledger: number;
   /** When that ledger closed. */
   closedAt: Date;
-  /** When that was found. */
+  /** When it was last read. */
   readAt: Date;
-  /** Everything up to this ledger has been dealt with: the server that gave the page had it. Whatever leaves ledgers unread for good goes by it. */
+  /** Everything up to this ledger has been dealt with: the server that gave the page had it. Only this may justify leaving ledgers unread for good. */
   shownLedger: number;
-  /** When that ledger closed, or earlier where that is not known. */
+  /** When that ledger closed, or earlier if unknown. */
   shownClosedAt: Date;
-  /** Only of the feed: the first ledger that it covers without a hole is the one after this. */
+  /** Feed only: it covers the ledgers after this one without a hole. */
   fromLedger: number | null;
-  /** Only of an address: the newest ledger in which a record of it was shown. Null when none was. */
+  /** Addresses only: the newest ledger with a record of it. Null for none. */
   recordLedger: number | null;
 }
 
@@ -78,7 +78,7 @@ export function createCursorStore(connection: mongoose.Connection) {
       );
       return matchedCount === 1;
     },
-    /** Sets cursors whatever they were: at the start of a stream, after a gap, when the mode of reading changes. */
+    /** Sets cursors unconditionally: at the start of a stream, after a gap, when the mode of reading changes. */
     async save(batch: readonly CursorDoc[]): Promise<void> {
       if (batch.length === 0) return;
       await cursors.collection.bulkWrite(
@@ -99,14 +99,14 @@ export function createCursorStore(connection: mongoose.Connection) {
     async remove(ids: readonly string[]): Promise<void> {
       if (ids.length > 0) await cursors.deleteMany({ _id: { $in: [...ids] } });
     },
-    /** The address's cursor furthest behind, of those that were shown a ledger or a later one. */
+    /** The address cursor furthest behind among those shown this ledger or a later one. */
     lowestFrom: (network: Network, ledger: number) =>
       cursors
         .findOne({ network, shownLedger: { $gte: ledger }, address: { $ne: null } })
         .sort({ shownLedger: 1 })
         .lean<CursorDoc>()
         .exec(),
-    /** Addresses' cursors that were not shown a ledger yet, the furthest behind first. @param without ids to leave out */
+    /** Address cursors not shown this ledger yet, furthest behind first. @param without ids to leave out */
     behind: (network: Network, ledger: number, { limit, without }: { limit: number; without: readonly string[] }) =>
       cursors
         .find({ network, shownLedger: { $lt: ledger }, address: { $ne: null }, _id: { $nin: [...without] } })

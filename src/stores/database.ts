@@ -9,14 +9,14 @@ export type Session = mongoose.mongo.ClientSession;
 
 export interface Database {
   connection: mongoose.Connection;
-  /** Runs `work` in one transaction: all of its writes or none. It is run again when another transaction was in the way, so it must be repeatable. */
+  /** Runs `work` in one transaction. It runs again after a conflict with another transaction, so it must be repeatable. */
   transaction<T>(work: (session: Session) => Promise<T>): Promise<T>;
-  /** MongoDB is a sharded cluster: change streams are late there, and each router has its own idea of the newest moment. */
+  /** MongoDB is a sharded cluster: change streams lag, and each router has its own newest moment. */
   isSharded: boolean;
-  /** Reads with a session that sees everything as it was when its first read began. It ends when the caller takes no more.
-   *  @throws on the way, when that is more than five minutes ago: MongoDB no longer has that moment */
+  /** Reads with a session that sees the moment of its first read, until the caller stops.
+   *  @throws during the reading, once MongoDB no longer has that moment, after five minutes */
   snapshot<T>(read: (session: Session) => AsyncIterable<T>): AsyncGenerator<T>;
-  /** For what a caller waits for. */
+  /** For work that a caller waits for. */
   guard: Guard;
   /** Resolves when MongoDB has answered. */
   ping(): Promise<void>;
@@ -38,23 +38,23 @@ export const SCHEMA_OPTIONS = {
 /** Options of schemas within documents. */
 export const PART_OPTIONS = { _id: false, strict: 'throw' } as const;
 
-/** Makes the indexes of a collection that are missing, all by one command: mongoose would ask for one after the other. */
+/** Makes the missing indexes of a collection by one command: mongoose would take one for each. */
 export async function makeIndexes<Doc>({ collection, schema }: mongoose.Model<Doc>): Promise<void> {
   const indexes = schema.indexes().map(([key, options]) => ({ ...options, key }));
   if (indexes.length > 0) await collection.createIndexes(indexes as mongoose.mongo.IndexDescription[]);
 }
 
-/** For what is read whole: MongoDB would answer with the first 101 documents and wait to be asked for the rest. */
+/** For lists that are read whole: by default the first batch ends after 101 documents. */
 export const inOneBatch = (wanted: readonly unknown[]) => ({ batchSize: wanted.length + 1 });
 
-/** For reading by the driver itself: leaves out what the schema says is never read, which only mongoose knows. */
+/** Projection for reads past mongoose: leaves out the fields that the schema marks as never read. */
 export function projectionOf<Doc>(model: mongoose.Model<Doc>, unused: readonly string[] = []): Record<string, 0> {
   const unselected = Object.values(model.schema.paths).filter(({ options }) => options.select === false);
   return Object.fromEntries([...unselected.map(({ path }) => path), ...unused].map((field) => [field, 0]));
 }
 
 /** @param uri of a replica set; the database it names, else `stellar-collect`.
- *  @param onChange is told when MongoDB goes away and when it is back */
+ *  @param onChange called when MongoDB goes away and when it is back */
 export async function connectDatabase(uri: string, onChange?: (isThere: boolean) => void): Promise<Database> {
   const named = /^mongodb(?:\+srv)?:\/\/[^/]+\/([^?]+)/.exec(uri)?.[1];
   const connection = mongoose.createConnection(uri, {
@@ -85,7 +85,7 @@ export async function connectDatabase(uri: string, onChange?: (isThere: boolean)
           readConcern: { level: 'snapshot' },
           writeConcern: { w: 'majority' },
         });
-        // The commit stands, even where the meeting fails.
+        // The commit stands even if `meet` fails.
         if (isSharded) await twice(() => meet(connection)).catch(() => undefined);
         return result;
       }),
@@ -100,22 +100,21 @@ export async function connectDatabase(uri: string, onChange?: (isThere: boolean)
   };
 }
 
-/** MongoDB may begin a transaction some milliseconds in the past, before commits that a caller was already shown and acts on. It waits for them when told
- *  the time of its newest write, which every answer brings to its session. The cluster time, which the driver has at hand, will not do: a write that
- *  was given up moves it too, and for that one MongoDB waits until there is another write, which may itself be waiting here. */
+/** MongoDB may begin a transaction some milliseconds in the past, before commits that a caller has already seen. It waits for them if given the time of its
+ *  newest write, which every answer carries to its session. The driver's cluster time does not work: an aborted write advances it too, and MongoDB would wait
+ *  for another write, which may itself be waiting here. */
 const beginAfterReads = ({ db }: mongoose.Connection, session: Session) => db!.command({ ping: 1 }, { session });
 
-/** Carries the newest moment that this process knows of to the database's primary shard, and brings back the newest one known there. On a cluster a
- *  transaction begins at what its router takes for now, which is as old as that router's last answer from a shard: up to 10 s, and before commits that
- *  another process has told its caller of. So all processes meet in one place, after each commit and before each transaction. Any collection that is
- *  not sharded would do. */
+/** Exchanges the newest known moment with the database's primary shard. On a cluster a transaction begins at its router's newest moment, which may be 10 s old
+ *  and precede commits that another process has reported to its caller. So all processes meet at one place, after each commit and before each transaction. Any
+ *  unsharded collection would do. */
 const meet = ({ db }: mongoose.Connection, session?: Session) =>
   db!.collection('installation').findOne({}, { projection: { _id: 1 }, session });
 
-/** A connection may have ended unnoticed. Within a transaction the driver tries again by itself, but not before it. */
+/** A connection may have ended unnoticed. The driver retries within a transaction, but not before it. */
 const twice = (ask: () => Promise<unknown>): Promise<unknown> =>
   ask().catch((error) => {
-    // There was a wait for a server already.
+    // It has already waited for a server.
     if (error instanceof mongoose.mongo.MongoServerSelectionError) throw error;
     return ask();
   });
@@ -126,7 +125,7 @@ const DUPLICATE_KEY = 11_000;
 export const isDuplicateKey = (error: unknown): boolean =>
   error instanceof mongoose.mongo.MongoServerError && error.code === DUPLICATE_KEY;
 
-/** @throws AlreadyMade where the index of `_id` refuses the insert. Of several documents only the message says which index it was. */
+/** @throws AlreadyMade when the index of `_id` refuses the insert; for several documents only the message names the index */
 export const orAlreadyMade = <T>(insert: Promise<T>): Promise<T> =>
   insert.catch((error: unknown) => {
     throw isDuplicateKey(error) && (error as Error).message.includes(' index: _id_ ') ? new AlreadyMade() : error;
@@ -134,7 +133,7 @@ export const orAlreadyMade = <T>(insert: Promise<T>): Promise<T> =>
 
 const REMOVED_AT_ONCE = 1000;
 
-/** Removes no more of the documents than one transaction should. @returns whether none is left */
+/** Removes a batch small enough for one transaction. @returns whether none is left */
 export async function removeSome<Doc extends { _id: string }>(
   collection: mongoose.mongo.Collection<Doc>,
   filter: mongoose.mongo.Filter<Doc>,
@@ -149,7 +148,7 @@ export async function removeSome<Doc extends { _id: string }>(
       session,
     })
     .toArray();
-  // On a cluster, a filter that fits nothing asks a shard that has no part in it.
+  // On a cluster, a filter that matches nothing would add a shard to the transaction.
   if (found.length > 0) await remove(found.map(({ _id }) => _id));
   return found.length < REMOVED_AT_ONCE;
 }

@@ -29,7 +29,7 @@ export interface DeliveryDoc {
   eventId: string;
   eventType: EventType;
   subjectId: string;
-  /** 1, 2, 3 … for each webhook, without holes; null for one that was opened before there were numbers. */
+  /** 1, 2, 3 … for each webhook, without holes; null for deliveries older than the numbering. */
   sequence: number | null;
   status: DeliveryStatus;
   attemptCount: number;
@@ -43,7 +43,7 @@ export interface DeliveryDoc {
   endedAt: Date | null;
   /** The replay that opened it; empty for the first delivery of an event to a webhook. */
   replayId: string;
-  /** Made due by a replay: fresh deliveries go first. */
+  /** Made due by a replay; fresh deliveries go first. */
   isReplayed: boolean;
 }
 
@@ -74,7 +74,7 @@ const deliverySchema = new mongoose.Schema<DeliveryDoc>(
 // One delivery for each webhook and event, and for each replay; it also finds the deliveries of one kind about a subject.
 const KEY = { accountId: 1, webhookId: 1, subjectId: 1, eventType: 1, eventId: 1, replayId: 1 } as const;
 deliverySchema.index(KEY, { unique: true });
-// What is due, what is fresh before what is of a replay.
+// Due deliveries, fresh ones before replayed ones.
 deliverySchema.index(
   { webhookId: 1, isReplayed: 1, nextAttemptAt: 1, _id: 1 },
   { partialFilterExpression: { nextAttemptAt: { $gte: EPOCH } } },
@@ -84,7 +84,7 @@ deliverySchema.index(
   { nextAttemptAt: 1 },
   { partialFilterExpression: { attemptCount: { $gt: 0 }, nextAttemptAt: { $gte: EPOCH } } },
 );
-// A webhook has one account, so this is as good as without it, and lists are counted without a look at the documents.
+// The account, which follows from the webhook, lets lists be counted from the index alone.
 const LIST_INDEX = { webhookId: 1, accountId: 1, status: 1, _id: -1 } as const;
 deliverySchema.index(LIST_INDEX);
 
@@ -136,7 +136,7 @@ const ofAccount = (opened: Opened, accountId: string) => ({
     status
       ? listWithStatus(opened, { webhookId, accountId }, status, request)
       : listAll(opened, { webhookId, accountId }, request),
-  /** Due at once, whatever became of it; its attempts go on counting. Null when it was cancelled or does not exist. */
+  /** Makes it due at once, whatever its status; attempts keep counting. Null when it was cancelled or does not exist. */
   redeliver: (id: string, session?: Session): Promise<DeliveryDoc | null> =>
     opened.collection.findOneAndUpdate(
       { _id: id, accountId, status: { $ne: 'CANCELLED' } },
@@ -162,7 +162,7 @@ const ofAccount = (opened: Opened, accountId: string) => ({
 const ofAllAccounts = (opened: Opened) => ({
   /** For webhooks that were deleted. */
   cancelPending: (webhookIds: readonly string[]) => cancelPending(opened, { webhookId: { $in: [...webhookIds] } }),
-  /** In the transaction that moves the webhooks behind their events, or of a replay. PAUSED webhooks get theirs too: they wait. */
+  /** Call in the transaction that moves `openedTo` of the webhooks, or of a replay. Deliveries to PAUSED webhooks wait. */
   async open(planned: OpeningPlan['deliveries'], session: Session, replayId = ''): Promise<void> {
     if (planned.length === 0) return;
     const { newId, clock, collection, countSegments } = opened;
@@ -186,7 +186,7 @@ const listAll = ({ countSegments, deliveries }: Opened, ofWebhook: OfWebhook, re
     { ...request, direction: -1, hint: LIST_INDEX },
   );
 
-/** A status changes with every attempt, so no count of one is remembered. Most deliveries are DELIVERED: these are counted as all but the others. */
+/** Statuses change with every attempt, so their counts are not remembered. DELIVERED, the most common, is counted as all minus the others. */
 function listWithStatus(opened: Opened, ofWebhook: OfWebhook, status: DeliveryStatus, request: PageRequest) {
   const { deliveries, page } = opened;
   const listed = { ...ofWebhook, status };

@@ -1,4 +1,4 @@
-/** How deliveries to a webhook go, counted. */
+/** Counts deliveries to a webhook by how they went. */
 import type mongoose from 'mongoose';
 import type { DeliveryDoc, DeliveryStatus } from './deliveries.js';
 
@@ -6,7 +6,6 @@ import type { DeliveryDoc, DeliveryStatus } from './deliveries.js';
 const EPOCH = new Date(0);
 const LATENCIES = 200;
 
-/** How deliveries to a webhook go; how many wait is counted with those that replays are yet to make due. */
 export interface DeliveryHealth {
   oldestPendingAt: Date | null;
   delivered: number;
@@ -16,7 +15,7 @@ export interface DeliveryHealth {
   latenciesMs: number[];
 }
 
-/** @param since from when on those that ended are counted */
+/** @param since counts deliveries that ended from then on */
 export async function readHealth(
   collection: mongoose.mongo.Collection<DeliveryDoc>,
   owner: { webhookId: string; accountId: string },

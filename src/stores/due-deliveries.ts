@@ -1,10 +1,10 @@
-/** What dispatchers ask about deliveries that are due, and what they record of their attempts. Part of the delivery store. */
+/** The dispatchers' part of the delivery store: queries for due deliveries, and records of attempts. */
 import mongoose from 'mongoose';
 import type { EventType } from '../../contracts/event-kinds.js';
 import { accountsOf } from '../domain/owners.js';
 import type { Attempt, DeliveryDoc, DeliveryStatus } from './deliveries.js';
 
-/** What sending needs of a delivery. */
+/** The fields needed for sending. */
 export type DueDelivery = Pick<
   DeliveryDoc,
   '_id' | 'accountId' | 'webhookId' | 'eventId' | 'eventType' | 'subjectId' | 'sequence' | 'attemptCount' | 'isReplayed'
@@ -20,18 +20,18 @@ const DUE_FIELDS = {
   isReplayed: 1,
 } as const;
 
-/** What one attempt made of a delivery. */
+/** The result of one attempt. */
 export interface AttemptRecord {
   id: string;
   accountId: string;
-  /** Before the attempt. A record that tells of an older state is ignored. */
+  /** The count before the attempt. A record of an older state is ignored. */
   attemptCount: number;
   attempt: Attempt;
   status: DeliveryStatus;
   nextAttemptAt: Date | null;
 }
 
-/** A webhook, the deliveries to it that are not wanted, and whether any of a replay are. */
+/** A webhook, deliveries to leave out, and whether to include replayed ones. */
 interface WantedDue {
   webhookId: string;
   known: ReadonlySet<string>;
@@ -39,29 +39,29 @@ interface WantedDue {
 }
 
 const MAX_ATTEMPTS_KEPT = 50;
-/** Up to so many webhooks are asked for one by one. */
+/** Up to this many webhooks get a query each. */
 const ASKED_ALONE = 8;
-/** Many webhooks mostly have little due: one read of so many deliveries brings all of it. */
+/** Many webhooks usually have little due: one read of this many deliveries returns all of it. */
 const READ_THROUGH = 4096;
 
-/** Before any date: the condition of the partial index, which every query that uses it has to repeat. */
+/** Before any date. Queries must repeat this condition of the partial index to use it. */
 export const EPOCH = new Date(0);
 
 const IN_ORDER = { isReplayed: 1, nextAttemptAt: 1, _id: 1 } as const;
 const dueBy = (now: Date) => ({ nextAttemptAt: { $gte: EPOCH, $lte: now } });
 
 const DISTINCT_TOO_BIG = 17217;
-/** Some 400,000 ids are more than one document holds. */
+/** One document cannot hold some 400,000 ids. */
 const isTooLong = (error: unknown) =>
   error instanceof mongoose.mongo.MongoServerError && error.code === DISTINCT_TOO_BIG;
 
 type Collection = mongoose.mongo.Collection<DeliveryDoc>;
 
 export const createDueDeliveries = (connection: mongoose.Connection, collection: Collection) => ({
-  /** Ids of the webhooks for which something is due: one look into the index for each, however much is due. */
+  /** Ids of the webhooks with due deliveries: one index seek for each, however much is due. */
   dueWebhooks: (now: Date): Promise<string[]> => dueWebhooks(collection, now),
 
-  /** Deliveries that were attempted before and are to be attempted again.
+  /** Deliveries to be retried.
    *  @returns how many of them are due, counted up to `limit`, and when the next one will be */
   async retries(now: Date, limit: number): Promise<{ due: number; nextAt: Date | null }> {
     const retried = { attemptCount: { $gt: 0 } };
@@ -75,7 +75,7 @@ export const createDueDeliveries = (connection: mongoose.Connection, collection:
     return { due, nextAt: next?.nextAttemptAt ?? null };
   },
 
-  /** The due deliveries to each of these webhooks that are wanted: fresh ones first, then the oldest. Fewer than `limit` for one only where no more are. */
+  /** The wanted due deliveries to each of these webhooks: fresh ones first, then the oldest. Fewer than `limit` for one means that no more are due. */
   dueOf: (wanted: readonly WantedDue[], now: Date, limit: number): Promise<DueDelivery[]> =>
     wanted.length <= ASKED_ALONE
       ? dueOfFew(collection, wanted, now, limit)
@@ -102,7 +102,7 @@ export const createDueDeliveries = (connection: mongoose.Connection, collection:
       )
       .toArray(),
 
-  /** @returns how many of the records were written: a cancellation or another dispatcher overtook the others */
+  /** @returns how many records were written: a cancellation or another dispatcher overtook the rest */
   async record(records: readonly AttemptRecord[]): Promise<number> {
     const byCount = new Map<number, AttemptRecord[]>();
     for (const each of records) {
@@ -125,7 +125,7 @@ async function dueWebhooks(collection: Collection, now: Date): Promise<string[]>
     return await collection.distinct('webhookId', due);
   } catch (error) {
     if (!isTooLong(error)) throw error;
-    // Takes up to three times as long, but is not answered in one document.
+    // Up to three times slower, but not limited to one document.
     const found = await collection
       .aggregate<{ _id: string }>([{ $match: due }, { $group: { _id: '$webhookId' } }, { $sort: { _id: 1 } }])
       .toArray();
@@ -133,7 +133,7 @@ async function dueWebhooks(collection: Collection, now: Date): Promise<string[]>
   }
 }
 
-/** One query for each webhook: MongoDB leaves out what is known, which may be half of what is due. */
+/** One query for each webhook: MongoDB leaves out known deliveries, perhaps half of those due. */
 async function dueOfFew(collection: Collection, wanted: readonly WantedDue[], now: Date, limit: number) {
   const dueOfOne = ({ webhookId, known, replayed }: WantedDue) =>
     collection
@@ -147,7 +147,7 @@ async function dueOfFew(collection: Collection, wanted: readonly WantedDue[], no
   return (await Promise.all(wanted.map(dueOfOne))).flat();
 }
 
-/** One read through the index for all, and a look-up of those webhooks for which it ended too early. Little of each webhook is known, and is left out here. */
+/** One index scan for all webhooks, then queries for those that it did not reach. Few deliveries are known; they are filtered here. */
 async function dueOfMany(
   connection: mongoose.Connection,
   collection: Collection,
@@ -173,7 +173,7 @@ async function dueOfMany(
   });
 }
 
-/** All that is due for these webhooks, one after the other, as far as one read of the index goes. */
+/** Due deliveries by webhook, as far as one index scan goes. */
 const readThrough = (collection: Collection, wanted: readonly WantedDue[], now: Date): Promise<DueDelivery[]> =>
   collection
     .find<DueDelivery>(
@@ -184,7 +184,7 @@ const readThrough = (collection: Collection, wanted: readonly WantedDue[], now: 
     .limit(READ_THROUGH)
     .toArray();
 
-/** Some of what is due for each of these webhooks, however much it is: 0.1 ms each. */
+/** Some due deliveries of each webhook, however many there are: 0.1 ms each. */
 async function lookUp(
   db: mongoose.mongo.Db,
   collection: Collection,
@@ -218,7 +218,7 @@ async function lookUp(
     .toArray();
 }
 
-/** One update of many deliveries, to each its own record: MongoDB has less than half the work of as many updates of one. */
+/** One update of many deliveries, each with its own record: less than half the work of single updates. */
 function updateAll(attemptCount: number, records: readonly AttemptRecord[]) {
   const ids = records.map(({ id }) => id);
   const changes = records.map(({ attempt, status, nextAttemptAt }) => ({
@@ -230,7 +230,7 @@ function updateAll(attemptCount: number, records: readonly AttemptRecord[]) {
     endedAt: status === 'PENDING' ? null : new Date(attempt.at.getTime() + attempt.durationMs),
   }));
   const attempts = records.map(({ attempt }) => [attempt]);
-  // MongoDB hashes an array of constants: this is no search.
+  // MongoDB hashes an array of constants, so this is no linear search.
   const nth = { $indexOfArray: [{ $literal: ids }, '$_id'] };
   const own = (values: readonly unknown[]) => ({ $arrayElemAt: [{ $literal: values }, nth] });
   const log = { $slice: [{ $concatArrays: ['$attempts', own(attempts)] }, -MAX_ATTEMPTS_KEPT] };

@@ -1,5 +1,5 @@
-/** Event counters: one document for each account, with the number of its latest event. Whoever numbers events, marks an account as done or makes a
- *  webhook writes this document in the transaction, so that no two of them overlap. */
+/** Event counters: one document for each account, with the number of its latest event. Numbering events, marking an account as done and making a webhook all
+ *  write this document in their transaction, so that no two of them overlap. */
 import mongoose from 'mongoose';
 import { CounterConflict } from '../domain/sequence.js';
 import { type ChangeStream, openChangeStream } from './change-stream.js';
@@ -10,11 +10,11 @@ export interface EventCounterDoc {
   _id: string;
   /** `sequence` of its latest event. */
   last: number;
-  /** Every webhook has its deliveries of the events up to here. */
+  /** Deliveries of the events up to this number are opened for every webhook. */
   opened: number;
   /** True while `opened` is less than `last`: accounts with work are found by it. */
   isBehind: boolean;
-  /** How many webhooks were ever made. */
+  /** Number of webhooks ever made. */
   webhooksMade: number;
 }
 
@@ -27,7 +27,7 @@ const eventCounterSchema = new mongoose.Schema<EventCounterDoc>(
 );
 eventCounterSchema.index({ isBehind: 1, _id: 1 }, { partialFilterExpression: { isBehind: true } });
 
-/** An account whose latest number moved, with the number. */
+/** An account with its new latest number. */
 export interface Numbering {
   accountId: string;
   last: number;
@@ -81,13 +81,13 @@ const ofAccount = (collection: Counters, accountId: string) => ({
 });
 
 const readingOf = (collection: Counters) => ({
-  /** Every numbering of all accounts, from `position` on or from now. */
+  /** Follows the numbering of all accounts, from `position` or from now. */
   watch: (position: unknown): ChangeStream<Numbering> =>
     openChangeStream(collection, NUMBERING, {
       position,
       toChange: ({ accountId, last }) => ({ accountId, last }),
     }),
-  /** The latest number of each of these accounts; an account without events is left out. */
+  /** The latest number of each of these accounts, leaving out those without events. */
   async lastOf(accountIds: readonly string[]): Promise<Numbering[]> {
     const found = await collection.find({ _id: { $in: [...accountIds] } }, { projection: { last: 1 } }).toArray();
     return found.map(({ _id, last }) => ({ accountId: _id, last }));
@@ -104,7 +104,7 @@ const numberingOf = (collection: Counters) => ({
         updateOne: {
           filter: { _id: accountId, last: from },
           update: { $set: { last: to, isBehind: true }, $setOnInsert: { opened: 0, webhooksMade: 0 } },
-          // Two that make the same counter meet in its `_id`.
+          // Concurrent inserts of one counter collide in its `_id`.
           upsert: from === 0,
         },
       })),
@@ -113,7 +113,7 @@ const numberingOf = (collection: Counters) => ({
     if (upsertedCount + modifiedCount !== moves.length) throw new CounterConflict();
   },
 
-  /** Accounts with events for which deliveries are still to be opened, after this one in the order of their ids. */
+  /** Accounts with deliveries left to open, after this one in the order of their ids. */
   behind: (after: string, limit: number): Promise<EventCounterDoc[]> =>
     collection
       .find({ isBehind: true, _id: { $gt: after } })
@@ -121,7 +121,7 @@ const numberingOf = (collection: Counters) => ({
       .limit(limit)
       .toArray(),
 
-  /** Every webhook of these accounts has its deliveries. */
+  /** Marks deliveries as opened for every webhook of these accounts. */
   async markOpened(done: readonly EventCounterDoc[], session: Session): Promise<void> {
     if (done.length === 0) return;
     await collection.bulkWrite(

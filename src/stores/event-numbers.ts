@@ -1,4 +1,5 @@
-/** The numbers of events: what the sequencer has to number, and what it and replays read in the order of the numbers. Part of the event store. */
+/** The numbers of events: finds unnumbered events, stores numbers, and reads events in numbered order for the sequencer and replays. Part of the event store.
+ *  */
 import type mongoose from 'mongoose';
 import type { EventType } from '../../contracts/event-kinds.js';
 import { accountsOf } from '../domain/owners.js';
@@ -26,7 +27,7 @@ export const createEventNumbers = (
   /** Stores the numbers. @returns how many events got theirs: fewer when another process numbered some since they were read */
   async number(numbered: readonly NumberedEvent[], session: Session): Promise<number> {
     const ids = numbered.map(({ _id }) => _id);
-    // MongoDB hashes an array of constants: this is no search.
+    // MongoDB hashes an array of constants, so this is no linear search.
     const nth = { $indexOfArray: [{ $literal: ids }, '$_id'] };
     const sequences = { $literal: numbered.map(({ sequence }) => sequence) };
     const { modifiedCount } = await collection.updateMany(
@@ -40,9 +41,9 @@ export const createEventNumbers = (
 });
 
 const unnumberedEvents = (connection: mongoose.Connection, collection: Collection) => ({
-  /** Ids of the accounts with events that have no number yet: one look into the index for each account. */
+  /** Ids of the accounts with unnumbered events: one index seek for each account. */
   accountsToNumber: (): Promise<string[]> => collection.distinct('accountId', { accountId: { $gt: '' }, sequence: 0 }),
-  /** The first events of each account that have no number yet, at most `limit` each. */
+  /** The first unnumbered events of each account, at most `limit` each. */
   toNumber: (accountIds: readonly string[], limit: number): Promise<UnnumberedEvent[]> =>
     connection
       .db!.aggregate<UnnumberedEvent>([
@@ -65,7 +66,7 @@ const unnumberedEvents = (connection: mongoose.Connection, collection: Collectio
         { $replaceRoot: { newRoot: '$events' } },
       ])
       .toArray(),
-  /** Events of these kinds about these subjects that have no number yet. */
+  /** Unnumbered events of these kinds about these subjects. */
   async unnumbered(
     wanted: readonly { accountId: string; subjectId: string; type: EventType }[],
   ): Promise<UnnumberedEvent[]> {
@@ -105,7 +106,7 @@ const numberedEvents = (collection: Collection) => ({
           type: { $in: replay.types },
           _id: { ...idRangeOf(replay), ...(replay.cursor > replay.fromId ? { $gt: replay.cursor } : {}) },
           sequence: { $gt: 0, $lte: replay.upTo },
-          // A webhook is not told of itself.
+          // A webhook gets no events about itself.
           subjectId: { $ne: replay.webhookId },
         },
         { projection: NUMBERED_FIELDS },

@@ -1,4 +1,4 @@
-/** Events: what happened, as webhooks are told of it. A subject has one event of a kind (and occurrence), which never changes. */
+/** Events, as webhooks receive them. A subject has one event of a kind (and occurrence), which never changes. */
 import mongoose from 'mongoose';
 import type { EventType } from '../../contracts/event-kinds.js';
 import { firstIdOf } from '../domain/ids.js';
@@ -12,13 +12,13 @@ export interface EventDoc {
   _id: string;
   accountId: string;
   type: EventType;
-  /** The id of what the event is about, such as a payment. */
+  /** The id of the event's subject, such as a payment. */
   subjectId: string;
-  /** Tells events of a kind that repeats apart; empty for the others. */
+  /** Distinguishes events of a repeating kind; empty for the others. */
   occurrence: string;
   /** 1, 2, 3 … for each account, without holes; 0 until the sequencer has numbered it. */
   sequence: number;
-  /** `data` of the API and of the deliveries' body, as JSON text: it is stored as it is sent, so that every attempt sends the same bytes. */
+  /** `data` of the API and of the deliveries' body, as JSON text, so that every attempt sends the same bytes. */
   data: string;
   /** The moment in `_id`. */
   createdAt: Date;
@@ -38,14 +38,14 @@ const eventSchema = new mongoose.Schema<EventDoc>(
   { ...SCHEMA_OPTIONS, collection: 'events' },
 );
 eventSchema.index({ accountId: 1, subjectId: 1, type: 1, occurrence: 1 }, { unique: true });
-// Lists hold numbered events only: `sequence` lets them be counted without a look at the documents.
+// Lists show numbered events only; `sequence` lets the index alone count them.
 eventSchema.index({ accountId: 1, _id: -1, sequence: 1 });
 eventSchema.index({ accountId: 1, type: 1, _id: -1, sequence: 1 });
 const IS_NUMBERED = { sequence: { $gt: 0 } };
-// No two events get one number: numbering moves the account's counter in the same transaction.
+// Not unique: numbering moves the account's counter in the same transaction, so no two events get one number.
 eventSchema.index({ accountId: 1, sequence: 1 }, { partialFilterExpression: IS_NUMBERED, name: 'numbers' });
 eventSchema.index({ accountId: 1, type: 1, sequence: 1 }, { partialFilterExpression: IS_NUMBERED });
-// What the sequencer has to do.
+// Unnumbered events.
 eventSchema.index({ accountId: 1, sequence: 1, _id: 1 }, { partialFilterExpression: { sequence: 0 } });
 
 interface EventFilter {
@@ -58,7 +58,7 @@ interface EventFilter {
   order: 'asc' | 'desc';
 }
 
-/** An event whose data were not read, because they are large. */
+/** An event without its data, which are too large. */
 type LargeEvent = Omit<EventDoc, 'data'> & { data: null };
 
 interface AfterOptions {
@@ -102,7 +102,7 @@ const listsOf = ({ events, collection, countSegments }: Opened, accountId: strin
     const direction = order === 'asc' ? 1 : -1;
     return countSegments.page<EventDoc>(listOfEvents(accountId), events, filter, { ...request, direction, ids });
   },
-  /** How many events a replay to this webhook would take, those that are still to be sent included. Most counts of a long list are remembered. */
+  /** Number of events that a replay to this webhook would take, unsent ones included. Most counts of a long list are remembered. */
   async countReplayed(replay: ReplayDoc): Promise<number> {
     const { webhookId, types, fromId, toId, upTo } = replay;
     const ids = idRangeOf(replay);
@@ -130,7 +130,7 @@ const readsOf = ({ events, collection }: Opened, accountId: string) => ({
       .findOne({ _id: id, accountId, ...IS_NUMBERED })
       .lean<EventDoc>()
       .exec(),
-  /** Id of the newest event that the sequencer has not numbered yet, up to the event `upTo`; null when all have their number. */
+  /** Id of the newest unnumbered event up to the event `upTo`; null when all are numbered. */
   async newestUnnumbered(upTo?: string): Promise<string | null> {
     const newest = await collection.findOne(
       { accountId, sequence: 0, ...(upTo === undefined ? {} : { _id: { $lte: upTo } }) },
@@ -138,14 +138,14 @@ const readsOf = ({ events, collection }: Opened, accountId: string) => ({
     );
     return newest?._id ?? null;
   },
-  /** What the events after a number are about, oldest first. */
+  /** Kinds and subjects of the events after a number, oldest first. */
   subjectsAfter: (sequence: number, limit: number): Promise<Pick<EventDoc, 'sequence' | 'subjectId'>[]> =>
     collection
       .find({ accountId, sequence: { $gt: sequence } }, { projection: { _id: 0, sequence: 1, subjectId: 1 } })
       .sort({ sequence: 1 })
       .limit(limit)
       .toArray(),
-  /** The events after a number, oldest first: at most `limit`, and no more once their data have `maxBytes`. */
+  /** The events after a number, oldest first: at most `limit`, stopping once their data reach `maxBytes`. */
   async after(
     sequence: number,
     limit: number,
@@ -173,12 +173,12 @@ const readsOf = ({ events, collection }: Opened, accountId: string) => ({
 });
 
 const ofAllAccounts = (collection: mongoose.mongo.Collection<EventDoc>) => ({
-  /** @throws a duplicate key error when a subject has an event of that kind and occurrence already */
+  /** @throws a duplicate key error when a subject already has an event of that kind and occurrence */
   async insert(batch: readonly EventDoc[], session: Session): Promise<void> {
     await collection.insertMany([...batch], { session });
   },
   byId: (accountId: string, id: string): Promise<EventDoc | null> => collection.findOne({ _id: id, accountId }),
-  /** @param maxBytes of the data: an event that has more of them comes with null */
+  /** @param maxBytes events with more data are returned with null */
   async byIds(
     accountIds: readonly string[],
     ids: readonly string[],

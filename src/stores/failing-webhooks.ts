@@ -1,14 +1,14 @@
-/** Which webhooks fail, and whose accounts are to be told of it. Part of the webhook store. */
+/** Finds failing webhooks whose accounts have to be told. Part of the webhook store. */
 import type mongoose from 'mongoose';
 import type { Session } from './database.js';
 import { EPOCH } from './due-deliveries.js';
 import type { WebhookDoc } from './webhooks.js';
 
-/** What a webhook's last failure says when its endpoint answered 410. */
+/** A webhook's last failure when its endpoint answered 410. */
 const GONE = 'answered 410';
 
 export const createFailingWebhooks = (collection: mongoose.mongo.Collection<WebhookDoc>) => ({
-  /** Those that have failed at least so often in a row over so long, or are gone, and whose account was not told yet. */
+  /** Webhooks with at least this many failures in a row over this time, or whose endpoint is gone, if the account was not told yet. */
   failingUntold({ attempts, lastedMs }: { attempts: number; lastedMs: number }, limit: number): Promise<WebhookDoc[]> {
     const isLong = { $gte: [{ $subtract: ['$lastFailure.at', '$failingSince'] }, lastedMs] };
     const failsLong = { $and: [{ $gte: ['$failedAttempts', attempts] }, isLong] };
@@ -17,7 +17,7 @@ export const createFailingWebhooks = (collection: mongoose.mongo.Collection<Webh
     const filter = { failingSince: { $gte: EPOCH }, $expr: { $and: [isUntold, { $or: [failsLong, isGone] }] } };
     return collection.find(filter, { limit, hint: 'failing' }).toArray();
   },
-  /** @returns false when it has been told since, or no longer fails so */
+  /** @returns false when the account has been told since, or the webhook no longer fails so */
   async markTold({ _id, failingSince }: WebhookDoc, session: Session): Promise<boolean> {
     const { modifiedCount } = await collection.updateOne(
       { _id, failingSince, toldFailing: { $ne: failingSince } },

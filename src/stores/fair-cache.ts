@@ -1,4 +1,4 @@
-/** Values by group and key, of which the groups have a share each: one that has very many pushes out its own. */
+/** A cache by group and key. Groups have equal shares: one with very many values evicts its own. */
 export class FairCache<Value> {
   /** Least recently used first. */
   readonly #values = new Map<string, { group: string; value: Value }>();
@@ -29,7 +29,7 @@ export class FairCache<Value> {
     this.#values.delete(`${group} ${key}`);
   }
 
-  /** The longest unused one of the group that has the most. */
+  /** Evicts the least recently used value of the largest group. */
   #nameToForget(): string {
     const byGroup = new Map<string, string[]>();
     let most: string[] = [];

@@ -1,4 +1,4 @@
-/** Ledgers that wallets missed: each gap is kept, whether a source turned up that has them or not. */
+/** Ledgers that wallets missed. Gaps are kept, mended or not. */
 import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import { makeIndexes, SCHEMA_OPTIONS, type Session } from './database.js';
@@ -14,12 +14,12 @@ export interface GapDoc {
   toLedger: number;
   /** When it was found. */
   at: Date;
-  /** Everything up to this ledger has been read since; null when nothing has. */
+  /** Everything up to this ledger has been read since; null before. */
   readTo: number | null;
   mendedAt: Date | null;
   /** The network was reset: these ledgers are gone for good. */
   isLost: boolean;
-  /** For a gap that a reset left: when the network was last seen before the reset. Null for all others. */
+  /** For a gap left by a reset: when the network was last seen before it. Null for others. */
   lostSince: Date | null;
 }
 
@@ -43,7 +43,7 @@ gapSchema.index({ walletId: 1, mendedAt: 1, fromLedger: 1 });
 gapSchema.index({ accountId: 1, walletId: 1, _id: -1 });
 gapSchema.index({ network: 1, walletId: 1 }, { partialFilterExpression: { mendedAt: null }, name: 'open' });
 
-/** More open gaps of one wallet are looked at another time. */
+/** Open gaps of one wallet dealt with at a time. */
 const OPEN_AT_ONCE = 100;
 
 /** What works across accounts: for the watcher and the mending. */
@@ -76,10 +76,9 @@ const ofAccount = ({ page }: Opened, accountId: string) => ({
 });
 
 const ofAllAccounts = ({ collection, openOf }: Opened) => ({
-  /** Those that can be mended, in the order of their ledgers. */
+  /** Gaps that can be mended, in ledger order. */
   openOf,
-  /** The open gaps of these wallets that this one belongs to: it begins within them or just after their end; after a reset of the network, that
-   *  which it left then. */
+  /** The open gaps of these wallets that this one continues: it begins within them or just after their end. After a reset, the gap that the reset left. */
   same: (
     walletIds: readonly string[],
     { fromLedger, lostSince }: Pick<GapDoc, 'fromLedger' | 'lostSince'>,
@@ -102,14 +101,14 @@ const ofAllAccounts = ({ collection, openOf }: Opened) => ({
   async extend(ids: readonly string[], toLedger: number, session: Session): Promise<void> {
     if (ids.length > 0) await collection.updateMany({ _id: { $in: [...ids] } }, { $max: { toLedger } }, { session });
   },
-  /** After a reset: none of the network's gaps can be mended any more. */
+  /** Call after a reset: none of the network's gaps can be mended any more. */
   async lose(network: Network): Promise<void> {
     await collection.updateMany({ network, mendedAt: null, isLost: false }, { $set: { isLost: true } });
   },
   async noteRead(id: string, readTo: number): Promise<void> {
     await collection.updateOne({ _id: id, mendedAt: null }, { $max: { readTo } });
   },
-  /** False when it is mended already, or has grown since. */
+  /** False when it was already mended, or has grown since. */
   async mend({ _id, toLedger }: Pick<GapDoc, '_id' | 'toLedger'>, at: Date, session: Session): Promise<boolean> {
     const { modifiedCount } = await collection.updateOne(
       { _id, toLedger, mendedAt: null },

@@ -1,15 +1,15 @@
-/** Totals of lists to which is only added, by ids that tell when: what is too old to be joined by more is counted once, and remembered. */
+/** Totals of append-only lists whose ids contain the time: the part too old to grow is counted once and remembered. */
 import type { Model, QueryFilter } from 'mongoose';
 import type { Clock } from '../clock.js';
 import { firstIdOf, type IdPrefix } from '../domain/ids.js';
 import { FairCache } from './fair-cache.js';
 import { type IdRange, withinIds } from './paging.js';
 
-/** What is stored now has no older id: longer than a transaction lasts, and than hosts' clocks differ. */
+/** New ids are never older than this: it exceeds the length of a transaction and the difference of hosts' clocks. */
 const SETTLED_AFTER_MS = 10 * 60_000;
-/** So often more of a list counts as settled. */
+/** Interval at which the remembered part is extended. */
 const STEP_MS = 60_000;
-/** Filters whose counts are remembered. */
+/** Number of filters with remembered counts. */
 const MAX_FILTERS = 1000;
 
 interface Settled {
@@ -35,7 +35,7 @@ export function createGrownCount<Doc extends { _id: string; accountId: string }>
     upTo: string,
   ): Promise<number> {
     const known = remembered.get(account, key);
-    // Where the clock was set back it was remembered too soon.
+    // The clock was set back: it was remembered too soon.
     const base = known && known.upTo <= upTo ? known : null;
     if (base?.upTo === upTo) return base.count;
     const next = { upTo, count: countOn(filter, from, base, upTo) };
@@ -57,7 +57,7 @@ export function createGrownCount<Doc extends { _id: string; accountId: string }>
     return before + since;
   }
 
-  /** @param filter looks at nothing that changes, and not at the id */
+  /** @param filter must not depend on the id, or on fields that change */
   return async (
     { accountId, ...more }: QueryFilter<Doc> & { accountId: string },
     { from, to }: IdRange,

@@ -1,14 +1,14 @@
-/** What holds from a moment of the ledger until the next of its kind begins: samples of rates, and an account's own rates. */
+/** Documents that hold from a ledger time until the next one of their kind begins: samples of rates, and an account's own rates. */
 import type mongoose from 'mongoose';
 import type { Span } from '../domain/shown-rates.js';
 import type { LedgerStamp } from '../domain/terms.js';
 import type { Session } from './database.js';
 
-/** While a ledger stands still, several begin at its time: the id, which grows with the clock, decides. */
+/** Several may begin at the time of one ledger: the id, which grows with the clock, decides. */
 export const NEWEST_FIRST = { 'from.at': -1, _id: -1 } as const;
 const OLDEST_FIRST = { 'from.at': 1, _id: 1 } as const;
 
-/** Documents of the filter that held at some time of the span, oldest first: the last one that began before it too. */
+/** Documents of the filter that held at some time of the span, including the last one begun before it; oldest first. */
 export async function heldWithin<Doc extends { _id: string; from: LedgerStamp }>(
   collection: mongoose.mongo.Collection<Doc>,
   filter: mongoose.mongo.Filter<Doc>,

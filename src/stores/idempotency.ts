@@ -1,4 +1,4 @@
-/** Claims on Idempotency-Keys: one document for each method, path, account and key; who runs the request, and then its answer. */
+/** Claims on Idempotency-Keys: one document for each method, path, account and key, with the run that has the claim, and then its answer. */
 import mongoose from 'mongoose';
 import { isDuplicateKey, makeIndexes, SCHEMA_OPTIONS } from './database.js';
 
@@ -11,7 +11,7 @@ export interface ClaimDoc {
   reservedSuffix: string;
   /** Names the run that may store the answer. */
   runner: string;
-  /** Without an answer by then, the runner has died, and another may take over. */
+  /** Without an answer by then, the run has died, and another may take over. */
   runsUntil: Date;
   /** JSON `{status, body}`; null while the request runs. */
   answer: string | null;
@@ -31,7 +31,7 @@ const claimSchema = new mongoose.Schema<ClaimDoc>(
   },
   { ...SCHEMA_OPTIONS, collection: 'idempotency' },
 );
-// Clean-up only, an hour late so that no difference between clocks matters: that a claim has expired is judged by the service's clock.
+// Clean-up only, an hour late because clocks differ: the service's clock decides whether a claim has expired.
 claimSchema.index({ expiresAt: 1 }, { expireAfterSeconds: 3600 });
 
 export function createIdempotencyStore(connection: mongoose.Connection) {
@@ -50,7 +50,7 @@ export function createIdempotencyStore(connection: mongoose.Connection) {
               { upsert: true, returnDocument: 'before' },
             )
             .lean<ClaimDoc>();
-        // Two upserts may meet in the `_id`: MongoDB repeats the later one by itself only for filters of one field.
+        // Concurrent upserts may collide in the `_id`: MongoDB retries only those with a filter of one field.
         return upsert().catch((error: unknown) => {
           if (!isDuplicateKey(error)) throw error;
           return upsert();
@@ -62,7 +62,7 @@ export function createIdempotencyStore(connection: mongoose.Connection) {
         return matchedCount === 1;
       },
 
-      // What follows does nothing when another runner has taken over.
+      // The functions below do nothing once another run has taken over.
 
       async prolong(id: string, runner: string, runsUntil: Date): Promise<void> {
         await claims.updateOne({ _id: id, accountId, runner }, { $set: { runsUntil } });

@@ -1,7 +1,7 @@
-/** All stores on one connection, in two interfaces: what serves one account, and what works across accounts.
+/** All stores on one connection, in two interfaces: for one account, and across accounts.
  *
- *  Whatever acts for a caller gets `forAccount` only. No method of an account's view takes an account id, so it cannot reach another account's
- *  documents whatever ids it is called with. The watcher, the dispatchers, authentication and administration get `system`. */
+ *  Code that acts for a caller gets `forAccount` only. No method of an account's view takes an account id, so none can reach another account's documents. The
+ *  watcher, the dispatchers, authentication and administration get `system`. */
 import type mongoose from 'mongoose';
 import type { Clock } from '../clock.js';
 import type { NewId } from '../domain/ids.js';
@@ -120,7 +120,7 @@ export class AccountStores {
   }
 }
 
-/** How a service reaches the documents of the account it acts for; `Part` names the collections that it uses. */
+/** A service's access to its account's documents; `Part` names the collections that it uses. */
 export type ForAccount<Part extends keyof AccountStores = keyof AccountStores> = (
   accountId: string,
 ) => Pick<AccountStores, Part>;
@@ -128,7 +128,7 @@ export type ForAccount<Part extends keyof AccountStores = keyof AccountStores> =
 interface StoreDeps {
   clock: Clock;
   newId: NewId;
-  /** In a product's document; simulations keep fewer. */
+  /** Versions of terms in a product's document; simulations keep fewer. */
   versionsKept?: number;
 }
 
@@ -163,7 +163,7 @@ function createTenantStores(connection: mongoose.Connection, { clock, newId, ver
 
 export function createStores(connection: mongoose.Connection, deps: StoreDeps) {
   const tenant = createTenantStores(connection, deps);
-  /** Nobody's in particular. */
+  /** Collections without an owner. */
   const shared = {
     cursors: createCursorStore(connection),
     networkStates: createNetworkStateStore(connection),
@@ -184,7 +184,7 @@ export function createStores(connection: mongoose.Connection, deps: StoreDeps) {
   return {
     forAccount: (accountId: string): AccountStores => new AccountStores(tenant, accountId),
     system: { ...shared, countSegments, payableNames, ...acrossAccounts(tenant) },
-    /** Makes the indexes that are missing; what is there is left as it is. */
+    /** Makes the missing indexes; existing ones stay as they are. */
     async ensureIndexes(): Promise<void> {
       const all = [...Object.values(tenant), ...Object.values(shared)];
       await Promise.all(all.map((store) => ('ensureIndexes' in store ? store.ensureIndexes() : null)));
@@ -200,7 +200,7 @@ type AcrossAccounts<Stores> = {
     : never;
 };
 
-/** What works across accounts of each store that has such a side. */
+/** The `system` interface of each store that has one. */
 const acrossAccounts = <Stores extends Readonly<Record<string, object>>>(stores: Stores): AcrossAccounts<Stores> =>
   Object.fromEntries(
     Object.entries(stores).flatMap(([name, store]) => ('system' in store ? [[name, store.system]] : [])),

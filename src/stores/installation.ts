@@ -1,4 +1,4 @@
-/** What holds for this database as a whole: one document. */
+/** Facts about the whole database: one document. */
 import mongoose from 'mongoose';
 import { SCHEMA_OPTIONS } from './database.js';
 
@@ -20,7 +20,7 @@ export type InstallationStore = ReturnType<typeof createInstallationStore>;
 export function createInstallationStore(connection: mongoose.Connection) {
   const installation = connection.model<InstallationDoc>('Installation', installationSchema);
   return {
-    /** The probe of the first process that ever came here: this one, when there was none. */
+    /** The probe stored by the first process ever: `probe`, if there was none. */
     async sealedProbe(own: string): Promise<string> {
       const doc = await installation
         .findOneAndUpdate(

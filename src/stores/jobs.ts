@@ -7,7 +7,7 @@ import { isDuplicateKey } from './database.js';
 
 /** Agenda keeps its documents here. */
 export const AGENDA_COLLECTION = 'agendaJobs';
-/** No job waits this long; a lock that is further ahead comes from a clock that was set back. */
+/** No job waits this long: a lock further ahead was set before the clock was set back. */
 const FAR_AHEAD_MS = 60_000;
 /** Every job runs at least hourly. */
 const ORPHAN_AFTER_MS = 2 * 3_600_000;
@@ -23,7 +23,7 @@ interface AgendaDoc {
   lastRunAt?: Date | null;
 }
 
-/** A run that ended. */
+/** An ended run. */
 interface JobRun {
   startedAt: Date;
   durationMs: number;
@@ -44,23 +44,23 @@ interface JobRecordDoc {
   lastError: { at: Date; message: string } | null;
 }
 
-/** How a job stands now. */
+/** The state of a job. */
 export interface JobState {
-  /** Since when it runs, the longest run of all processes; null while none does. */
+  /** Start of the longest current run in any process; null for none. */
   runningSince: Date | null;
-  /** Processes that run it. */
+  /** Processes running it. */
   running: number;
-  /** Null while no worker has the job. */
+  /** Null while no worker holds the job. */
   nextRunAt: Date | null;
   record: JobRecordDoc | null;
 }
 
-/** What is to be in Agenda's collection. */
+/** A document of Agenda's collection. */
 interface ScheduledJob {
   /** With ` @process` for a job of one process. */
   name: string;
   everyMs: number;
-  /** Frees its lock and makes it due now: only for the document of the calling process. */
+  /** Releases its lock and makes it due now; only for the calling process's document. */
   dueNow: boolean;
 }
 
@@ -71,14 +71,14 @@ export function createJobStore(connection: mongoose.Connection) {
   const records = () => connection.db!.collection<JobRecordDoc>('jobs');
 
   return {
-    /** Makes the documents that are missing. Locks of running jobs stay, which Agenda's own `every()` would clear; a lock or a next run far in the
-     *  future, as a clock that was set back leaves them, is put right. */
+    /** Makes the missing documents. Unlike Agenda's `every()`, keeps the locks of running jobs; corrects a lock or a next run far in the future, as left by a
+     *  clock that was set back. */
     async schedule(jobs: readonly ScheduledJob[]): Promise<void> {
       const write = async () => {
         if (jobs.length > 0) await agenda().bulkWrite(jobs.map(toUpsert), { ordered: false });
       };
       await write().catch((error) => {
-        // Two processes made one at once: now it is there.
+        // Another process made it at the same time.
         if (!isDuplicateKey(error)) throw error;
         return write();
       });
@@ -111,7 +111,7 @@ export function createJobStore(connection: mongoose.Connection) {
       );
     },
 
-    /** @returns for each of these jobs, how it stands, in the same order */
+    /** @returns the state of each of these jobs, in the same order */
     async states(names: readonly string[], now: Date): Promise<JobState[]> {
       const [found, documents] = await Promise.all([
         records()
@@ -134,7 +134,7 @@ export function createJobStore(connection: mongoose.Connection) {
   };
 }
 
-/** The same id for the same name in every process, so that no two can make the document twice. */
+/** Derived from the name, so that two processes cannot make the document twice. */
 const idOf = (name: string) =>
   new mongoose.mongo.ObjectId(createHash('sha256').update(name).digest('hex').slice(0, 24));
 
@@ -158,7 +158,7 @@ function toUpsert({ name, everyMs, dueNow }: ScheduledJob) {
 function stateOf(documents: readonly AgendaDoc[], now: Date): Omit<JobState, 'record'> {
   const recent = now.getTime() - RUNNING_WITHIN_MS;
   const running = documents.filter(({ lockedAt }) => lockedAt !== null && lockedAt.getTime() >= recent);
-  // What a dead process of several left behind runs no more.
+  // Leftovers of a dead process no longer run.
   const waiting = documents.filter(
     (each) => each.nextRunAt !== null && !(each.name.includes(' @') && isOld(each, recent)),
   );

@@ -1,5 +1,5 @@
-/** Leases: which process does a piece of work for the next seconds. They only save work; unique keys and conditional updates see to it that nothing is
- *  done twice. They run by the database's clock, because the clocks of processes differ and may be set while they run. */
+/** Leases: which process does a piece of work for the next seconds. They only save work; unique keys and conditional updates ensure that nothing is done twice.
+ *  They go by the database's clock, because the clocks of processes differ and may be set. */
 import mongoose from 'mongoose';
 import { isDuplicateKey, makeIndexes, SCHEMA_OPTIONS } from './database.js';
 
@@ -15,7 +15,7 @@ const leaseSchema = new mongoose.Schema<LeaseDoc>(
 );
 
 const LONG_AGO = new Date(0);
-/** A command has the time of its beginning: one that began later may have been applied before it. */
+/** `$$NOW` is fixed when a command begins, and a later one may have been applied first. */
 const LATER_BY_MS = 10_000;
 
 export type LeaseStore = ReturnType<typeof createLeaseStore>;
@@ -32,7 +32,7 @@ export function createLeaseStore(connection: mongoose.Connection) {
         $or: [
           { $eq: ['$holder', { $literal: holder }] },
           { $lte: [{ $ifNull: ['$until', LONG_AGO] }, '$$NOW'] },
-          // Given before the database's own clock was set back.
+          // Granted before the database's clock was set back.
           { $gt: ['$until', { $add: ['$$NOW', ms + LATER_BY_MS] }] },
         ],
       };
@@ -45,7 +45,7 @@ export function createLeaseStore(connection: mongoose.Connection) {
         );
         return lease?.holder === holder;
       } catch (error) {
-        // Two that make it at once.
+        // Another process made the lease at the same time.
         if (isDuplicateKey(error)) return false;
         throw error;
       }

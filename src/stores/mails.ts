@@ -1,33 +1,33 @@
-/** E-mails that are to be sent, and what became of them: one for each recipient. `nextAttemptAt` is a date exactly while it is PENDING. Whoever sends one
- *  has its lease, which goes by the database's clock; after a crash the lease ends, and the e-mail is sent by another: at least once. */
+/** E-mails to send and sent, one document for each recipient. `nextAttemptAt` is a date exactly while it is PENDING. Sending takes the e-mail's lease, which
+ *  goes by the database's clock; after a crash the lease ends and another process sends it: at least once. */
 import mongoose from 'mongoose';
 import { accountsOf } from '../domain/owners.js';
 import { makeIndexes, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
 import { EPOCH } from './due-deliveries.js';
 
-/** Each has its own bound of a day. */
+/** Each has a daily limit of its own. */
 export type MailSort = 'receipt' | 'notice' | 'security';
 
-/** SENT: the mail server has taken it. DROPPED: there were too many that day. */
+/** SENT: the mail server took it. DROPPED: over the daily limit. */
 type MailStatus = 'PENDING' | 'SENT' | 'FAILED' | 'DROPPED';
 
 export interface MailDoc {
   _id: string;
   accountId: string;
   sort: MailSort;
-  /** What it is about, once for each recipient. */
+  /** The occasion: one e-mail for each recipient. */
   key: string;
   to: string;
   /** `receipt`, a kind of notification, or that of a security notice. */
   kind: string;
-  /** JSON of what it tells: it needs nothing that may be gone by then. */
+  /** Its content as JSON, complete, because other documents may be gone by the time it is sent. */
   facts: string;
   status: MailStatus;
-  /** Attempts that were begun. */
+  /** Attempts begun. */
   attemptCount: number;
   nextAttemptAt: Date | null;
   lease: { holder: string; until: Date } | null;
-  /** The day (UTC) of its first attempt, by which the bound counts it; empty before. */
+  /** The day (UTC) of its first attempt, for the daily limit; empty before. */
   day: string;
   lastError: string | null;
   failedAt: Date | null;
@@ -37,7 +37,7 @@ export interface MailDoc {
 
 export type NewMail = Pick<MailDoc, '_id' | 'accountId' | 'sort' | 'key' | 'to' | 'kind' | 'facts' | 'createdAt'>;
 
-/** What came of an attempt. */
+/** The result of an attempt. */
 export type MailResult = Pick<MailDoc, 'status' | 'nextAttemptAt' | 'lastError'> & { at: Date };
 
 const mailSchema = new mongoose.Schema<MailDoc>(
@@ -66,7 +66,7 @@ mailSchema.index(
   { accountId: 1, nextAttemptAt: 1, _id: 1 },
   { partialFilterExpression: { nextAttemptAt: { $gte: EPOCH } }, name: 'due' },
 );
-// What has waited long.
+// Long waiting ones.
 mailSchema.index({ createdAt: 1 }, { partialFilterExpression: { nextAttemptAt: { $gte: EPOCH } }, name: 'waiting' });
 mailSchema.index({ accountId: 1, sort: 1, day: 1 }, { partialFilterExpression: { day: { $gt: '' } }, name: 'ofDay' });
 mailSchema.index(
@@ -88,7 +88,7 @@ export function createMailStore(connection: mongoose.Connection) {
   return {
     ensureIndexes: () => makeIndexes(mails),
     forAccount: (accountId: string) => ({
-      /** The one that failed last and has not been sent since. */
+      /** The last failed one that was not sent since. */
       lastFailure: () =>
         collection.findOne({ accountId, failedAt: { $gte: EPOCH } }, { sort: { failedAt: -1 }, hint: 'failures' }),
     }),
@@ -99,7 +99,7 @@ export function createMailStore(connection: mongoose.Connection) {
 type Mails = mongoose.mongo.Collection<MailDoc>;
 
 const sendingOf = (collection: Mails) => ({
-  /** In the transaction of what they tell. They are due at once. */
+  /** Call in the transaction of what they report. They are due at once. */
   async insert(batch: readonly NewMail[], session: Session): Promise<void> {
     if (batch.length === 0) return;
     await collection.insertMany(
@@ -113,10 +113,10 @@ const sendingOf = (collection: Mails) => ({
       { session },
     );
   },
-  /** Accounts for which something is due: one look into the index for each, however much is due. */
+  /** Accounts with due e-mails: one index seek for each, however many are due. */
   dueAccounts: (now: Date): Promise<string[]> =>
     collection.distinct('accountId', { accountId: { $gt: '' }, ...dueBy(now) }),
-  /** Begins an attempt of the account's e-mail that is due longest, and has no lease; null where there is none. */
+  /** Begins an attempt of the account's longest due e-mail without a lease; null when there is none. */
   claim: (accountId: string, now: Date, { holder, leaseMs }: { holder: string; leaseMs: number }) =>
     collection.findOneAndUpdate(
       { accountId, ...dueBy(now), ...FREE },
@@ -131,17 +131,17 @@ const sendingOf = (collection: Mails) => ({
       ],
       { sort: { nextAttemptAt: 1, _id: 1 }, returnDocument: 'after' },
     ),
-  /** How many of the account's e-mails of this sort had their first attempt that day, counted up to `limit`. */
+  /** Number of the account's e-mails of this sort with their first attempt that day, counted up to `limit`. */
   countOfDay: ({ accountId, sort, day }: MailDoc, limit: number): Promise<number> =>
     collection.countDocuments({ accountId, sort, day }, { limit, hint: 'ofDay' }),
-  /** Gives up those of the account's e-mails of this sort that are due and were never attempted. */
+  /** Drops the account's due e-mails of this sort that were never attempted. */
   async dropDue({ accountId, sort }: MailDoc, error: string, now: Date): Promise<void> {
     await collection.updateMany(
       { accountId, sort, attemptCount: 0, ...dueBy(now) },
       { $set: { status: 'DROPPED', nextAttemptAt: null, lastError: error, failedAt: now, endedAt: now } },
     );
   },
-  /** Unless another has its lease by now. */
+  /** Does nothing if another process has its lease by now. */
   async record(
     { _id, accountId, lease }: MailDoc,
     { at, lastError, status, nextAttemptAt }: MailResult,
@@ -156,7 +156,7 @@ const sendingOf = (collection: Mails) => ({
 });
 
 const lookingAfter = (collection: Mails) => ({
-  /** Those that have waited since `before`: how many, counted up to `limit`, and why the oldest does; null where there are none. */
+  /** E-mails waiting since `before`: their number, counted up to `limit`, and why the oldest waits; null for none. */
   async waiting(before: Date, limit: number): Promise<{ count: number; error: string | null } | null> {
     const filter = { nextAttemptAt: { $gte: EPOCH }, createdAt: { $lte: before } };
     const oldest = await collection.findOne(filter, { sort: { createdAt: 1 }, hint: 'waiting' });
@@ -164,7 +164,7 @@ const lookingAfter = (collection: Mails) => ({
     const count = await collection.countDocuments(filter, { limit, hint: 'waiting' });
     return { count, error: oldest.lastError };
   },
-  /** Removes some of those that ended before. @returns how many; fewer than it removes at once where no more is left */
+  /** Removes a batch of those that ended before. @returns how many; less than a full batch when none is left */
   async removeEnded(before: Date): Promise<{ removed: number; isLast: boolean }> {
     const found = await collection
       .find({ endedAt: { $gte: EPOCH, $lt: before } }, { projection: { accountId: 1 }, limit: REMOVED_AT_ONCE })

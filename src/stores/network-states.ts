@@ -1,4 +1,4 @@
-/** What is known of each watched network: its newest ledger as last seen, its source, and what troubles its watcher. */
+/** The state of each watched network: its newest ledger as last seen, its source, and the watcher's trouble. */
 import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import { makeIndexes, SCHEMA_OPTIONS } from './database.js';
@@ -7,30 +7,30 @@ export interface NetworkStateDoc {
   _id: Network;
   latestLedger: number;
   latestClosedAt: Date;
-  /** When it was first seen, and by which machine's clock; null where that says nothing, of a source that was behind. */
+  /** When it was first seen, and by which machine's clock; null when the source was behind, so that the time means nothing. */
   latestSeen?: { at: Date; by: string | null } | null;
   /** When a source last answered. */
   seenAt: Date;
-  /** A ledger and its hash: when the network shows another hash for it, it was reset. */
+  /** A ledger and its hash: another hash for it means a reset. */
   anchor: { ledger: number; hash: string } | null;
-  /** Since when the watcher cannot do its work, and why; null while it can. */
+  /** Since when the watcher fails, and why; null while it works. */
   trouble: { since: Date; reason: string } | null;
-  /** Time of the last reset, by the close time of the first ledger that was seen after it. Absent without one. */
+  /** Last reset: the close time of the first ledger seen after it. Absent without one. */
   resetAt?: Date | null;
-  /** Since when a gap waits for sources that may still have its ledgers and do not answer. */
+  /** Since when a gap waits for silent sources that may still have its ledgers. */
   gapWaitsSince?: Date | null;
-  /** Milliseconds that this host's clock is ahead of the close times of the ledgers, less than 0 when it is behind. Some seconds are usual: a ledger is
-   *  seen a little after it closed. Null until a few ledgers were seen. */
+  /** Milliseconds by which this host's clock leads the close times of ledgers, negative when it is behind. Some seconds are usual, because a ledger is seen
+   *  after it closed. Null until a few ledgers were seen. */
   clockAheadMs?: number | null;
-  /** The machine whose clock that is; null when it is not known. */
+  /** The machine with that clock; null when unknown. */
   clockHost?: string | null;
-  /** The version of the source's software; null when it does not say. */
+  /** The source's software version; null when unknown. */
   sourceVersion?: string | null;
-  /** The network's protocol, as the source said; null when it does not say. */
+  /** The network's protocol, by the source; null when unknown. */
   protocol?: number | null;
-  /** It said itself that its newest ledger is not the network's. */
+  /** The source says that its newest ledger is not the network's. */
   isSourceBehind?: boolean;
-  /** Why account histories of the source cannot be relied on; null when they can. */
+  /** Why the source's account histories are unreliable; null when they are not. */
   sourceWarning?: string | null;
 }
 
@@ -66,11 +66,11 @@ export function createNetworkStateStore(connection: mongoose.Connection) {
     async save(network: Network, changes: Partial<Omit<NetworkStateDoc, '_id'>>): Promise<void> {
       await states.updateOne({ _id: network }, { $set: changes }, { upsert: true });
     },
-    /** Records since when a gap waits; null ends the wait. A network that was never read has no state yet, and gets none by this. */
+    /** Records since when a gap waits; null ends the wait. Does not create a state for a network that was never read. */
     async noteGapWait(network: Network, gapWaitsSince: Date | null): Promise<void> {
       await states.updateOne({ _id: network }, { $set: { gapWaitsSince } }, { upsert: false });
     },
-    /** Records that the watcher cannot do its work. While that lasts, the moment it began is kept. */
+    /** Records the watcher's trouble, keeping the time it began. */
     async noteTrouble(network: Network, reason: string, since: Date): Promise<void> {
       await states.updateOne(
         { _id: network, trouble: null },

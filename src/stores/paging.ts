@@ -1,4 +1,4 @@
-/** Pages of a collection: what every list verb answers. The order is total (it always ends with `_id`), so that no item is on two pages. */
+/** Pages of a collection, as every list operation returns them. The order is total (it always ends with `_id`), so that no item is on two pages. */
 import type { Model, QueryFilter } from 'mongoose';
 import type { ListMeta } from '../../contracts/primitives.js';
 import { projectionOf } from './database.js';
@@ -22,13 +22,13 @@ export interface IdRange {
   to?: string | undefined;
 }
 
-/** The same as a condition on `_id`; nothing where there is no bound. */
+/** The same as a condition on `_id`; empty without a bound. */
 export function withinIds({ from, to }: IdRange): { _id?: { $gte?: string; $lt?: string } } {
   if (from === undefined && to === undefined) return {};
   return { _id: { ...(from === undefined ? {} : { $gte: from }), ...(to === undefined ? {} : { $lt: to }) } };
 }
 
-/** Reads pages of a collection whose totals are counted each time. `unused`: what an item is read without, a long field that no list shows. */
+/** Reads pages of a collection, counting totals each time. `unused`: a long field that no list shows and items are read without. */
 export function createPages<Doc extends { _id: string }>(model: Model<Doc>) {
   const count = createTurnCount(model);
   return <Unused extends keyof Doc & string = never>(
@@ -38,7 +38,7 @@ export function createPages<Doc extends { _id: string }>(model: Model<Doc>) {
   ): Promise<Page<Omit<Doc, Unused>>> => pageOfKnown(model, filter, request, () => count(filter), unused);
 }
 
-/** A page where the total is known without looking at all that is counted. @param unused as of `createPages` */
+/** A page with a known total. @param unused as in `createPages` */
 export async function pageOfKnown<Doc extends { _id: string }, Unused extends keyof Doc & string = never>(
   model: Model<Doc>,
   filter: QueryFilter<Doc>,
@@ -56,15 +56,15 @@ export async function pageOfKnown<Doc extends { _id: string }, Unused extends ke
     ids: () => read(filter, { skip, limit, projection: { _id: 1 } }),
     byIds: (ids) => read({ ...filter, _id: { $in: ids } }, {}),
   });
-  // Side by side, which costs MongoDB less than one aggregation of both.
+  // In parallel: cheaper for MongoDB than one aggregation of both.
   const [found, total] = await Promise.all([items, count()]);
   return { items: found, meta: toMeta(request, total) };
 }
 
-/** Skipping a document costs MongoDB ten times what skipping a key of an index does, and asking twice costs one more round trip. */
+/** Skipping a document costs MongoDB ten times as much as skipping an index key; a second query costs a round trip. */
 const SKIPPED_WITH_DOCUMENTS = 500;
 
-/** The documents of a page that begins behind `skip` others: deep in a list their ids are found first. */
+/** The documents of a page after `skip` others; deep in a list, finds their ids first. */
 export async function itemsAt<Doc extends { _id: string }>(
   skip: number,
   read: {

@@ -1,5 +1,5 @@
-/** Records of the ledger that could not be recorded yet, each kept until it is, or until the operator dismisses it. What lacks something that no source
- *  has, or is not understood, may be money all the same: while it is open, nothing that it may have paid counts as unpaid. */
+/** Ledger records that could not be recorded yet, each kept until it is recorded or the operator dismisses it. Such a record may be money: while it is open,
+ *  nothing that it may have paid counts as unpaid. */
 import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import { ANY_WALLET } from '../domain/parked.js';
@@ -7,28 +7,28 @@ import { makeIndexes, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './datab
 import { createPages, type PageRequest } from './paging.js';
 
 export interface ParkedRecordDoc {
-  /** `NETWORK:` and the record's paging token, or a hash of it where it has none; of one balance change also `:` and its index. */
+  /** `NETWORK:` and the record's paging token, or its hash without one; for a single balance change also `:` and its index. */
   _id: string;
   network: Network;
   reason: string;
   /** The record, as JSON text: it may be anything. */
   raw: string;
-  /** When it was set aside, by the clock of the host that read it. */
+  /** When it was parked, by the clock of the host that read it. */
   createdAt: Date;
   /** Addresses of wallets here that it may have paid, or `ANY_WALLET`. Empty for what can only be a refund. */
   concerns: string[];
-  /** Null where the record does not tell. */
+  /** Null when unknown. */
   ledger: number | null;
   /** Its ledger closed no earlier. */
   closedFrom: Date;
-  /** What was made after this moment, by any clock here, cannot have been paid by it. */
+  /** It cannot have paid what was made after this moment, by any clock here. */
   payableUntil: Date;
-  /** How often it was asked for again in vain. */
+  /** Number of failed tries. */
   tries: number;
   nextTryAt: Date;
-  /** The operator settled it by hand: null while it is open. */
+  /** Settled by the operator; null while it is open. */
   dismissed: { at: Date; why: string } | null;
-  /** The operator is dismissing it: it was told to those up to `toldTo`, and is open still. Missing before. */
+  /** A dismissal in progress: accounts up to `toldTo` were told; the record is still open. Missing before. */
   dismissing?: { why: string; toldTo: string } | null;
   /** When the network was last seen before its reset. Missing unless the record is from before one. */
   lostSince?: Date | null;
@@ -60,17 +60,17 @@ const open = { partialFilterExpression: { dismissed: null } };
 parkedRecordSchema.index({ createdAt: 1, _id: 1 });
 parkedRecordSchema.index({ network: 1, nextTryAt: 1 }, { ...open, name: 'tries' });
 parkedRecordSchema.index({ network: 1, tries: 1, nextTryAt: 1 }, { ...open, name: 'turns' });
-// Whether one may have paid something is told by the keys alone, however many there are.
+// Covers the question whether an open record may have paid something.
 parkedRecordSchema.index({ network: 1, concerns: 1, payableUntil: 1, closedFrom: 1 }, { ...open, name: 'spans' });
 parkedRecordSchema.index({ network: 1, ledger: 1 }, { ...open, name: 'places' });
 
-/** Hosts' clocks differ, and ledgers close by yet another one. */
+/** Margin for the differences between hosts' clocks and ledger times. */
 const CLOCKS_DIFFER_MS = 300_000;
 const LOST_AT_ONCE = 100;
-/** More open records of one wallet are not counted. */
+/** Counting of one wallet's open records stops here. */
 const MOST_COUNTED = 10_000;
 
-/** A wallet's address, and the time in which a payment may have come. */
+/** A wallet's address, and the time in which a payment may have arrived. */
 interface PayableSpan {
   network: Network;
   address: string;
@@ -78,7 +78,7 @@ interface PayableSpan {
   until: Date;
 }
 
-/** What is known of a record that is due, without the record. */
+/** A due record without its content. */
 export type DueRecord = Pick<ParkedRecordDoc, '_id' | 'concerns' | 'tries'>;
 
 export type ParkedRecordStore = ReturnType<typeof createParkedRecordStore>;
@@ -91,7 +91,7 @@ export function createParkedRecordStore(connection: mongoose.Connection) {
   return {
     ensureIndexes: () => makeIndexes(records),
 
-    /** One that is there already stays as it is, and concerns these wallets too. */
+    /** An existing one stays as it is, and now concerns these wallets too. */
     async park(batch: readonly ParkedRecordDoc[], session?: Session): Promise<void> {
       if (batch.length === 0) return;
       await collection.bulkWrite(
@@ -111,9 +111,9 @@ export function createParkedRecordStore(connection: mongoose.Connection) {
       await collection.deleteOne({ _id: id }, session ? { session } : {});
     },
     ...createDismissals(opened),
-    /** The network was reset: what was parked of it cannot be had any more, and its numbers are given again. May be repeated. */
+    /** Call after a reset: parked records of the old network can no longer be fetched, and their ids are used again. Repeatable. */
     async lose(network: Network, lostSince: Date, dismissed: { at: Date; why: string }): Promise<void> {
-      // In the order of their ids, so that none is gone through twice.
+      // In the order of their ids, so that none comes twice.
       for (let after = `${network}:`; ; ) {
         const filter = { _id: { $gt: after, $lt: `${network};` }, lostSince: null };
         const batch = await collection.find(filter, { sort: { _id: 1 }, limit: LOST_AT_ONCE }).toArray();
@@ -146,29 +146,29 @@ const concerning = (network: Network, address: string) => ({
   concerns: { $in: [ANY_WALLET, address] },
   dismissed: null,
 });
-/** Those that may have paid what was made at this moment. */
+/** Records that may have paid what was made at this moment. */
 const payableAt = (from: Date) => ({ payableUntil: { $gte: new Date(from.getTime() - CLOCKS_DIFFER_MS) } });
 
-/** Questions about open records. */
+/** Queries for open records. */
 const createOpenRecords = ({ records, collection, page }: Opened) => ({
-  /** Open ones, or those that were dismissed. */
+  /** Open or dismissed records. */
   list: ({ dismissed = false, ...request }: PageRequest & { dismissed?: boolean }) =>
     page({ dismissed: dismissed ? { $ne: null } : null }, { ...request, sort: { createdAt: 1, _id: 1 } }),
   byId: (id: string) => collection.findOne({ _id: id }),
   /** Open ones of these networks. */
   count: (networks: readonly Network[]) =>
     records.countDocuments({ network: { $in: [...networks] }, dismissed: null }).exec(),
-  /** Open ones of a network that were set aside before a moment. */
+  /** Open ones of a network that were parked before a moment. */
   countSince: (network: Network, before: Date) =>
     records.countDocuments({ network, dismissed: null, createdAt: { $lt: before } }, { limit: MOST_COUNTED }).exec(),
-  /** Those of these networks that have open ones: hardly ever any. */
+  /** Those of these networks that have open ones: rarely any. */
   async networksWithOpen(networks: Iterable<Network>): Promise<Set<Network>> {
     const found = new Set<Network>();
     for (const network of networks)
       if (await collection.findOne({ network, dismissed: null }, { projection: { _id: 1 } })) found.add(network);
     return found;
   },
-  /** Which of these are open. */
+  /** Those of these that are open. */
   async openOf(ids: readonly string[]): Promise<string[]> {
     if (ids.length === 0) return [];
     const found = await collection
@@ -182,7 +182,7 @@ const createOpenRecords = ({ records, collection, page }: Opened) => ({
     const found = await collection.find(filter, { projection: { _id: 1 } }).toArray();
     return found.map(({ _id }) => _id);
   },
-  /** How many open ones may have paid a wallet. @param from when it was made */
+  /** Number of open ones that may have paid a wallet. @param from when it was made */
   countFor: (network: Network, address: string, from: Date): Promise<number> =>
     records.countDocuments({ ...concerning(network, address), ...payableAt(from) }, { limit: MOST_COUNTED }).exec(),
   /** Whether an open one may have paid something within a span. */
@@ -192,9 +192,9 @@ const createOpenRecords = ({ records, collection, page }: Opened) => ({
   },
 });
 
-/** Dismissals that are told of, step by step: a step is taken once. */
+/** Dismissals, told to accounts step by step; each step is taken once. */
 const createDismissals = ({ collection }: Opened) => ({
-  /** One that was begun before goes on as it was. */
+  /** One that was begun before continues as it was. */
   async beginDismissal(id: string, why: string): Promise<void> {
     const filter = { _id: id, dismissed: null, dismissing: null };
     await collection.updateOne(filter, { $set: { dismissing: { why, toldTo: '' } } });
@@ -219,7 +219,7 @@ const createDismissals = ({ collection }: Opened) => ({
 
 /** The schedule of tries. */
 const createTries = ({ collection }: Opened) => ({
-  /** Those that are due, the ones tried least first. */
+  /** Due records, those tried least first. */
   due: (network: Network, now: Date, limit: number): Promise<DueRecord[]> =>
     collection
       .find(
@@ -234,7 +234,7 @@ const createTries = ({ collection }: Opened) => ({
       .toArray();
     return next?.nextTryAt ?? null;
   },
-  /** It was asked for again in vain. */
+  /** Notes a failed try. */
   async noteTry(id: string, changes: Partial<Pick<ParkedRecordDoc, 'reason' | 'concerns' | 'nextTryAt'>>) {
     await collection.updateOne({ _id: id, dismissed: null }, { $set: changes, $inc: { tries: 1 } });
   },

@@ -1,4 +1,4 @@
-/** What a browser was asked to sign with a passkey: each may be answered once, and soon. */
+/** Challenges for passkeys: each may be answered once, and only for a short time. */
 import mongoose from 'mongoose';
 import { makeIndexes, SCHEMA_OPTIONS } from './database.js';
 
@@ -14,7 +14,7 @@ const challengeSchema = new mongoose.Schema<PasskeyChallengeDoc>(
   { _id: String, userId: { type: String, default: null }, expiresAt: Date },
   { ...SCHEMA_OPTIONS, collection: 'passkeyChallenges' },
 );
-// Only tidies up: the end is compared with the clock.
+// Clean-up only: readers compare the end with the clock.
 challengeSchema.index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
 
 export type PasskeyChallengeStore = ReturnType<typeof createPasskeyChallengeStore>;
@@ -27,7 +27,7 @@ export function createPasskeyChallengeStore(connection: mongoose.Connection) {
     async insert(challenge: string, userId: string | null, expiresAt: Date): Promise<void> {
       await collection.insertOne({ _id: challenge, userId, expiresAt });
     },
-    /** Uses it up. @returns whether it may still be answered for this */
+    /** Uses it up. @returns whether it was still valid for this purpose */
     async take(challenge: string, userId: string | null, now: Date): Promise<boolean> {
       return (await collection.findOneAndDelete({ _id: challenge, userId, expiresAt: { $gt: now } })) !== null;
     },

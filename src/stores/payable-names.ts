@@ -1,5 +1,5 @@
-/** Names of payables: the memo and the slug of each link and checkout, once in the installation, with whose they are. They are written in the transaction
- *  that makes or removes the payable. Who knows a memo or slug and no account looks here first, and then at the account's own documents. */
+/** Names of payables: the memo and the slug of each link and checkout, unique in the installation, with their account. They are written in the transaction that
+ *  makes or removes the payable. A lookup by memo or slug alone finds the account here, then reads the account's own documents. */
 import mongoose from 'mongoose';
 import { foldText } from '../domain/fold.js';
 import { projectionOf, SCHEMA_OPTIONS, type Session } from './database.js';
@@ -17,7 +17,7 @@ const payableNameSchema = new mongoose.Schema<PayableNameDoc>(
   { ...SCHEMA_OPTIONS, collection: 'payableNames' },
 );
 
-/** As much of a link or checkout as its names need. */
+/** The fields of a link or checkout that its names need. */
 interface Named {
   _id: string;
   accountId: string;
@@ -36,7 +36,7 @@ type PayableNames = ReturnType<typeof createPayableNames>;
 /** For the watcher. */
 export type PayableNameStore = Pick<PayableNames, 'byMemos' | 'complete'>;
 
-/** Finds payables by memos that have no name, among these accounts' documents. @param words the field by whose index they are searched for */
+/** Finds payables by memos without a name, among these accounts' documents. @param words the indexed field to search */
 export const withMemosOf =
   <Doc extends Named>(model: mongoose.Model<Doc>, words: string) =>
   (accountIds: readonly string[], memos: readonly string[], session: Session): Promise<Doc[]> => {
@@ -52,14 +52,14 @@ export function createPayableNames(connection: mongoose.Connection) {
   const names = connection.model<PayableNameDoc>('PayableName', payableNameSchema);
   const collection = names.collection as unknown as mongoose.mongo.Collection<PayableNameDoc>;
   return {
-    /** It has no index of its own, and a transaction had better not make it. */
+    /** Make the collection here: it has no index of its own, and a transaction should not create it. */
     ensureIndexes: () => names.createCollection(),
 
     /** @throws a duplicate key error when one is taken */
     async take(batch: readonly Named[], session: Session): Promise<void> {
       await collection.insertMany(batch.flatMap(docsOf), { session });
     },
-    /** Gives their names to payables that have none; one that is taken stays as it is. */
+    /** Stores the names of payables that have none; a taken name stays as it is. */
     async complete(batch: readonly Named[], session: Session): Promise<void> {
       const docs = batch.flatMap(docsOf);
       const writes = docs.map(({ _id, ...name }) => ({
@@ -67,11 +67,11 @@ export function createPayableNames(connection: mongoose.Connection) {
       }));
       await collection.bulkWrite(writes, { session, ordered: false });
     },
-    /** Gives back the names of payables that are removed. */
+    /** Frees the names of removed payables. */
     async release(accountId: string, batch: readonly Pick<Named, 'memo' | 'slug'>[], session: Session): Promise<void> {
       await collection.deleteMany({ _id: { $in: batch.flatMap(namesOf) }, accountId }, { session });
     },
-    /** The names of those of these memos that are taken. */
+    /** The names of the taken ones of these memos. */
     byMemos: (memos: readonly string[], session: Session): Promise<PayableNameDoc[]> =>
       collection.find({ _id: { $in: memos.map(memoName) } }, { session }).toArray(),
     bySlug: (slug: string): Promise<PayableNameDoc | null> => collection.findOne({ _id: slugName(slug) }),

@@ -1,4 +1,4 @@
-/** Payments as the open pages follow them: what a link or checkout received since a moment, and a change stream of arrivals, decisions and refunds. */
+/** Payments for open pages: what a link or checkout received since a moment, and a change stream of arrivals, decisions and refunds. */
 import type { mongo } from 'mongoose';
 import { isCheckoutId } from '../domain/ids.js';
 import { type ChangeStream, openChangeStream } from './change-stream.js';
@@ -17,11 +17,11 @@ export interface PaymentChanges<Payment> {
   newestOfLink(accountId: string, linkId: string, since: Date, limit: number): Promise<Payment[]>;
   /** Those of the account's payments that have one of these ids. */
   ofAccount(accountId: string, ids: readonly string[]): Promise<Payment[]>;
-  /** Payments as they arrive, change status and go back, each as it is now, from `position` on or from now. */
+  /** Follows payments that arrive, change status or are refunded, each in its current state, from `position` or from now. */
   watch(position: unknown): ChangeStream<Payment>;
 }
 
-/** What a page may see changes by arrival, acceptance and assignment, all of which set the status, and by a refund. */
+/** A page shows arrivals, acceptances and assignments, all of which set the status, and refunds. */
 const PIPELINE = [
   {
     $match: {

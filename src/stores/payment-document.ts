@@ -1,4 +1,4 @@
-/** The document of a payment, and its indexes. What the ledger says of a payment never changes; `paymentKeyOf` makes each one exist once per wallet. */
+/** The document of a payment, and its indexes. Fields from the ledger never change; `paymentKeyOf` makes each payment unique per wallet. */
 import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import type { PaymentReason, PaymentStatus } from '../../contracts/payments.js';
@@ -55,19 +55,19 @@ export interface PaymentDoc {
   productId: string | null;
   /** In the currency of its price. It is shown once the payment is taken. Missing where there is none. */
   value?: StoredValue;
-  /** What was sent back in all: canonical decimal text, perhaps more than `amount`. Missing for nothing. */
+  /** Total refunded: canonical decimal text, possibly more than `amount`. Missing for nothing. */
   refundedAmount?: string;
-  /** Oldest first; of very many the newest. Missing for none. */
+  /** Oldest first; only the newest of very many. Missing for none. */
   refunds?: PaymentRefund[];
-  /** Came for an accepted checkout while the payments of before were still being completed: it is none of them. Missing otherwise. */
+  /** Arrived for an accepted checkout while earlier payments were being completed; it is not among them. Missing otherwise. */
   afterAcceptance?: true;
-  /** Whether the merchant has to decide about it: see `needsDecision` in `payments/checkout.ts`. */
+  /** The merchant has to decide about it: see `needsDecision` in `payments/checkout.ts`. */
   needsDecision: boolean;
-  /** What a search finds it by, besides its id and hash: its memo, and what its link, product or checkout said when it was judged. */
+  /** Search words besides its id and hash: its memo, and texts of its link, product or checkout when it was judged. */
   words?: string[];
   /** The user who made its checkout. Missing for any other. */
   soldBy?: string;
-  /** The merchant leaves it as it is. Missing otherwise; a new judgement ends it. */
+  /** The merchant dismissed it. Missing otherwise; a new judgement removes it. */
   dismissal?: { at: Date; note: string | null };
   /** The moment in `_id`. */
   createdAt: Date;
@@ -131,10 +131,10 @@ const paymentSchema = new mongoose.Schema<PaymentDoc>(
   },
   { ...SCHEMA_OPTIONS, collection: 'payments' },
 );
-/** What makes a payment one. The transaction's hash is part of it because operation ids start over when a test network is reset. */
+/** The identity of a payment. It includes the transaction's hash because operation ids start over when a test network is reset. */
 export const PAYMENT_KEY = { accountId: 1, walletId: 1, operationId: 1, changeIndex: 1, transactionHash: 1 } as const;
 paymentSchema.index(PAYMENT_KEY, { unique: true });
-// Lists always name the statuses: MongoDB merges one ordered scan for each, and counts without a look at the documents.
+// Lists always name the statuses: MongoDB merges one ordered scan for each, and counts from the index alone.
 paymentSchema.index({ accountId: 1, status: 1, _id: -1 });
 paymentSchema.index({ accountId: 1, productId: 1, status: 1, _id: -1 });
 paymentSchema.index({ accountId: 1, paymentLinkId: 1, status: 1, _id: -1 });
@@ -147,12 +147,12 @@ paymentSchema.index(
   { accountId: 1, soldBy: 1, status: 1, _id: -1 },
   { partialFilterExpression: { soldBy: { $gt: '' } }, name: 'sellers' },
 );
-// Few are true, and these alone are listed: the index holds nothing else.
+// Partial index: few are true, and only these are listed.
 paymentSchema.index(
   { accountId: 1, needsDecision: 1, status: 1, _id: -1 },
   { partialFilterExpression: { needsDecision: true }, name: 'decisions' },
 );
-// Holds all that a report adds up, so that the documents are not looked at.
+// Covers reports.
 paymentSchema.index(
   {
     ...{ accountId: 1, ledgerClosedAt: 1, status: 1, assetCode: 1, assetIssuer: 1 },
@@ -160,7 +160,7 @@ paymentSchema.index(
   },
   { name: 'sums' },
 );
-// The same of values; only payments that have one are in it.
+// Covers reports of values; only payments with a value are in it.
 paymentSchema.index(
   {
     ...{ accountId: 1, 'value.currency': 1, ledgerClosedAt: 1, status: 1, assetCode: 1, assetIssuer: 1 },
@@ -169,7 +169,7 @@ paymentSchema.index(
   { name: 'values', partialFilterExpression: { 'value.currency': { $gt: '' } } },
 );
 paymentSchema.index({ paymentLinkId: 1, createdAt: -1 });
-// Which payment of a payer a refund gives back, in the order of the ledger.
+// Finds the payment of a payer that a refund returns, in ledger order.
 paymentSchema.index(
   {
     ...{ accountId: 1, senderAddress: 1, senderMuxedAddress: 1 },
@@ -177,7 +177,7 @@ paymentSchema.index(
   },
   { name: 'ofPayer' },
 );
-// Most payments may be of links: the index holds those of checkouts only.
+// Partial index: most payments may be of links.
 paymentSchema.index(
   { checkoutId: 1, createdAt: -1, _id: -1 },
   { partialFilterExpression: { checkoutId: { $gt: '' } } },

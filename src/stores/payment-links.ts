@@ -29,20 +29,20 @@ export interface PaymentLinkDoc {
   /** In canonical form: what `normalizeMemo` makes of what a payer types. */
   memo: string;
   active: boolean;
-  /** Oldest first; the first holds from ever. */
+  /** Oldest first; the first has always been in force. */
   history: { from: LedgerStamp | null; terms: { active: boolean } }[];
   /** Payments that are not REJECTED. */
   paymentCount: number;
   /** All payments. */
   receivedCount: number;
   createdAt: Date;
-  /** Refunds that were read before a payment that they give back. Missing means 0. */
+  /** Number of refunds read before their payment. Missing means 0. */
   earlyRefunds?: number;
   /** Stored for searches, never read. */
   suffixes?: string[];
 }
 
-/** Whatever name, memo and slug contain begins one of these, so that an index finds it. */
+/** All suffixes of name, memo and slug, so that an index finds any part of them. */
 export const suffixesOf = ({ name, memo, slug }: Pick<PaymentLinkDoc, 'name' | 'memo' | 'slug'>): string[] => [
   ...new Set([foldText(name ?? ''), foldText(memo), foldText(slug)].flatMap(suffixes)),
 ];
@@ -97,7 +97,7 @@ export interface LinkCountChange {
   received: number;
 }
 
-/** What works across accounts: for the hosted page, which knows a link by its slug, and the watcher, which knows it by its memo. */
+/** What works across accounts: for the hosted page, which finds links by slug, and the watcher, by memo. */
 export type PaymentLinkStore = ReturnType<typeof createPaymentLinkStore>['system'];
 
 export function createPaymentLinkStore(
@@ -152,13 +152,13 @@ const listsOf = ({ links, countSegments, byId, page }: Store, accountId: string)
     };
     if (!search)
       return countSegments.page<PaymentLinkDoc>(listOf(accountId), links, filter, { ...request, direction: -1 });
-    // The filter in each branch, so that each has its index.
+    // Each branch repeats the filter, so that each can use its index.
     const found = branchesOf(search).map((each) => ({ $and: [filter, each] }));
     return page({ $or: found }, { ...request, sort: { _id: -1 } });
   },
 });
 
-/** The ways in which a search finds a link, any of which is enough. */
+/** Alternatives by which a search finds a link. */
 const branchesOf = ({ text, productIds }: NonNullable<PaymentLinkFilter['search']>) => {
   const words = queryWords(text);
   return [
@@ -186,14 +186,14 @@ const makingOf = (store: Store, accountId: string) => ({
   },
   removeUnpaid: async (id: string, session: Session): Promise<boolean> =>
     (await removeUnpaid(store, accountId, [id], session)) === 1,
-  /** Some of the unpaid ones of a deleted product. @returns whether none is left */
+  /** Removes some unpaid links of a deleted product. @returns whether none is left */
   removeOfProduct: (productId: string, session: Session): Promise<boolean> =>
     removeSome(store.collection, { accountId, productId, receivedCount: 0 }, session, (ids) =>
       removeUnpaid(store, accountId, ids, session),
     ),
 });
 
-/** Removes those of these that have no payments. @returns how many they were */
+/** Removes those of these that have no payments. @returns their number */
 async function removeUnpaid(
   { collection, countSegments, names }: Store,
   accountId: string,
@@ -210,7 +210,7 @@ async function removeUnpaid(
 }
 
 const changesOf = ({ collection, countSegments }: Store, accountId: string) => ({
-  /** Null when the link is `active` already or not there. */
+  /** Null when the link already is `active` or does not exist. */
   async setActive(id: string, active: boolean, from: LedgerStamp, session: Session): Promise<PaymentLinkDoc | null> {
     const changed = await collection.findOneAndUpdate(
       { _id: id, accountId, active: !active },

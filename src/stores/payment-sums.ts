@@ -1,4 +1,5 @@
-/** Sums over payments, made by MongoDB: exact, as decimals of 34 digits. Where days begin it is told: its own table of time zones is as old as its build. */
+/** Sums over payments by MongoDB: exact, as decimals of 34 digits. The caller gives the boundaries of days: MongoDB's table of time zones is as old as its
+ *  build. */
 import mongoose from 'mongoose';
 import type { PaymentStatus } from '../../contracts/payments.js';
 import type { SummaryGroup } from '../../contracts/reports.js';
@@ -12,10 +13,10 @@ export interface SummaryFilter {
   /** Exclusive. */
   to?: Date | undefined;
   groupBy: SummaryGroup;
-  /** Which days and months are told by. */
+  /** Time zone of days and months. */
   offsets: readonly OffsetSpan[];
   status: readonly PaymentStatus[];
-  /** The currency whose values are added up as well. */
+  /** Currency of the values to sum as well. */
   currency?: string | undefined;
   maxRows: number;
 }
@@ -27,7 +28,7 @@ interface SummaryRow {
   count: number;
   amount: string;
   refundedAmount: string;
-  /** In the currency that was asked for, and how many payments have a value in it. */
+  /** Value in the given currency, and the number of payments with one. */
   value?: string;
   valued?: number;
 }
@@ -39,7 +40,7 @@ interface Group<Name extends string> {
   sums: Record<Name, mongoose.mongo.Decimal128>;
 }
 
-/** What is added up of each payment, from an index that holds all of it. */
+/** The summed parts of each payment; an index covers them. */
 interface Added<Name extends string> {
   index: string;
   only: object;
@@ -53,10 +54,9 @@ const STROOP_DECIMALS = 7n;
 const MONEY: Added<'amount' | 'refunded'> = {
   index: 'sums',
   only: {},
-  // Most have no refund, and nothing adds nothing.
   sums: { amount: { $toDecimal: '$amount' }, refunded: { $toDecimal: '$refundedAmount' } },
 };
-/** A REJECTED one has a value that counts only once it is accepted. */
+/** The value of a REJECTED payment counts only once it is accepted. */
 const valuesIn = (currency: string): Added<'value'> => ({
   index: 'values',
   only: { 'value.currency': currency },
@@ -65,7 +65,7 @@ const valuesIn = (currency: string): Added<'value'> => ({
 
 export function createPaymentSums(payments: mongoose.mongo.Collection<PaymentDoc>) {
   return {
-    /** In the order of keys and assets. `too_many`: rows, or payments to be added up in time.
+    /** Ordered by key and asset. `too_many`: too many rows, or too many payments to sum in time.
      *  @param signal ends it, also in MongoDB. @throws its reason */
     async of(accountId: string, filter: SummaryFilter, signal?: AbortSignal): Promise<SummaryRow[] | 'too_many'> {
       try {
@@ -126,7 +126,7 @@ async function groups<Name extends string>(
     .toArray();
 }
 
-/** Values first: then what comes in between is counted, and not valued. */
+/** Values first: a payment that arrives between the two reads is counted without a value. */
 async function rowsOf(
   payments: mongoose.mongo.Collection<PaymentDoc>,
   accountId: string,
@@ -150,16 +150,16 @@ const nameOf = ({ key, _id: { assetCode, assetIssuer } }: Group<string>): string
   JSON.stringify([key, assetCode, assetIssuer]);
 
 const MINUTE_MS = 60_000;
-/** Coarse first: the fewer groups a day is told of, the better. */
+/** Coarse groups first: the fewer, the better. */
 const UNITS = [
   { ms: 60 * MINUTE_MS, truncate: { unit: 'hour' } },
   { ms: 15 * MINUTE_MS, truncate: { unit: 'minute', binSize: 15 } },
   { ms: MINUTE_MS, truncate: { unit: 'minute' } },
 ];
-/** Keeps the bounds of the index of one type, so that it is never left for the documents. */
+/** Keeps the index bounds to one type, so that the index alone answers. */
 const ALL_TIME = { $gte: new Date(0) };
 
-/** Days first by hours, at which they begin in most time zones, or by quarters of an hour, or minutes. */
+/** Groups by hours, at which days begin in most time zones, else by quarters of an hour or by minutes. */
 function groupKey(groupBy: SummaryGroup, offsets: readonly OffsetSpan[]) {
   switch (groupBy) {
     case 'day':
@@ -176,7 +176,7 @@ function groupKey(groupBy: SummaryGroup, offsets: readonly OffsetSpan[]) {
   }
 }
 
-/** In which a day begins under each of the offsets, and each of them begins. */
+/** The largest unit that divides all of these offsets. */
 const unitOf = (offsets: readonly OffsetSpan[]) =>
   UNITS.find(({ ms }) => offsets.every(({ fromMs, offsetMs }) => fromMs % ms === 0 && offsetMs % ms === 0))!.truncate;
 
@@ -192,7 +192,7 @@ const regrouped = (unit: 'day' | 'month', offsets: readonly OffsetSpan[], sums: 
   },
 });
 
-/** By halves: a zone has changed its offset a hundred times. */
+/** Binary search: a zone may have changed its offset a hundred times. */
 function offsetAt(date: string, offsets: readonly OffsetSpan[]): unknown {
   if (offsets.length === 1) return offsets[0]!.offsetMs;
   const middle = offsets.length >> 1;
@@ -218,7 +218,7 @@ const toRow = ({ _id, key, count, sums: { amount, refunded } }: Group<'amount' |
   refundedAmount: formatAmount(stroopsOf(refunded)),
 });
 
-/** Stroops of a decimal that is not negative, in any form: `1E+3` is one. @throws RangeError when it is no whole number of stroops */
+/** Stroops of a non-negative decimal in any notation, such as `1E+3`. @throws RangeError when it is no whole number of stroops */
 function stroopsOf(decimal: { toString(): string }): bigint {
   const parts = /^(\d+)(?:\.(\d*))?(?:E([+-]\d+))?$/.exec(decimal.toString());
   if (!parts) throw new RangeError(`no amount: ${decimal}`);

@@ -39,7 +39,7 @@ export interface PaymentFilter {
   createdTo?: Date;
 }
 
-/** What a judgement says of a payment, and a merchant's decision may change. */
+/** Fields that a judgement sets and a merchant's decision may change. */
 export type JudgedFields = Pick<
   PaymentDoc,
   | 'status'
@@ -57,7 +57,7 @@ export type JudgedFields = Pick<
   | 'words'
 >;
 
-/** In MongoDB's terms: fields, and the bounds of the ids, which begin with the time of creation. */
+/** For MongoDB: equal fields, and bounds of the ids, which begin with the time of creation. */
 function criteriaOf({ status, createdFrom, createdTo, search, ...equal }: PaymentFilter) {
   const given = Object.fromEntries(Object.entries(equal).filter(([, value]) => value !== undefined));
   const ids = { from: createdFrom && firstIdOf('pay', createdFrom), to: createdTo && firstIdOf('pay', createdTo) };
@@ -80,7 +80,7 @@ const searched = (search: string) => ({
 /** A wallet, by its id. */
 export type OwnedWallet = Pick<PaymentDoc, 'accountId' | 'walletId'>;
 
-/** Refunds that a payment shows; the sum counts all. */
+/** Refunds shown with a payment; the sum counts all. */
 const SHOWN_REFUNDS = 100;
 
 /** What works across accounts: for the watcher and the hosted pages. */
@@ -136,7 +136,7 @@ const listsOf = ({ payments, collection, countSegments, byId, sums }: Store, acc
     const listed = { accountId, ...fields };
     return countSegments.page<PaymentDoc>(listOf(accountId), payments, listed, { ...request, direction: -1, ids });
   },
-  /** All that the filter lets through, oldest first. */
+  /** All that match the filter, oldest first. */
   batches(filter: PaymentFilter, session: Session) {
     const { fields, ids } = criteriaOf(filter);
     const listed = { accountId, ...fields, ...withinIds(ids) };
@@ -150,15 +150,15 @@ const checkoutsOf = ({ ofCheckouts }: Store, accountId: string) => ({
   ofCheckout: (checkout: PaidCheckout, session: Session) => ofCheckouts.of({ ...checkout, accountId }, session),
   /** Stroops of all payments of a checkout in its asset. */
   sumOfCheckout: (checkout: PaidCheckout, session: Session) => ofCheckouts.sum({ ...checkout, accountId }, session),
-  /** Stroops in its asset that were sent back of all payments of a checkout. */
+  /** Refunded stroops of all payments of a checkout in its asset. */
   refundedOfCheckout: (checkout: PaidCheckout) => ofCheckouts.refunded({ ...checkout, accountId }),
-  /** Its payments that count, of which the largest are told. */
+  /** The number of its payments that count, and the largest of them. */
   countedOfCheckout: (checkout: PaidCheckout, most: number) => ofCheckouts.counted({ ...checkout, accountId }, most),
 });
 
 /** What a merchant decides of payments. */
 const decisionsOf = (store: Store, accountId: string) => ({
-  /** A merchant takes payments as they came. */
+  /** A merchant accepts payments as they are. */
   complete: (ids: readonly string[], session: Session) =>
     decisionsAcrossAccounts(store).complete(accountId, ids, session),
   /** Only when its status is one of `from`; null otherwise. */
@@ -176,7 +176,7 @@ const decisionsOf = (store: Store, accountId: string) => ({
     if (judged) await store.countSegments.touch(listOf(accountId), [id], 0, session);
     return judged;
   },
-  /** Leaves it as it is. @returns null where nothing is to be decided */
+  /** Dismisses it. @returns null when there is nothing to decide */
   async dismiss(id: string, dismissal: PaymentDoc['dismissal'], session: Session): Promise<PaymentDoc | null> {
     const dismissed = await store.collection.findOneAndUpdate(
       { _id: id, accountId, needsDecision: true },
@@ -197,7 +197,7 @@ const decisionsAcrossAccounts = ({ collection, countSegments }: Store) => ({
     );
     await countSegments.touch(listOf(accountId), ids, 0, session);
   },
-  /** Nothing is left to decide about these. */
+  /** Marks these as decided. */
   async decide(accountId: string, ids: readonly string[], session: Session): Promise<void> {
     if (ids.length === 0) return;
     await collection.updateMany({ _id: { $in: [...ids] }, accountId }, { $set: { needsDecision: false } }, { session });
@@ -205,9 +205,9 @@ const decisionsAcrossAccounts = ({ collection, countSegments }: Store) => ({
   },
 });
 
-/** What the ledger's readers store and look up. */
+/** Used when reading the ledger. */
 const ledgerSideOf = ({ collection, countSegments }: Store) => ({
-  /** Keys of those payments among `wallets` × `operationIds` that are stored already. */
+  /** Keys of the stored payments among `wallets` × `operationIds`. */
   async known(
     wallets: readonly Pick<WalletDoc, '_id' | 'accountId'>[],
     operationIds: readonly string[],
@@ -220,7 +220,7 @@ const ledgerSideOf = ({ collection, countSegments }: Store) => ({
       .toArray();
     return new Set(found.map(paymentKeyOf));
   },
-  /** What is stored of these operations' payments to a wallet. */
+  /** Stored payments of these operations to a wallet. */
   ofOperations: ({ accountId, walletId }: OwnedWallet, operationIds: readonly string[]) =>
     collection
       .find(
@@ -228,14 +228,14 @@ const ledgerSideOf = ({ collection, countSegments }: Store) => ({
         { hint: PAYMENT_KEY, projection: AUDITED },
       )
       .toArray(),
-  /** @throws MongoServerError when one is stored already, see `wereKnown` */
+  /** @throws MongoServerError when one is already stored, see `wereKnown` */
   async insert(batch: readonly PaymentDoc[], session: Session): Promise<void> {
     await collection.insertMany([...batch], { session });
     await countSegments.touchAll(batch, ({ accountId }) => listOf(accountId), session);
   },
-  /** Whether that is why payments could not be inserted. */
+  /** Whether an insert failed because a payment is already stored. */
   wereKnown: isDuplicateKey,
-  /** @returns the payment without and with it. @throws Error when there is no such payment */
+  /** @returns the payment before and after. @throws Error when there is no such payment */
   async addRefund(
     id: string,
     { accountId, transactionHash, amount, ledger, ledgerClosedAt: at }: PaidBack,
@@ -256,7 +256,7 @@ const ledgerSideOf = ({ collection, countSegments }: Store) => ({
 
 type PaidBack = Pick<RefundDoc, 'accountId' | 'transactionHash' | 'amount' | 'ledger' | 'ledgerClosedAt'>;
 
-/** What an audit compares. */
+/** For audits. */
 const AUDITED = {
   ...{ operationId: 1, changeIndex: 1, assetCode: 1, assetIssuer: 1, amount: 1 },
   ...{ ledger: 1, ledgerClosedAt: 1, status: 1, value: 1 },

@@ -1,4 +1,4 @@
-/** What products and checkouts are priced in, each kind once. */
+/** Distinct currencies and assets of products and checkouts. */
 import type mongoose from 'mongoose';
 
 export interface Priced {
@@ -17,7 +17,7 @@ export async function pricedOf(collection: mongoose.mongo.Collection<any>, filte
   return found.map((each) => each._id);
 }
 
-/** What they are paid in, whatever their prices are in. In the order of the assets. */
+/** The assets they are paid in, whatever their currency; ordered. */
 export async function assetsOf(
   // biome-ignore lint/suspicious/noExplicitAny: of products or of checkouts.
   collection: mongoose.mongo.Collection<any>,

@@ -5,7 +5,7 @@ import type { LedgerStamp } from '../domain/terms.js';
 import { PART_OPTIONS, SCHEMA_OPTIONS } from './database.js';
 import { stampSchema } from './wallets.js';
 
-/** What a payment is judged by. Amounts in canonical decimal text. */
+/** The terms of payments. Amounts in canonical decimal text. */
 export interface StoredTerms {
   active: boolean;
   assetCode: string;
@@ -13,7 +13,7 @@ export interface StoredTerms {
   priceType: 'FIXED' | 'CUSTOM';
   price: string | null;
   minAmount: string | null;
-  /** That price and minimum are in; missing where they are in the asset. */
+  /** Currency of price and minimum; missing when they are in the asset. */
   currency?: string | null;
 }
 
@@ -33,9 +33,9 @@ export interface ProductDoc extends StoredTerms {
   description: string | null;
   imageUrl: string | null;
   walletId: string;
-  /** Oldest first; the last is what the fields above say. The first holds from ever, unless there are earlier ones in the archive. */
+  /** Oldest first; the last equals the fields above. The first has always been in force, unless the archive has earlier ones. */
   history: ProductVersion[];
-  /** The versions that were moved to the archive: how many, and `since` of the last. Missing for none. */
+  /** Archived versions: their number, and `since` of the last. Missing for none. */
   archived?: { count: number; since: Date };
   paymentLinkCount: number;
   /** A link or checkout of it has a payment. Missing means false. */
@@ -85,7 +85,7 @@ const productSchema = new mongoose.Schema<ProductDoc>(
 productSchema.index({ accountId: 1, _id: -1 });
 productSchema.index({ accountId: 1, active: 1, _id: -1 });
 productSchema.index({ accountId: 1, nameKey: 1, _id: 1 });
-// Few are priced in a currency: the index holds those only.
+// Partial index: few are priced in a currency.
 productSchema.index(
   { currency: 1, assetCode: 1, assetIssuer: 1 },
   { partialFilterExpression: { currency: { $gt: '' } }, name: 'priced' },

@@ -1,4 +1,5 @@
-/** Earlier versions of products' terms than their documents hold. A product may be changed any number of times, and a payment may be read long after. */
+/** The archive: versions of terms older than those in product documents. A product may be changed any number of times, and a payment may be read long
+ *  afterwards. */
 import mongoose from 'mongoose';
 import { type LedgerClose, type LedgerStamp, sideOfBegin } from '../domain/terms.js';
 import { makeIndexes, removeSome, SCHEMA_OPTIONS, type Session } from './database.js';
@@ -13,7 +14,7 @@ export interface ProductVersionDoc {
   /** 0, 1, 2 … in the order of the changes. */
   nth: number;
   from: LedgerStamp | null;
-  /** When it began, and never before the one before it: clocks differ. */
+  /** When it began; clocks differ, but it is never before the previous one. */
   since: Date;
   terms: ProductVersion['terms'];
   network?: ProductVersion['network'];
@@ -34,10 +35,10 @@ const productVersionSchema = new mongoose.Schema<ProductVersionDoc>(
 );
 productVersionSchema.index({ productId: 1, since: 1, nth: 1 });
 
-/** Clocks of processes and ledgers differ by less. */
+/** More than the clocks of processes and ledgers differ. */
 const DOUBT_MS = 60_000;
 
-/** The oldest versions of a product in the form in which they are archived, and what its document says of its archive once they are there. */
+/** The oldest versions of a product in archived form, and the document's `archived` once they are stored. */
 export function toArchive(
   { _id: productId, accountId, archived }: Pick<ProductDoc, '_id' | 'accountId' | 'archived'>,
   oldest: readonly ProductVersion[],
@@ -50,7 +51,7 @@ export function toArchive(
   return { docs, archived: { count, since } };
 }
 
-/** Those of these closes at which an earlier version may have been in force than the document holds. */
+/** The closes at which an archived version may have been in force. */
 export function beforeHistory(
   { archived, history }: Pick<ProductDoc, 'archived' | 'history'>,
   closes: readonly LedgerClose[],
@@ -64,7 +65,8 @@ export function createProductVersions(connection: mongoose.Connection) {
   const versions = connection.model<ProductVersionDoc>('ProductVersion', productVersionSchema);
   const collection = versions.collection as unknown as mongoose.mongo.Collection<ProductVersionDoc>;
 
-  /** Begins with what may have begun by then, whatever the clocks, and goes back to the first that certainly had: a few versions, however many there are. */
+  /** Begins with the latest version that may have begun by then, allowing for clocks, and goes back to the first that certainly had: a few versions, however
+   *  many there are. */
   async function mayBeInForce(
     { _id: productId, accountId }: Pick<ProductDoc, '_id' | 'accountId'>,
     close: LedgerClose,
@@ -84,7 +86,7 @@ export function createProductVersions(connection: mongoose.Connection) {
   return {
     ensureIndexes: () => makeIndexes(versions),
 
-    /** In the transaction that takes them from their product's document. */
+    /** Call in the transaction that removes them from their product's document. */
     async insert(docs: readonly ProductVersionDoc[], session: Session): Promise<void> {
       if (docs.length > 0) await collection.insertMany([...docs], { session });
     },
@@ -111,7 +113,7 @@ export function createProductVersions(connection: mongoose.Connection) {
       );
     },
 
-    /** Some of those of a deleted product. @returns whether none is left */
+    /** Removes some versions of a deleted product. @returns whether none is left */
     removeOf: (accountId: string, productId: string, session: Session): Promise<boolean> =>
       removeSome(collection, { productId, accountId }, session, (ids) =>
         collection.deleteMany({ _id: { $in: [...ids] }, accountId }, { session }),

@@ -1,6 +1,6 @@
 /** Products with the history of their terms. A change is stored only where its latest `revision` was read.
  *
- *  Of one that is deleted a note stays until its links and checkouts are removed, too. */
+ *  A deleted product leaves a note until its links and checkouts are removed, too. */
 import mongoose from 'mongoose';
 import { accountsOf } from '../domain/owners.js';
 import type { LedgerClose } from '../domain/terms.js';
@@ -12,7 +12,7 @@ import { type ProductDoc, type ProductVersion, productModel } from './product-do
 import { beforeHistory, createProductVersions, toArchive } from './product-versions.js';
 import { containing } from './text-search.js';
 
-/** More make each read of a product slower, and are seldom needed. */
+/** Bounds the size of the document; older versions are seldom needed. */
 const VERSIONS_KEPT = 50;
 
 /** A deleted product whose links and checkouts may not all be removed yet. */
@@ -53,7 +53,7 @@ export function createProductStore(connection: mongoose.Connection, versionsKept
     ensureIndexes: async () => {
       await makeIndexes(products);
       await store.versions.ensureIndexes();
-      // It has no index of its own, and a transaction had better not make it.
+      // Make the collection here: it has no index of its own, and a transaction should not create it.
       await deletedProducts.createCollection();
     },
     forAccount: (accountId: string) => ({
@@ -66,7 +66,7 @@ export function createProductStore(connection: mongoose.Connection, versionsKept
       ofAccounts: store.byId.ofAccounts,
       withVersionsAt: (product: ProductDoc, closes: readonly LedgerClose[], session: Session) =>
         withVersionsAt(store, product, closes, session),
-      /** Those whose links and checkouts may not all be removed yet. */
+      /** Deleted products whose links and checkouts may not all be removed yet. */
       deleted: (limit: number) => store.deleted.find({}, { limit }).toArray(),
       ...pricesAcrossAccounts(store),
       ...ledgerSideOf(store),
@@ -129,7 +129,7 @@ const pricesOf = ({ collection }: Store, accountId: string) => ({
         { projection: { _id: 0, assetCode: 1, assetIssuer: 1 }, sort: { _id: -1 }, limit: 100 },
       )
       .toArray(),
-  /** What they are paid in, and where; of very many the first. */
+  /** Assets and wallets of its products; only the first of very many. */
   assets: (limit: number): Promise<Pick<Priced, 'assetCode' | 'assetIssuer' | 'walletId'>[]> =>
     assetsOf(collection, { accountId }, limit),
   /** What they are priced in, and where they are paid. */
@@ -142,7 +142,7 @@ const changesOf = ({ collection, versions, versionsKept }: Store, accountId: str
     const docs = batch.map((product) => ({ ...product, accountId }));
     await orAlreadyMade(collection.insertMany(docs, { session }));
   },
-  /** Null when the product was changed since it was read: nothing is stored then. `version` opens new terms. */
+  /** Null when the product was changed since it was read; nothing is stored then. `version` opens new terms. */
   async change(
     before: Pick<ProductDoc, '_id' | 'revision' | 'history' | 'archived'>,
     fields: Partial<Omit<ProductDoc, '_id' | 'accountId'>>,
@@ -182,23 +182,23 @@ const changesOf = ({ collection, versions, versionsKept }: Store, accountId: str
 });
 
 const removalOf = ({ collection, deleted, versions }: Store, accountId: string) => ({
-  /** In a transaction. Its links and checkouts are gone with it, and are to be removed. False when it has payments. */
+  /** Call in a transaction. Its links and checkouts count as gone and are removed later. False when it has payments. */
   async removeUnpaid(id: string, session: Session): Promise<boolean> {
     const unpaid = { _id: id, accountId, hasPayments: { $ne: true } };
     const { deletedCount } = await collection.deleteOne(unpaid, { session });
     if (deletedCount === 1) await deleted.insertOne({ _id: id, accountId }, { session });
     return deletedCount === 1;
   },
-  /** Some of the archived versions of a deleted product. @returns whether none is left */
+  /** Removes some archived versions of a deleted product. @returns whether none is left */
   removeVersions: (id: string, session: Session) => versions.removeOf(accountId, id, session),
-  /** No link or checkout is left of a product that was deleted. */
+  /** Call when no link or checkout of a deleted product is left. */
   async forget(id: string, session: Session): Promise<void> {
     await deleted.deleteOne({ _id: id, accountId }, { session });
   },
 });
 
 const pricesAcrossAccounts = ({ collection }: Store) => ({
-  /** Whether one is priced so. */
+  /** Whether any product has this currency and asset. */
   isPriced: async (pair: Omit<Priced, 'walletId'>): Promise<boolean> =>
     (await collection.findOne({ ...pair }, { projection: { _id: 1 } })) !== null,
   /** Whether one of these accounts sells something for the asset. */

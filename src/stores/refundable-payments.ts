@@ -1,4 +1,4 @@
-/** Payments of one payer that money sent back may give back. However many there are, MongoDB goes through them: none is left out. */
+/** Payments of one payer that a refund may return. MongoDB searches all of them, however many there are. */
 import type mongoose from 'mongoose';
 import { formatAmount } from '../domain/amount.js';
 import type { MoneyBack, Payer } from '../domain/refund.js';
@@ -6,10 +6,10 @@ import { LEFT } from './checkout-payments.js';
 import type { Session } from './database.js';
 import type { PaymentDoc } from './payment-document.js';
 
-/** The payments to look among: all of an account's, or those of one link or checkout. */
+/** The payments to search: an account's, or those of one link or checkout. */
 type PaymentsOf = Pick<PaymentDoc, 'accountId' | 'network'> & Partial<Pick<PaymentDoc, 'paymentLinkId' | 'checkoutId'>>;
 
-/** In the order of the ledger. */
+/** In ledger order. */
 const ORDER = { ledgerClosedAt: 1, ledger: 1, operationId: 1 } as const;
 
 export function createRefundable(collection: mongoose.mongo.Collection<PaymentDoc>) {
@@ -24,8 +24,8 @@ export function createRefundable(collection: mongoose.mongo.Collection<PaymentDo
   });
 
   return {
-    /** The oldest payments of the payer that came before the money, in its asset.
-     *  @param least stroops that each must have left; null for no matter how much */
+    /** The payer's oldest payments before the refund, in its asset.
+     *  @param least stroops that each must have left; null for any */
     async of(
       of: PaymentsOf,
       back: MoneyBack,
@@ -39,7 +39,7 @@ export function createRefundable(collection: mongoose.mongo.Collection<PaymentDo
       return collection.find(found, { session, sort: ORDER, limit }).toArray();
     },
 
-    /** The muxed account of this base account that paid before the money, in its asset. Null when none did, or more than one. */
+    /** The muxed account of this base account that paid before the refund, in its asset. Null for none or several. */
     async onlyMuxedPayer(of: PaymentsOf, back: MoneyBack, session: Session): Promise<Payer | null> {
       const { address } = back.receiver;
       const other = async (known: string | null) => {

@@ -1,5 +1,5 @@
-/** Refunds as the ledger shows them: each operation that sent money back is here once for an account and payment. One whose payment is not stored yet
- *  waits for it. */
+/** Refunds as the ledger shows them: one document for each operation that sent money back, account and payment. A refund whose payment is not stored yet waits
+ *  for it. */
 import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import { accountsOf } from '../domain/owners.js';
@@ -7,13 +7,13 @@ import { makeIndexes, SCHEMA_OPTIONS, type Session } from './database.js';
 import type { PaymentDoc } from './payment-document.js';
 
 export interface RefundDoc {
-  /** By `refundId` of the domain. One operation that gives back several payments is here once for each of them. */
+  /** From `refundId`. An operation that refunds several payments has a document for each. */
   _id: string;
   accountId: string;
   network: Network;
   /** Null while it waits. */
   paymentId: string | null;
-  /** The link or checkout that its memo names; null when it was booked by its hash. */
+  /** The link or checkout named by its memo; null when booked by hash. */
   targetId: string | null;
   transactionHash: string;
   /** Decimal text. */
@@ -57,7 +57,7 @@ refundSchema.index(
   { partialFilterExpression: { paymentId: null }, name: 'waitingOf' },
 );
 
-/** By what a refund is known to belong to a payment. */
+/** The fields that match a refund to a payment. */
 type GivenBack = Pick<
   PaymentDoc,
   'accountId' | 'senderAddress' | 'senderMuxedAddress' | 'assetCode' | 'assetIssuer' | 'ledgerClosedAt'
@@ -77,16 +77,16 @@ export function createRefundStore(connection: mongoose.Connection) {
     }),
 
     system: {
-      /** The ids of those of these that are stored. */
+      /** The ids of the stored ones of these. */
       async known(batch: readonly Pick<RefundDoc, '_id' | 'accountId'>[], session: Session): Promise<Set<string>> {
         const filter = { _id: { $in: batch.map(({ _id }) => _id) }, accountId: { $in: accountsOf(batch) } };
         const found = await collection.find(filter, { session, projection: { _id: 1 } }).toArray();
         return new Set(found.map(({ _id }) => _id));
       },
-      /** What is booked of some operations of one transaction, or waits. @param ids of the operations' refunds. @param transactionHash the ledger's */
+      /** Booked and waiting refunds of some operations of one transaction. @param ids of the operations' refunds. @param transactionHash the ledger's */
       ofOperations: (accountId: string, ids: readonly string[], transactionHash: string, session: Session) =>
         collection.find({ accountId, $or: [{ _id: { $in: [...ids] } }, { transactionHash }] }, { session }).toArray(),
-      /** Those that may give back this payment to a link or checkout, and wait: oldest first. */
+      /** Waiting refunds that may return this payment to a link or checkout, oldest first. */
       waiting(targetId: string, payment: GivenBack, session: Session): Promise<RefundDoc[]> {
         const {
           accountId,

@@ -1,11 +1,11 @@
-/** Which deliveries a replay takes, and which it leaves alone. Part of the delivery store. */
+/** Selects the deliveries that a replay takes. Part of the delivery store. */
 import type mongoose from 'mongoose';
 import type { Clock } from '../clock.js';
 import type { Session } from './database.js';
 import type { DeliveryDoc } from './deliveries.js';
 import { idRangeOf, type ReplayDoc } from './replays.js';
 
-/** Deliveries that were given up before the replay was asked for. */
+/** Deliveries that FAILED before the replay was requested. */
 const failedBefore = (replay: ReplayDoc) => ({
   accountId: replay.accountId,
   webhookId: replay.webhookId,
@@ -24,11 +24,11 @@ export const createReplayedDeliveries = (collection: Collection, clock: Pick<Clo
 });
 
 const ofAccount = (collection: Collection, accountId: string) => ({
-  /** How many FAILED deliveries the replay would take. */
+  /** Number of FAILED deliveries that the replay would take. */
   countFailed: (replay: ReplayDoc): Promise<number> =>
     collection.countDocuments({ ...failedBefore(replay), accountId }),
-  /** How many of its events the replay would leave alone, because their deliveries had not ended when it was asked for.
-   *  @param lastSequence number of the webhook's latest delivery then: what has a later one is fresh */
+  /** Number of events that the replay would skip, because their deliveries had not ended when it was requested.
+   *  @param lastSequence number of the webhook's latest delivery then: later ones are fresh */
   async countUnfinished(replay: ReplayDoc, lastSequence: number): Promise<number> {
     const { webhookId, types, createdAt } = replay;
     const unfinished = [
@@ -56,7 +56,7 @@ const ofAllAccounts = (collection: Collection, clock: Pick<Clock, 'now'>) => ({
       .sort({ _id: 1 })
       .limit(limit)
       .toArray(),
-  /** Makes the FAILED ones of these due, behind fresh deliveries. @returns how many */
+  /** Makes the FAILED ones of these due, after fresh deliveries. @returns how many */
   async replayFailed({ accountId }: ReplayDoc, ids: readonly string[], session: Session): Promise<number> {
     const { modifiedCount } = await collection.updateMany(
       { _id: { $in: [...ids] }, accountId, status: 'FAILED' },
@@ -65,8 +65,8 @@ const ofAllAccounts = (collection: Collection, clock: Pick<Clock, 'now'>) => ({
     );
     return modifiedCount;
   },
-  /** The events with a delivery to the webhook that had not ended when the replay was asked for, or that the replay itself has made: a request that
-   *  is repeated may store it again. */
+  /** The events with a delivery to the webhook that had not ended when the replay was requested, or that the replay itself made: a repeated request may store
+   *  the replay again. */
   async unfinished(
     { _id: replayId, accountId, webhookId, createdAt: askedAt }: ReplayDoc,
     some: readonly { _id: string; subjectId: string }[],

@@ -1,4 +1,4 @@
-/** Replays in preparation: what an account asked to be sent again, and how far its deliveries are made due. A webhook has one at a time. */
+/** Replays in preparation: the deliveries that an account asked to be sent again, and how far they are made due. A webhook has one at a time. */
 import mongoose from 'mongoose';
 import type { EventType } from '../../contracts/event-kinds.js';
 import { makeIndexes, orAlreadyMade, SCHEMA_OPTIONS, type Session } from './database.js';
@@ -15,13 +15,13 @@ export interface ReplayDoc {
   toId: string | null;
   /** `sequence` of the last event that is not fresh. */
   upTo: number;
-  /** When it was asked for: deliveries that had not ended by then are left alone. */
+  /** When it was requested: deliveries that had not ended by then are skipped. */
   createdAt: Date;
-  /** Id of the last delivery (FAILED) or event (ALL) that it has dealt with. */
+  /** Id of the last delivery (FAILED) or event (ALL) dealt with. */
   cursor: string;
-  /** How many deliveries it will send. Absent in replays of earlier versions. */
+  /** Number of deliveries it will send. Absent in replays of earlier versions. */
   count?: number;
-  /** How many of those are due by now. */
+  /** Number of those made due so far. */
   made?: number;
 }
 
@@ -64,15 +64,15 @@ export function createReplayStore(connection: mongoose.Connection) {
       async insert(replay: ReplayDoc, session: Session): Promise<void> {
         await orAlreadyMade(collection.insertOne({ ...replay, accountId }, { session }));
       },
-      /** The oldest of this webhook. */
+      /** The webhook's oldest replay. */
       ofWebhook: (webhookId: string, session?: Session): Promise<ReplayDoc | null> =>
         collection.findOne({ webhookId, accountId }, { sort: { _id: 1 }, session }),
     }),
 
     system: {
-      /** The first after this one in the order of their ids. */
+      /** The next replay by id. */
       after: (id: string): Promise<ReplayDoc | null> => collection.findOne({ _id: { $gt: id } }, { sort: { _id: 1 } }),
-      /** In the transaction that makes `made` more deliveries due. @returns false when another process moved it since it was read */
+      /** Call in the transaction that makes `made` more deliveries due. @returns false when another process moved it since it was read */
       async advance(
         { _id, cursor: from }: ReplayDoc,
         { cursor, made }: { cursor: string; made: number },

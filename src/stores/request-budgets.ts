@@ -1,5 +1,5 @@
-/** Request budgets that all processes share: in any sliding hour never more than `perHour` requests, in no instant more than the burst. Each purpose has
- *  a share, each account and client address at most half of its share; what is kept of each of them is one moment (`domain/request-rate.ts`). */
+/** Request budgets shared by all processes: never more than `perHour` requests in any sliding hour, nor more than the burst at once. Each purpose has a share,
+ *  each account and client address at most half of that share. One moment is stored for each (`domain/request-rate.ts`). */
 import mongoose from 'mongoose';
 import type { Clock } from '../clock.js';
 import { type Rate, rateOf, rateOfOne, rateOfShare, type Share, spareOf, spend } from '../domain/request-rate.js';
@@ -7,11 +7,11 @@ import type { Asker, LedgerBudget, RequestBudget } from '../ledger/budget.js';
 import { makeIndexes, SCHEMA_OPTIONS } from './database.js';
 
 interface RequestBudgetDoc {
-  /** Whatever is budgeted: a network, a share of it, or one account or address within the share. */
+  /** Names a network, a share of it, or one account or address within the share. */
   _id: string;
-  /** When the budget would be whole again: microseconds since the epoch, a whole number below 2^53, so that its sums are exact. */
+  /** When the budget is full again: microseconds since the epoch, an integer below 2^53, so that sums are exact. */
   wholeAtMicros: number;
-  /** When the budget of one account or address is whole again for certain, and need not be kept. Missing for the others. */
+  /** When the budget of one account or address is certainly full again and may be deleted. Missing for the others. */
   expiresAt?: Date;
 }
 
@@ -32,12 +32,12 @@ export function createRequestBudgetStore(connection: mongoose.Connection, clock:
   };
 }
 
-/** Takes a request, in one round trip. @param leave requests that have to be left */
+/** Takes a request, in one round trip. @param leave requests that must be left */
 function createTake(budgets: mongoose.Model<RequestBudgetDoc>, clock: Clock) {
   return async (id: string, rate: Rate, { leave = 0, isOfOne = false } = {}) => {
     const nowMicros = clock.nowMs() * 1000;
     const reachMicros = nowMicros + rate.burst * rate.intervalMicros;
-    // `spend`, as MongoDB says it: a document that is not there counts as whole.
+    // `spend` as a MongoDB expression: a missing document counts as full.
     const from = { $min: [{ $max: ['$wholeAtMicros', nowMicros] }, reachMicros] };
     const spent = { $add: [from, rate.intervalMicros] };
     const limitMicros = reachMicros - leave * rate.intervalMicros;
@@ -73,11 +73,11 @@ function createBudget(take: ReturnType<typeof createTake>, network: string, perH
       return (await take(id, rateOfOne(perHour, share), { isOfOne: true })).waitMs;
     },
   });
-  /** All but the watcher leave the spare requests. */
+  /** All purposes but the watcher's leave the spare requests. */
   const rest: RequestBudget = { take: async () => (await take(network, rate, { leave: spare })).waitMs };
 
-  /** A session's first requests, which look for a ledger and read it, may use the spare ones. Those that follow catch up, and compete with the others:
-   *  so an hour of catching up leaves every share to its purpose. */
+  /** The watcher's first requests in a session, for the tip and the newest ledger, may use the spare ones. Later ones catch up and compete with other purposes,
+   *  so that an hour of catching up leaves each purpose its share. */
   const ofWatcher = (): RequestBudget => {
     let granted = 0;
     return {

@@ -1,9 +1,9 @@
-/** The key pair that signs payment requests (SEP-7). There is one, and it never changes: wallets warn of a domain whose key did. */
+/** The key pair that signs payment requests (SEP-7). There is one, and it never changes: wallets warn about a domain whose key changed. */
 import mongoose from 'mongoose';
 import { isDuplicateKey, makeIndexes, SCHEMA_OPTIONS } from './database.js';
 
 export interface RequestKeyDoc {
-  /** The same for all: two processes that make the key at once meet in it. */
+  /** Constant, so that two processes making the key at once collide. */
   _id: 'rqk_1';
   /** G… address. */
   publicKey: string;
@@ -25,7 +25,7 @@ export function createRequestKeyStore(connection: mongoose.Connection) {
   return {
     ensureIndexes: () => makeIndexes(keys),
     find: (): Promise<RequestKeyDoc | null> => collection.findOne({ _id: 'rqk_1' }),
-    /** Does nothing when another process has made it. */
+    /** Does nothing if another process has made it. */
     async insert(key: RequestKeyDoc): Promise<void> {
       try {
         await collection.insertOne(key);

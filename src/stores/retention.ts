@@ -1,5 +1,5 @@
-/** Removes what is older than the operator keeps: deliveries by their end, events that no delivery or replay needs, and dust that belongs to no link.
- *  In bounded batches, each in one transaction with the counts of the lists: it may end at any moment, and another process may do the same. */
+/** Removes data past the operator's retention: ended deliveries, events that no delivery or replay needs, and UNMATCHED dust. It works in bounded batches, each
+ *  in one transaction with the counts of the lists, so it may end at any moment and run in several processes. */
 import type mongoose from 'mongoose';
 import { parseAmount } from '../domain/amount.js';
 import { firstIdOf } from '../domain/ids.js';
@@ -34,7 +34,7 @@ export interface RetentionDeps {
 }
 
 interface RetentionRules {
-  /** What was created before is removed, and of deliveries what ended before. */
+  /** Removes what was created before; deliveries, what ended before. */
   before: Date;
   /** UNMATCHED payments below this amount are dust; 0 keeps them all. */
   dustStroops: bigint;
@@ -46,7 +46,7 @@ interface Removed {
   payments: number;
 }
 
-/** Goes on until nothing is left to remove, or the signal aborts. */
+/** Runs until nothing is left to remove or the signal aborts. */
 export async function removeExpired(deps: RetentionDeps, rules: RetentionRules, signal: AbortSignal): Promise<Removed> {
   const { db } = deps;
   const { before, dustStroops } = rules;
@@ -59,13 +59,13 @@ export async function removeExpired(deps: RetentionDeps, rules: RetentionRules, 
   return {
     deliveries: await remove(deliveries, 'deliveries', {
       before: firstIdOf('dlv', before),
-      // Those of before there were ends have none.
+      // Deliveries of earlier versions have no end.
       filter: { status: { $ne: 'PENDING' }, $or: [{ endedAt: { $lt: before } }, { endedAt: null }] },
       choose: (rows) => withoutReplayed(db, rows),
     }),
     events: await remove(events, 'events', {
       before: firstIdOf('evt', before),
-      // What has no number yet still gets its deliveries.
+      // An unnumbered event still gets its deliveries.
       filter: { sequence: { $ne: 0 } },
       choose: async (rows) => withoutReplayed(db, await withoutDeliveries(db, rows)),
     }),
@@ -74,7 +74,7 @@ export async function removeExpired(deps: RetentionDeps, rules: RetentionRules, 
         ? 0
         : await remove(payments, 'payments', {
             before: firstIdOf('pay', before),
-            // A payment may be assigned to a link while this runs: looked at again when it is removed.
+            // A payment may be assigned to a link in the meantime: check again when removing it.
             filter: { status: 'UNMATCHED' },
             choose: async (rows) => rows.filter(({ amount }) => (parseAmount(amount) ?? dustStroops) < dustStroops),
           }),
@@ -84,7 +84,7 @@ export async function removeExpired(deps: RetentionDeps, rules: RetentionRules, 
 interface Sweep<R extends Row> {
   /** Only smaller ids; ids begin with the time of creation. */
   before: string;
-  /** Holds when a row is found, and again when it is removed. */
+  /** Checked when a row is found and again when it is removed. */
   filter: object;
   choose: (rows: R[]) => Promise<R[]>;
 }
@@ -131,7 +131,7 @@ async function withoutReplayed<R extends Row>(db: mongoose.mongo.Db, rows: R[]):
   return rows.filter(({ accountId }) => !replayed.has(accountId));
 }
 
-/** A delivery needs its event, however old, as long as it can be sent: its webhook may be paused, and what has failed is sent by a replay. */
+/** A delivery needs its event as long as it can be sent: its webhook may be paused, and a replay sends FAILED ones. */
 async function withoutDeliveries(db: mongoose.mongo.Db, rows: EventRow[]): Promise<EventRow[]> {
   const needed = new Set<string>();
   for (const [accountId, owned] of byAccount(rows)) {
@@ -139,7 +139,7 @@ async function withoutDeliveries(db: mongoose.mongo.Db, rows: EventRow[]): Promi
       .collection<Row>('webhooks')
       .find({ accountId }, { projection: { _id: 1 } })
       .toArray();
-    // In the order of the index that holds a webhook's deliveries apart.
+    // Matches the order of the index.
     const kept = db.collection<DeliveryRow>('deliveries').find(
       {
         accountId,

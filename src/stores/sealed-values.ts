@@ -1,11 +1,11 @@
-/** Every sealed value of the database, wherever it lies: what has to be resealed when the secrets key changes. */
+/** All sealed values of the database, for resealing when the secrets key changes. */
 import type mongoose from 'mongoose';
 import type { Session } from './database.js';
 
 export interface SealedRow {
-  /** Id of the row that its values were sealed for. */
+  /** Id of the row that the values are sealed for. */
   owner: string;
-  /** Null for what belongs to the installation. */
+  /** Null for values of the installation. */
   accountId: string | null;
   sealed: string[];
   /** False when the value has changed since it was read, or is gone. */

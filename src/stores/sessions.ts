@@ -1,4 +1,4 @@
-/** Sessions of the dashboard. A session's token is nowhere, only its hash; what the session may do follows from its user, or from its API key. */
+/** Sessions of the dashboard. Only the hash of a token is stored; permissions follow from the session's user or API key. */
 import mongoose from 'mongoose';
 import { makeIndexes, SCHEMA_OPTIONS } from './database.js';
 
@@ -8,11 +8,11 @@ export interface SessionDoc {
   accountId: string;
   /** The API key that signed in. Missing for a user. */
   keyId?: string;
-  /** SHA-256 of that key: once it is rotated, revoked or expired, the session has ended. */
+  /** SHA-256 of that key: rotating, revoking or expiring it ends the session. */
   keyHash?: string;
   /** The user who signed in. Missing for a key. */
   userId?: string;
-  /** The user's at that time: once they were changed or removed, the session has ended. */
+  /** The user's version at sign-in: changing or removing the user ends the session. */
   userRevision?: number;
   createdAt: Date;
   expiresAt: Date;
@@ -33,7 +33,7 @@ const sessionSchema = new mongoose.Schema<SessionDoc>(
 );
 sessionSchema.index({ keyId: 1, createdAt: -1 });
 sessionSchema.index({ userId: 1, createdAt: -1 });
-// Only tidies up: readers compare a session's end with the clock.
+// Clean-up only: readers compare a session's end with the clock.
 sessionSchema.index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
 
 export type SessionStore = ReturnType<typeof createSessionStore>;

@@ -1,4 +1,4 @@
-/** The collections on a sharded cluster: those that grow with use are divided by accounts, the others stay whole. On a replica set there is nothing to do. */
+/** Sharding on a cluster: collections that grow with use are divided by account, the others stay whole. Nothing to do on a replica set. */
 import { isDeepStrictEqual } from 'node:util';
 import type { mongo } from 'mongoose';
 import { StartupError } from '../domain/startup-error.js';
@@ -7,8 +7,8 @@ type ShardKey = Readonly<Record<string, 1 | 'hashed'>>;
 
 const BY_ID = { accountId: 1, _id: 1 } as const;
 
-/** Every unique index of a collection begins with its key, because a shard knows its own documents only. What comes after the account lets a large one lie
- *  on several shards. */
+/** Unique indexes begin with the shard key, because a shard knows only its own documents. The fields after the account let a large account spread over several
+ *  shards. */
 export const SHARD_KEYS: Readonly<Record<string, ShardKey>> = {
   payments: { accountId: 1, walletId: 1, operationId: 1 },
   paymentLinks: BY_ID,
@@ -22,20 +22,20 @@ export const SHARD_KEYS: Readonly<Record<string, ShardKey>> = {
   mails: { accountId: 1, key: 1 },
   idempotency: BY_ID,
   countSegments: { accountId: 1, list: 1 },
-  // Found by their names alone.
+  // Looked up by name only.
   payableNames: { _id: 'hashed' },
 };
 
-/** As much as is read of what a cluster knows of a collection. */
+/** The fields used of a cluster's record of a collection. */
 interface KnownCollection {
   /** Database and collection. */
   _id: string;
   key: ShardKey;
-  /** It lies on one shard, which was chosen for it. */
+  /** Unsharded, on a chosen shard. */
   unsplittable?: boolean;
 }
 
-/** Shards what is not sharded yet, once the indexes are there. Safe to repeat, and to run in several processes at once.
+/** Shards the collections that are not sharded yet; call once the indexes exist. Safe to repeat, and to run in several processes at once.
  *  @throws StartupError when a collection is sharded in another way; nothing is changed then */
 export async function shardCollections(db: mongo.Db, onProgress: (line: string) => void): Promise<void> {
   const { msg } = await db.command({ hello: 1 });

@@ -1,13 +1,12 @@
-/** Reads of one moment: all documents are as they were when the first read began, whatever is written since. MongoDB keeps such a moment for five
- *  minutes; after that the next read fails. */
+/** Reads of one moment: all documents appear as they were when the first read began. MongoDB keeps such a moment for five minutes; after that, reads fail. */
 import type mongoose from 'mongoose';
 
 type Session = mongoose.mongo.ClientSession;
 
-/** What MongoDB answers with at once. */
+/** MongoDB's first batch. */
 const BATCH = 500;
 
-/** Runs `read` with a session for its reads, which ends when its caller takes no more. */
+/** Runs `read` with a session, which ends when the caller stops reading. */
 export async function* inSnapshot<T>(
   connection: mongoose.Connection,
   read: (session: Session) => AsyncIterable<T>,
@@ -20,11 +19,11 @@ export async function* inSnapshot<T>(
   }
 }
 
-/** Documents in a batch that is made into lines. Live objects cost time in garbage collection: with 500 an export takes a tenth longer. */
+/** Documents converted to lines at a time. More live objects slow garbage collection: with 500 an export takes a tenth longer. */
 export const LINES_AT_ONCE = 100;
 
-/** In batches, of which one is in memory.
- *  @param size of a batch at most; what MongoDB answered with beyond that waits as bytes */
+/** In batches, one of them in memory.
+ *  @param size the largest batch; further documents of an answer wait as bytes */
 export async function* batchesOf<Doc extends object>(
   found: mongoose.mongo.FindCursor<Doc>,
   size = BATCH,

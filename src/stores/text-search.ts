@@ -1,4 +1,4 @@
-/** Searches in folded texts, as conditions of MongoDB. No character of what is searched for has a special meaning. */
+/** MongoDB conditions for searches in folded text. Characters of the search text have no special meaning. */
 import { foldText } from '../domain/fold.js';
 
 const literally = (text: string) => text.replace(/[.*+?^${}()|[\]\\/-]/g, '\\$&');

@@ -1,4 +1,4 @@
-/** Totals of lists that are counted each time: requests that ask for the same total in the same turn of the event loop get one count. */
+/** Totals of lists that are counted each time: requests for the same total in one turn of the event loop share a count. */
 import mongoose, { type Model, type QueryFilter } from 'mongoose';
 import { createSharedRead } from './turn-loader.js';
 

@@ -1,11 +1,10 @@
-/** What requests ask for in the same turn of the event loop is read at once: under load a round trip serves several requests. Nothing is remembered,
- *  so no caller reads what was true before it asked. */
+/** Batches reads of one turn of the event loop: under load a round trip serves several requests. Nothing is cached, so no caller gets data from before its
+ *  request. */
 import DataLoader from 'dataloader';
 
-/** Bounds a read. */
 const MAX_KEYS = 100;
 
-/** @param read answers in the order of the keys; an Error rejects that key alone */
+/** @param read returns values in the order of the keys; an Error rejects that key alone */
 export const createTurnLoader = <Key, Value>(read: DataLoader.BatchLoadFn<Key, Value>): DataLoader<Key, Value> =>
   new DataLoader(read, {
     cache: false,
@@ -13,7 +12,7 @@ export const createTurnLoader = <Key, Value>(read: DataLoader.BatchLoadFn<Key, V
     batchScheduleFn: (dispatch) => setImmediate(dispatch),
   });
 
-/** One read for all that ask for the same in a turn. @param nameOf equal for what is the same */
+/** One read for all identical requests in a turn. @param nameOf equal for identical requests */
 export function createSharedRead<Key, Value>(nameOf: (key: Key) => string, read: (key: Key) => Promise<Value>) {
   const loader = createTurnLoader<Key, Value>((keys) => {
     const reads = new Map<string, Promise<Value>>();

@@ -1,4 +1,4 @@
-/** Users of accounts. Of an invitation only the hash of its token is kept, and of a passkey only what verifies it. */
+/** Users of accounts. Stores only the hash of an invitation's token, and only the public part of a passkey. */
 import mongoose from 'mongoose';
 import type { Role } from '../../contracts/roles.js';
 import { AlreadyMade } from '../domain/already-made.js';
@@ -10,7 +10,7 @@ interface Passkey {
   id: string;
   /** COSE key, base64url. */
   publicKey: string;
-  /** How often it has signed, as the authenticator says; 0 where it does not count. */
+  /** The authenticator's signature counter; 0 if it does not count. */
   counter: number;
   createdAt: Date;
 }
@@ -25,9 +25,9 @@ export interface UserDoc {
   /** Null once it was used. */
   invitation: { hash: string; expiresAt: Date } | null;
   passkeys: Passkey[];
-  /** Rises with every change: sessions of before have ended. */
+  /** Rises with every change, which ends earlier sessions. */
   revision: number;
-  /** How many removals have counted on this OWNER as one who remains. */
+  /** Counts removals of other OWNERs that relied on this one to remain. */
   sparedCount: number;
   createdAt: Date;
 }
@@ -80,21 +80,21 @@ function openModel(connection: mongoose.Connection) {
 type Opened = ReturnType<typeof openModel>;
 
 const ofAccount = ({ users, collection, page }: Opened, accountId: string) => ({
-  /** Stores it as this account's, replacing one with the same id: a creation that is repeated after a crash has an invitation that works. */
+  /** Stores the user as this account's, replacing one with the same id, so that a creation repeated after a crash returns a working invitation. */
   async save(user: UserDoc, session?: Session): Promise<void> {
     await collection.replaceOne({ _id: user._id, accountId }, { ...user, accountId }, { upsert: true, session });
   },
   count: (session: Session) => users.countDocuments({ accountId }, { session }).exec(),
   byId: (id: string, session?: Session) => collection.findOne({ _id: id, accountId }, session ? { session } : {}),
   list: (request: PageRequest) => page({ accountId }, request),
-  /** Null when it is not there. Sessions of before have ended. */
+  /** Null when there is no such user. Ends earlier sessions. */
   change: (id: string, fields: Partial<Pick<UserDoc, 'name' | 'role' | 'email'>>, session: Session) =>
     collection.findOneAndUpdate(
       { _id: id, accountId },
       { $set: fields, $inc: { revision: 1 } },
       { returnDocument: 'after', session },
     ),
-  /** Writes to an OWNER who is not `id`: who removes that one at the same time conflicts. @param isActive only one who has signed in counts
+  /** Writes to an OWNER other than `id`, so that removing that OWNER concurrently conflicts. @param isActive only one who has signed in counts
    *  @returns false when there is none */
   async spareOwner(id: string, isActive: boolean, session: Session): Promise<boolean> {
     const { matchedCount } = await collection.updateOne(
@@ -122,7 +122,7 @@ const ofAllAccounts = ({ collection }: Opened) => ({
   byPasskey: (credentialId: string) => collection.findOne({ 'passkeys.id': credentialId }),
   byInvitation: (hash: string, now: Date) =>
     collection.findOne({ 'invitation.hash': hash, 'invitation.expiresAt': { $gt: now } }),
-  /** Uses the invitation up. @returns null when it was used by then, or has ended. @throws AlreadyMade when the passkey is a user's already */
+  /** Uses the invitation up. @returns null when it was used already, or has expired. @throws AlreadyMade when the passkey already belongs to a user */
   async accept(hash: string, passkey: Passkey, now: Date, session: Session): Promise<UserDoc | null> {
     try {
       return await collection.findOneAndUpdate(

@@ -14,7 +14,7 @@ export interface Gap {
   fromLedger: number;
   toLedger: number;
   at: Date;
-  /** When it was last found to go on; missing where it did not. */
+  /** When the gap was last found to continue; missing if it never was. */
   lastAt?: Date;
 }
 
@@ -29,21 +29,22 @@ export interface WalletDoc {
   active: boolean;
   /** Oldest first; the last is open while the wallet is active. */
   windows: WatchWindow[];
-  /** The watcher knows the newest window. */
+  /** The watcher has seen the newest window. */
   watchStarted: boolean;
-  /** Some window is not read to its end. */
+  /** Some window is still unread. */
   watching: boolean;
-  /** How far it was read when its last window had been read to the end; null before. */
+  /** The position when its last window was read to the end; null before. */
   readTo: ReadTo | null;
-  /** The newest of its gaps that is neither mended nor acknowledged. */
+  /** Its newest gap that is neither mended nor acknowledged. */
   gap: Gap | null;
   productCount: number;
   hasPayments: boolean;
-  /** While true, checkouts are made without a write here. To have none made, clear it and then look for open ones. Missing means false. */
+  /** While true, checkouts are made without a write here. To prevent new ones, clear it, then look for open ones. Missing means false. */
   takesCheckouts?: boolean;
-  /** Counts how often `takesCheckouts` was set: where it is still the same, no checkout was made since they were looked for. Missing before the first time. */
+  /** Counts how often `takesCheckouts` was set: unchanged, it proves that no checkout was made since the search for open ones. Missing before the first time.
+   *  */
   checkoutEpoch?: number | null;
-  /** When its next audit begins. Missing until that is planned. */
+  /** When its next audit begins. Missing until planned. */
   nextAuditAt?: Date;
   createdAt: Date;
 }
@@ -112,7 +113,7 @@ function openModel(connection: mongoose.Connection) {
 type Opened = ReturnType<typeof openModel>;
 
 const ofAccount = ({ wallets, page, byId }: Opened, accountId: string) => ({
-  /** Stores it as this account's. False when the account has this address on this network already. */
+  /** Stores it as this account's. False when the account already has this address on this network. */
   async insert(wallet: WalletDoc, session?: Session): Promise<boolean> {
     try {
       await orAlreadyMade(
@@ -129,7 +130,7 @@ const ofAccount = ({ wallets, page, byId }: Opened, accountId: string) => ({
   count: (session: Session) => wallets.countDocuments({ accountId }, { session }).exec(),
   byId: (id: string, session?: Session) => byId.one(accountId, id, session),
   byIds: (ids: readonly string[], session?: Session) => byId.many(accountId, ids, session),
-  /** @param search a part of the name, whatever its case, or the whole address */
+  /** @param search part of the name, in any case, or the whole address */
   list: ({ search, ...request }: PageRequest & { search?: string | undefined }) => {
     const named = search ? { $or: [{ nameKey: containing(search) }, { address: search.toUpperCase() }] } : {};
     return page({ accountId, ...named }, { ...request, sort: { _id: -1 } });
@@ -144,7 +145,7 @@ const ofAccount = ({ wallets, page, byId }: Opened, accountId: string) => ({
       )
       .lean<WalletDoc>()
       .exec(),
-  /** Opens a window; null when the wallet is active already or not there. */
+  /** Opens a window; null when the wallet is already active or does not exist. */
   activate: (id: string, from: LedgerStamp, session?: Session) =>
     wallets
       .findOneAndUpdate(
@@ -170,9 +171,9 @@ const ofAccount = ({ wallets, page, byId }: Opened, accountId: string) => ({
   },
 });
 
-/** Deactivating and removing a wallet, which no checkout may be made for at the same time. */
+/** Deactivating and removing a wallet, during which no checkout may be made for it. */
 const endingOfAccount = ({ wallets }: Pick<Opened, 'wallets'>, accountId: string) => ({
-  /** Null when the wallet is inactive or not there. */
+  /** Null when the wallet is inactive or does not exist. */
   takeCheckouts: (id: string) =>
     wallets
       .findOneAndUpdate(
@@ -182,14 +183,14 @@ const endingOfAccount = ({ wallets }: Pick<Opened, 'wallets'>, accountId: string
       )
       .lean<WalletDoc>()
       .exec(),
-  /** A checkout that is made after this sets `takesCheckouts` again, and begins another epoch. */
+  /** A checkout made after this sets `takesCheckouts` again and begins another epoch. */
   refuseCheckouts: (id: string) =>
     wallets
       .findOneAndUpdate({ _id: id, accountId }, { $set: { takesCheckouts: false } }, { returnDocument: 'after' })
       .lean<WalletDoc>()
       .exec(),
-  /** Closes the open window of a wallet that refused checkouts. Null when it is inactive already, takes checkouts again, took some meanwhile, or is
-   *  not there. What the window holds is still read to its end. */
+  /** Closes the open window of a wallet that refused checkouts; the window is still read to its end. Null when the wallet is inactive or gone, takes checkouts
+   *  again, or has taken some since. */
   deactivate: (
     { _id, checkoutEpoch = null }: Pick<WalletDoc, '_id' | 'checkoutEpoch'>,
     until: LedgerStamp,
@@ -203,7 +204,7 @@ const endingOfAccount = ({ wallets }: Pick<Opened, 'wallets'>, accountId: string
       )
       .lean<WalletDoc>()
       .exec(),
-  /** Only one that refused checkouts and took none since, that no product uses and to which no payment came. */
+  /** Only a wallet that has refused checkouts and taken none since, without products or payments. */
   async removeUnused(
     { _id, checkoutEpoch = null }: Pick<WalletDoc, '_id' | 'checkoutEpoch'>,
     session?: Session,
@@ -222,7 +223,7 @@ const ofAllAccounts = ({ wallets }: Opened) => ({
       .session(session ?? null)
       .lean<WalletDoc[]>()
       .exec(),
-  /** Those of the addresses that are a wallet of any account. */
+  /** Those of the addresses that any account has as a wallet. */
   async ours(network: Network, addresses: readonly string[]): Promise<ReadonlySet<string>> {
     if (addresses.length === 0) return new Set();
     const found = await wallets
@@ -245,7 +246,7 @@ const ofAllAccounts = ({ wallets }: Opened) => ({
       .limit(limit)
       .lean<WalletDoc[]>()
       .exec(),
-  /** Which of these accounts have a wallet on the network. */
+  /** Those of these accounts that have a wallet on the network. */
   ownersAmong: (network: Network, accountIds: readonly string[]): Promise<string[]> =>
     wallets.distinct('accountId', { accountId: { $in: [...accountIds] }, network }).exec(),
   /** Every active wallet of these networks, in the order of their ids. */
@@ -259,7 +260,7 @@ const ofAllAccounts = ({ wallets }: Opened) => ({
   /** Active wallets whose audits are not planned yet. */
   withoutAuditPlan: (network: Network, limit: number) =>
     wallets.find({ network, active: true, nextAuditAt: null }, { _id: 1 }, { limit }).lean<{ _id: string }[]>().exec(),
-  /** The active wallet whose audit is due longest; null when none is. */
+  /** The active wallet with the longest due audit; null for none. */
   dueForAudit: (network: Network, now: Date) =>
     wallets
       .findOne({ network, active: true, nextAuditAt: { $lte: now } })

@@ -1,23 +1,23 @@
-/** Wallets as the watcher sees them: which have windows to read, from where, to where, and what they missed. Part of the wallet store. */
+/** Wallets as the watcher sees them: windows to read, how far they are read, and gaps. Part of the wallet store. */
 import type mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import type { Session } from './database.js';
 import type { Gap, WalletDoc } from './wallets.js';
 
-/** A gap that was flagged, and the wallets that it concerns. */
+/** A gap and the wallets that it concerns. */
 export interface GapScope {
   gap: Gap;
   /** Null for all addresses of the network. */
   address: string | null;
   /** Ids of wallets that missed nothing. */
   without: readonly string[];
-  /** Given for a reset, after which no source has what was missed: when the network was last seen before it, which identifies the reset. */
+  /** Given for a reset, whose gaps no source can fill: when the network was last seen before it, which identifies the reset. */
   lostSince?: Date;
 }
 
 export function createWatchedWallets(wallets: mongoose.Model<WalletDoc>) {
   return {
-    /** Addresses with an unread window, each once, in order. As many wallets are looked at as are asked for, not all that there are. */
+    /** Addresses with an unread window, each once, in order. Reads only as many wallets as requested. */
     async watchedAddresses(network: Network, options: { after?: string; limit: number }): Promise<string[]> {
       const addresses = new Set<string>();
       for (let after = options.after; ; ) {
@@ -37,7 +37,7 @@ export function createWatchedWallets(wallets: mongoose.Model<WalletDoc>) {
     },
     notStarted: (network: Network, limit: number) =>
       wallets.find({ network, watchStarted: false }).limit(limit).lean<WalletDoc[]>().exec(),
-    /** The watcher has found where these wallets begin. A wallet that got a further window since it was read is left for the next time. */
+    /** Call when the watcher has found where these wallets begin. A wallet that got another window since it was read is left for the next time. */
     async startWatching(batch: readonly WalletDoc[]): Promise<void> {
       if (batch.length === 0) return;
       await wallets.collection.bulkWrite(
@@ -52,11 +52,11 @@ export function createWatchedWallets(wallets: mongoose.Model<WalletDoc>) {
     },
     inactiveButWatching: (network: Network, limit: number) =>
       wallets.find({ network, watching: true, active: false }).limit(limit).lean<WalletDoc[]>().exec(),
-    /** `readTo`: how far its payments have been read, for good. */
+    /** `readTo`: the final position of its reading. */
     async stopWatching(id: string, readTo: NonNullable<WalletDoc['readTo']>): Promise<void> {
       await wallets.updateOne({ _id: id, active: false }, { $set: { watching: false, readTo } });
     },
-    /** After a reset: ledger numbers of old stamps say nothing any more, nor in windows that are over. @returns the ids of its wallets */
+    /** Call after a reset: clears the ledger numbers of old stamps, those of past windows too. @returns the ids of its wallets */
     async forgetLedgers(network: Network): Promise<string[]> {
       await wallets.collection.updateMany(
         { network },
@@ -71,7 +71,7 @@ export function createWatchedWallets(wallets: mongoose.Model<WalletDoc>) {
 
 /** The newest gap of each wallet, kept in the wallet. */
 const createGapMarks = (wallets: mongoose.Model<WalletDoc>) => ({
-  /** Watched wallets of one address, or with null of the network, but for those `without`, in the order of their ids. */
+  /** Watched wallets of one address, or with null of the network, except those `without`, in the order of their ids. */
   watchedFrom: (
     network: Network,
     { address, without }: Pick<GapScope, 'address' | 'without'>,

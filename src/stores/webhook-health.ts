@@ -1,4 +1,4 @@
-/** How attempts go at a webhook's endpoint, written by the dispatcher that has its lease. Part of the webhook store. */
+/** Results of attempts at a webhook's endpoint, written by the dispatcher that has its lease. Part of the webhook store. */
 import type mongoose from 'mongoose';
 import type { Session } from './database.js';
 import type { WebhookDoc } from './webhooks.js';
@@ -19,7 +19,7 @@ interface FailureState {
   lastFailure?: LastFailure;
 }
 
-/** What an attempt says of its webhook. */
+/** The result of an attempt for its webhook. */
 export interface WebhookHealth extends FailureState {
   status?: 'PAUSED';
   /** Only with PAUSED: the endpoint answered 410, or failed for days. */
@@ -27,7 +27,7 @@ export interface WebhookHealth extends FailureState {
 }
 
 export const createWebhookHealth = (collection: mongoose.mongo.Collection<WebhookDoc>) => ({
-  /** Changes only webhooks whose lease `holder` has, and whose `starts` is still the same. */
+  /** Changes only webhooks whose lease `holder` has and whose `starts` is unchanged. */
   async recordHealth(states: readonly FailureState[], holder: string): Promise<void> {
     if (states.length === 0) return;
     await collection.bulkWrite(
@@ -37,7 +37,7 @@ export const createWebhookHealth = (collection: mongoose.mongo.Collection<Webhoo
       { ordered: false },
     );
   },
-  /** @returns null when the webhook is PAUSED already, has been started again since, or another dispatcher has its lease */
+  /** @returns null when the webhook is already PAUSED, has been started again since, or another dispatcher has its lease */
   pause: (state: FailureState, holder: string, session: Session): Promise<WebhookDoc | null> =>
     collection.findOneAndUpdate(
       { ...asKnown(state, holder), status: 'ACTIVE' },

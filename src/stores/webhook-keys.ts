@@ -1,17 +1,17 @@
-/** The key pairs that sign deliveries of all accounts. A key that signs is never changed: it ends some time after the next one begins to sign. */
+/** The key pairs that sign deliveries of all accounts. A signing key never changes: it ends some time after the next one begins to sign. */
 import mongoose from 'mongoose';
 import { isDuplicateKey, makeIndexes, SCHEMA_OPTIONS, type Session } from './database.js';
 
 export interface WebhookKeyDoc {
-  /** `whk_` and a number that counts up: of two processes that make the next key at once, one succeeds. */
+  /** `whk_` and a serial number: of two processes making the next key at once, one succeeds. */
   _id: string;
   number: number;
   publicKey: string;
   /** The private key, sealed for this id. */
   sealed: string;
-  /** Since when it signs. */
+  /** When it began to sign. */
   createdAt: Date;
-  /** While it does not sign yet: it was told to the accounts up to this one. */
+  /** While it does not sign yet: the last account told of it. */
   toldTo?: string;
 }
 
@@ -28,7 +28,7 @@ const webhookKeySchema = new mongoose.Schema<WebhookKeyDoc>(
 );
 webhookKeySchema.index({ number: -1 }, { unique: true });
 
-/** As MongoDB finds what is not there. */
+/** MongoDB's filter for a missing field. */
 const NONE = null as unknown as undefined;
 
 export type WebhookKeyStore = ReturnType<typeof createWebhookKeyStore>;
@@ -38,10 +38,10 @@ export function createWebhookKeyStore(connection: mongoose.Connection) {
   const collection = keys.collection as unknown as mongoose.mongo.Collection<WebhookKeyDoc>;
   return {
     ensureIndexes: () => makeIndexes(keys),
-    /** Those that sign, or did. */
+    /** Keys that sign or signed. */
     newest: (limit: number): Promise<WebhookKeyDoc[]> =>
       collection.find({ toldTo: NONE }).sort({ number: -1 }).limit(limit).toArray(),
-    /** The one that does not sign yet; null when there is none. */
+    /** The key that does not sign yet; null for none. */
     coming: (): Promise<WebhookKeyDoc | null> => collection.findOne({ toldTo: { $ne: NONE } }),
     byId: (id: string): Promise<WebhookKeyDoc | null> => collection.findOne({ _id: id }),
     /** @returns false when another process has made a key with this number */
@@ -54,7 +54,7 @@ export function createWebhookKeyStore(connection: mongoose.Connection) {
         throw error;
       }
     },
-    /** It was told to more accounts. @returns false when another process has done so */
+    /** Notes that more accounts were told. @returns false when another process has done so */
     async tell(id: string, from: string, to: string, session: Session): Promise<boolean> {
       const { matchedCount } = await collection.updateOne(
         { _id: id, toldTo: from },
@@ -63,7 +63,7 @@ export function createWebhookKeyStore(connection: mongoose.Connection) {
       );
       return matchedCount === 1;
     },
-    /** It was told to all accounts, and signs from now on. @returns false when another process has done so */
+    /** Activates it once all accounts were told. @returns false when another process has done so */
     async begin(id: string, from: string, createdAt: Date, session?: Session): Promise<boolean> {
       const begun = { $unset: { toldTo: 1 }, $set: { createdAt } } as const;
       const { matchedCount } = await collection.updateOne({ _id: id, toldTo: from }, begun, session ? { session } : {});

@@ -9,7 +9,7 @@ export interface WebhookLease {
   until: Date;
   /** How long it lasted when it was taken or renewed. Absent in leases of earlier versions. */
   lastsMs?: number;
-  /** A dispatcher that has nothing to send wants it. Absent for false. */
+  /** A dispatcher with nothing to send wants it. Absent for false. */
   isWanted?: boolean;
 }
 
@@ -27,7 +27,7 @@ const LONG_AGO = new Date(0);
 /** Longer than any lease without `lastsMs`. */
 const LONGEST_LEASE_MS = 15 * 60_000;
 const CLOCK_DOUBT_MS = 10_000;
-/** True for a lease that has ended, or that lasts so long that the database's clock was set back since. */
+/** True for a lease that has ended, or that ends so late that the database's clock must have been set back since. */
 const IS_FREE = {
   $or: [
     { $lte: [{ $ifNull: ['$lease.until', LONG_AGO] }, '$$NOW'] },
@@ -35,7 +35,7 @@ const IS_FREE = {
   ],
 };
 
-/** What `isWanted` says stays. */
+/** Keeps `isWanted`. */
 const withLease = (holder: string, lastsMs: number) => [
   {
     $set: {
@@ -45,19 +45,19 @@ const withLease = (holder: string, lastsMs: number) => [
 ];
 
 export const createWebhookLeases = (collection: mongoose.mongo.Collection<WebhookDoc>) => ({
-  /** Takes the free ones of these leases, of ACTIVE webhooks, and those that `holder` has. */
+  /** Takes those of these leases that are free, of ACTIVE webhooks, or already the holder's. */
   async takeLeases(ids: readonly string[], holder: string, lastsMs: number): Promise<void> {
     await collection.updateMany(
       { _id: { $in: [...ids] }, $or: [{ 'lease.holder': holder }, { status: 'ACTIVE', $expr: IS_FREE }] },
       withLease(holder, lastsMs),
     );
   },
-  /** Renews those of these leases that `holder` has, although they have ended. One that another dispatcher had since is not taken again: what was loaded
-   *  under it may be sent by now. */
+  /** Renews those of these leases that `holder` has, even ended ones. A lease that another dispatcher had since is not renewed: deliveries loaded under it may
+   *  have been sent. */
   async renewLeases(ids: readonly string[], holder: string, lastsMs: number): Promise<void> {
     await collection.updateMany({ _id: { $in: [...ids] }, 'lease.holder': holder }, withLease(holder, lastsMs));
   },
-  /** Asks the holders of these leases to release them soon. */
+  /** Marks these leases as wanted. */
   async wantLeases(ids: readonly string[]): Promise<void> {
     await collection.updateMany(
       { _id: { $in: [...ids] }, 'lease.holder': { $gt: '' }, 'lease.isWanted': { $ne: true } },

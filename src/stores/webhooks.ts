@@ -17,25 +17,25 @@ export interface WebhookDoc {
   events: EventType[];
   status: 'ACTIVE' | 'PAUSED';
   secretMasked: string;
-  /** Newest first, sealed for this webhook. `until`: when a secret stops to sign; null for the current one. */
+  /** Newest first, sealed for this webhook. `until`: when a secret stops signing; null for the current one. */
   secrets: { sealed: string; until: Date | null }[];
-  /** First failed attempt since the last delivery. */
+  /** First failed attempt since the last success. */
   failingSince: Date | null;
-  /** Failed attempts since the last delivery; absent for none. */
+  /** Failed attempts since the last success; absent for none. */
   failedAttempts?: number;
-  /** How often it was made ACTIVE or got another address: failures before the last time do not count. Absent for never. */
+  /** Number of starts (made ACTIVE or given another address): failures before the last one do not count. Absent for none. */
   starts?: number | null;
-  /** The last attempt that failed; absent when none did. */
+  /** The last failed attempt; absent for none. */
   lastFailure?: LastFailure | null;
-  /** `failingSince` of the failures that its account was last told of. Absent for none. */
+  /** `failingSince` of the failures last reported to the account. Absent for none. */
   toldFailing?: Date | null;
-  /** `sequence` of the last event that was considered for it. */
+  /** `sequence` of the last event considered for it. */
   openedTo: number;
   /** Number of its latest delivery. */
   deliverySequence: number;
   /** Number of its replays. Absent for none. */
   replays?: number;
-  /** Null when it was released. */
+  /** Null when released. */
   lease: WebhookLease | null;
   createdAt: Date;
 }
@@ -112,10 +112,10 @@ const ofAccount = ({ webhooks, page, collection }: ReturnType<typeof openModel>,
       .lean<WebhookDoc>()
       .exec(),
   list: (request: PageRequest) => page({ accountId }, request),
-  /** Null when there is no such webhook. One that is made ACTIVE again has its waiting deliveries expedited before. */
+  /** Null when there is no such webhook. Before making one ACTIVE again, expedite its waiting deliveries. */
   update: (id: string, changes: WebhookChanges, session?: Session): Promise<WebhookDoc | null> =>
     collection.findOneAndUpdate({ _id: id, accountId }, changing(changes), { returnDocument: 'after', session }),
-  /** The secrets so far go on signing for 24 h. Null when there is no such webhook. */
+  /** Earlier secrets keep signing for 24 h. Null when there is no such webhook. */
   rotate: (id: string, secret: { sealed: string; masked: string }, now: Date, session?: Session) =>
     collection.findOneAndUpdate({ _id: id, accountId }, rotating(secret, now), { returnDocument: 'after', session }),
   /** Only the newest secret signs from now on. Null when there is no such webhook. */
@@ -134,14 +134,14 @@ const ofAccount = ({ webhooks, page, collection }: ReturnType<typeof openModel>,
     );
     return modifiedCount === 1;
   },
-  /** Its pending deliveries are to be cancelled after this. */
+  /** Cancel its pending deliveries after this. */
   async remove(id: string, session?: Session): Promise<boolean> {
     const { deletedCount } = await collection.deleteOne({ _id: id, accountId }, { session });
     return deletedCount === 1;
   },
 });
 
-/** A new address or a new start is not blamed for what failed before. */
+/** A new address or a new start begins without past failures. */
 const changing = (changes: WebhookChanges) =>
   changes.status === 'ACTIVE' || changes.url !== undefined
     ? { $set: { ...changes, failingSince: null, failedAttempts: 0 }, $inc: { starts: 1 } }
@@ -156,7 +156,7 @@ function rotating({ sealed, masked }: { sealed: string; masked: string }, now: D
 }
 
 const ofAllAccounts = (collection: Collection) => ({
-  /** Which of these accounts have one. */
+  /** Those of these accounts that have a webhook. */
   ownersAmong: (accountIds: readonly string[]): Promise<string[]> =>
     collection.distinct('accountId', { accountId: { $in: [...accountIds] } }),
   /** The webhooks of these accounts, ACTIVE or not, in the order of their ids. */
@@ -169,7 +169,7 @@ const ofAllAccounts = (collection: Collection) => ({
       .sort({ accountId: 1, _id: 1 })
       .toArray() as Promise<Subscriber[]>,
   byId: (id: string, session: Session): Promise<WebhookDoc | null> => collection.findOne({ _id: id }, { session }),
-  /** Gives the next numbers to deliveries of a replay. @returns false when other deliveries got them since the webhook was read */
+  /** Assigns the next numbers to deliveries of a replay. @returns false when other deliveries got them since the webhook was read */
   async countDeliveries(id: string, from: number, count: number, session: Session): Promise<boolean> {
     const { modifiedCount } = await collection.updateOne(
       { _id: id, deliverySequence: from },
@@ -178,7 +178,7 @@ const ofAllAccounts = (collection: Collection) => ({
     );
     return modifiedCount === 1;
   },
-  /** Moves the webhooks behind the events for which their deliveries are opened. @returns false when another process moved one since it was read */
+  /** Moves `openedTo` of the webhooks past these events. @returns false when another process moved one since it was read */
   async advance(moves: OpeningPlan['moves'], session: Session): Promise<boolean> {
     if (moves.length === 0) return true;
     const { modifiedCount } = await collection.bulkWrite(
