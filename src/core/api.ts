@@ -1,4 +1,4 @@
-/** What an API process serves besides the services: who may call, the hosted pages, the specification. */
+/** The parts of an API process besides the services: authentication, the hosted pages, the specification. */
 import { readFile } from 'node:fs/promises';
 import type { Config } from '../config.js';
 import type { PayUri } from '../domain/sep7.js';
@@ -27,7 +27,7 @@ import { guardEach, guardExports } from './guarded.js';
 
 export interface Api {
   http: HttpApi & { pages: PageRouter };
-  /** After the server has closed. */
+  /** Call after the server has closed. */
   close(): Promise<void>;
 }
 
@@ -35,13 +35,13 @@ interface ApiOptions {
   config: Config;
   services: Services;
   snapshot: Database['snapshot'];
-  /** By whose events pages hear of payments; null where a change stream is soon enough. */
+  /** Tells pages of payments by events; null where a change stream is fast enough. */
   followEvents: EventNotifier['follow'] | null;
   guard: Guard;
-  /** The keys that verify deliveries, as they are published. */
+  /** The published keys that verify deliveries. */
   webhookKeys: () => Promise<object>;
   payUri: PayUri;
-  /** Null where payment requests are not signed. */
+  /** Null if payment requests are not signed. */
   stellarToml: string | null;
   /** Pays from a test account on the built-in ledger; null without one. */
   testPayer: TestPayer | null;

@@ -1,4 +1,4 @@
-/** Audits, composed around the core: for the workers' job, and for the cli, which runs them itself where no worker does. */
+/** Audits, composed around the core: for the workers' job, and for the cli, which runs them itself if no worker does. */
 import { type Auditor, type AuditorDeps, createAuditor } from '../audit/auditor.js';
 import { createTakeTurn } from '../audit/turn.js';
 import type { Config } from '../config.js';
@@ -12,11 +12,11 @@ import { actOfOperator } from './operator.js';
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const LOOK_MS = 200;
-/** Wallets that are loaded at once. */
+/** Wallets loaded at a time. */
 const BATCH = 200;
 
 interface AuditingOptions extends Pick<AuditorDeps, 'intervalMs' | 'pace'> {
-  /** Payments smaller than `dustStroops` are removed after so many days; 0 for never. */
+  /** Payments smaller than `dustStroops` are removed after this many days; 0 for never. */
   retentionDays: number;
   dustStroops: bigint;
 }
@@ -62,8 +62,8 @@ export function composeAuditor(core: Core, options: AuditingOptions): Auditor {
   });
 }
 
-/** Audits one wallet, or every active one of these networks, one after the other. Where no worker runs audits, this process does. Gives each audit
- *  when it has ended. @throws Error when there is no such wallet */
+/** Audits one wallet, or every active one of these networks, one after the other, and yields each audit when it has ended. If no worker runs audits, this
+ *  process does. @throws Error when there is no such wallet */
 export async function* auditByOperator(
   core: Core,
   config: Config,
@@ -73,7 +73,7 @@ export async function* auditByOperator(
   const [only] = walletId === null ? [] : await wallets.ofAllAccounts([walletId]);
   if (walletId !== null && !only) throw new Error(`There is no wallet ${walletId}.`);
   const done = new AbortController();
-  // What is due by itself is left to the workers.
+  // Scheduled audits are left to the workers.
   const auditor = createAuditing(core, { ...config, auditIntervalHours: 0 });
   const running = auditor.run(only ? [only.network] : config.networks, done.signal, done.signal);
   try {
@@ -93,7 +93,7 @@ export async function* auditByOperator(
   }
 }
 
-/** One that runs already counts. */
+/** An audit that is already running counts. */
 async function startOne({ stores, newId, clock, commit }: Core, { _id: walletId, accountId, network }: WalletDoc) {
   const _id = newId('aud');
   const act = actOfOperator({ accountId, subjectId: walletId }, 'wallets_startAudit', { id: walletId });

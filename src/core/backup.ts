@@ -1,4 +1,4 @@
-/** Backups as files. The database is opened as it is: neither its schema version nor its indexes change. */
+/** Backups as files. The database is opened unchanged: neither its schema version nor its indexes change. */
 import { createReadStream, createWriteStream } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
@@ -34,7 +34,7 @@ async function withDatabase<T>(
   }
 }
 
-/** Writes the file, which is there once it is whole and on the disk, whatever goes on in the database.
+/** Writes the file, which appears only once it is complete and on the disk.
  *  @returns the number of documents */
 export function writeBackup(
   settings: MongoSettings,
@@ -74,8 +74,8 @@ async function toDisk(path: string): Promise<void> {
   }
 }
 
-/** Fills the database of these settings, in which nothing may be.
- *  @returns the number of documents. @throws StartupError when the file is no whole backup, or the database is not empty */
+/** Fills the database of these settings, which must be empty.
+ *  @returns the number of documents. @throws StartupError when the file is not a complete backup, or the database is not empty */
 export function restoreBackup(settings: MongoSettings, file: string, onProgress: Progress): Promise<number> {
   return withDatabase(settings, onProgress, ({ connection }) => restoreInto(connection.db!, () => unzipped(file)));
 }

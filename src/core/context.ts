@@ -1,4 +1,4 @@
-/** Composes the service: what was opened last is closed first. */
+/** Composes the service; parts close in the reverse order of opening. */
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
@@ -52,9 +52,9 @@ export interface Context {
   services: Services;
   stores: Stores;
   commit: Commit;
-  /** Null when LOCAL is not watched, or is read from sources of the settings. */
+  /** Null when LOCAL is not watched, or the settings name sources for it. */
   localLedger: { url: string; client: LedgerClient } | null;
-  /** Lets what is in flight finish, for at most `graceMs`. */
+  /** Waits at most `graceMs` for work in flight. */
   close(graceMs?: number): Promise<void>;
 }
 
@@ -72,7 +72,7 @@ const NOTICE_MS = 1000;
 
 type OnClose = (close: (graceMs: number) => unknown) => void;
 
-/** @throws StartupError with one line for the operator. What was opened before is closed again. */
+/** @throws StartupError with one line for the operator, after closing what was opened */
 export async function createContext(deps: ContextDeps): Promise<Context> {
   const opened: ((graceMs: number) => unknown)[] = [];
   const close = async (graceMs = GRACE_MS) => {
@@ -221,7 +221,7 @@ function composeRates(
 ): Rates {
   const { products, accounts } = stores.system;
   const stamp = (network: Network) => stamper.stamp(network);
-  // What a checkout needs it has said with the pair.
+  // A checkout names what it needs with the pair.
   const isInUse = async ({ currency, asset: { code: assetCode, issuer: assetIssuer } }: Pair) => {
     if (await products.isPriced({ currency, assetCode, assetIssuer })) return true;
     const keepers = await accounts.idsByBooks(currency);
@@ -291,10 +291,10 @@ async function serve(
   const server = await listen(app, host, port, clock);
   onClose(async (graceMs) => {
     readiness.stop();
-    // Open event streams would keep the server waiting.
+    // Otherwise the server would wait for open event streams.
     api?.http.pages.close();
     void events.close();
-    // Load balancers learn of it while the server still answers.
+    // Load balancers notice while the server still answers.
     const noticeMs = Math.min(NOTICE_MS, graceMs / 8);
     const closing = systemClock.sleep(noticeMs).then(() => server.close(graceMs - noticeMs));
     await Promise.all([closing, jobs?.close()]);

@@ -1,4 +1,4 @@
-/** The core: what the service in each of its roles, the cli and the simulation are composed around. Nothing runs by it. */
+/** The core around which the service in each role, the cli and the simulation are composed. It runs nothing by itself. */
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
 import type { Clock, MonotonicClock } from '../clock.js';
@@ -21,15 +21,15 @@ interface CoreDeps {
   ledgers: ReadonlyMap<Network, NetworkLedger>;
   /** Base of the URLs that payers open. */
   publicUrl: string;
-  /** Tells the time. */
+  /** The time of day. */
   clock: Clock;
-  /** Measures how much time has passed, wherever the clock is set to. */
+  /** Measures time, unaffected by setting the clock. */
   monotonic: MonotonicClock;
   newId: NewId;
-  /** Unique per process: names it where it holds leases. */
+  /** Unique per process; the holder of its leases. */
   processId: string;
   log: Logger;
-  /** How long a price holds, and how old a rate may be that is shown. Default as the settings'. */
+  /** How long a price holds, and the greatest age of a shown rate. Default as in the settings. */
   rateTimes?: { lockMs: number; maxAgeMs: number };
   /** Whether e-mail is sent. Default false. */
   hasMail?: boolean;

@@ -1,4 +1,4 @@
-/** What the service and the cli both begin with: MongoDB found or started, connected, brought to today's schema, its indexes made. */
+/** Opens the database for the service and the cli: finds or starts MongoDB, connects, migrates the schema, makes indexes. */
 import { resolve } from 'node:path';
 import mongoose from 'mongoose';
 import type { Logger } from 'pino';
@@ -15,12 +15,12 @@ import { shardCollections } from '../stores/sharding.js';
 interface OpenDatabase {
   database: Database;
   stores: Stores;
-  /** MongoDB runs in the data directory. */
+  /** The embedded MongoDB is used. */
   embedded: boolean;
   close(): Promise<void>;
 }
 
-/** @throws StartupError when there is no MongoDB to be had, when a newer release has written the database, or when a collection is sharded in another way. */
+/** @throws StartupError when no MongoDB is available, a newer release has written the database, or a collection is sharded in another way */
 export async function openDatabase(
   deps: { clock: Clock; newId: NewId; log: Logger; onProgress: (line: string) => void },
   settings: MongoSettings,
@@ -52,7 +52,7 @@ export async function openDatabase(
 
 export type MongoSettings = Pick<Config, 'mongodbUri' | 'dataDir' | 'cacheDir'>;
 
-/** @throws StartupError when there is no MongoDB to be had */
+/** @throws StartupError when no MongoDB is available */
 export const openConfiguredMongo = (
   { mongodbUri, dataDir, cacheDir }: MongoSettings,
   { log, onProgress }: { log: Logger; onProgress: (line: string) => void },
@@ -61,7 +61,7 @@ export const openConfiguredMongo = (
     throw toStartupError(error);
   });
 
-/** What MongoDB refuses at the start is for the operator to mend: too little room on the disk, a right that its user lacks. */
+/** What MongoDB refuses at the start, the operator has to mend: too little disk space, a missing privilege. */
 export function toStartupError(error: unknown): unknown {
   if (error instanceof MongoUnavailableError) return new StartupError(error.message);
   if (!(error instanceof mongoose.mongo.MongoError)) return error;

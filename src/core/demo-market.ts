@@ -1,11 +1,11 @@
-/** A market on the local ledger, so that a demo can be paid in another asset than it asks for: test USDC and EURC, and an account that trades both
- *  against lumens at the rate of the demo source. Any account gets some of them by `cli ledger issue`. */
+/** A market on the local ledger, so that a demo can be paid in another asset than it asks for: test USDC and EURC, and an account that trades both for lumens
+ *  at the demo source's rate. `cli ledger issue` gives some to any account. */
 import type { LedgerClient } from '../local-ledger/index.js';
 
 const CODES = ['USDC', 'EURC'];
-/** Units of either asset for a lumen: what the market maker asks, and what it pays. */
+/** Units of either asset for a lumen: the market maker's ask and bid. */
 const ASKED = '0.251';
-/** Lumens for a unit, the same the other way round. */
+/** The same in lumens for a unit. */
 const ASKED_IN_LUMENS = '4.016';
 const ISSUED = '100000';
 const LUMENS_FOR_SALE = '4000';

@@ -18,7 +18,7 @@ interface Demo {
 
 const LEASE_MS = 60_000;
 
-/** Null when there is an account already, or no built-in ledger to play on. */
+/** Null when there already is an account, or no built-in ledger. */
 export async function createDemo(
   { services, stores, commit, localLedger }: Pick<Context, 'services' | 'stores' | 'commit' | 'localLedger'>,
   { clock, newId, log }: { clock: Clock; newId: NewId; log: Logger },
@@ -66,7 +66,7 @@ export async function createDemo(
     quantity: 2,
     reference: 'order-1',
   });
-  // A start does not wait for the ledgers that it takes.
+  // Its ledgers take time: do not delay the start.
   void openMarket(localLedger.client, secret).catch((error: unknown) => log.debug({ err: error }, 'no demo market'));
   return { apiKey: apiKey.key, pageUrl: link.url, checkoutUrl: checkout.url };
 }

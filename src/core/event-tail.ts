@@ -1,4 +1,4 @@
-/** Following events in this process, composed around the core: what all pulls that wait and all streams share. */
+/** Follows events in this process for all waiting pulls and all streams, composed around the core. */
 import { createEventNotifier, type EventNotifier } from '../events/notifier.js';
 import { createEventTail, type EventTail } from '../services/event-tail.js';
 import { createKeyWatch } from '../services/key-watch.js';
@@ -7,11 +7,11 @@ import type { Core } from './core.js';
 export interface OpenEventTail {
   tail: EventTail;
   follow: EventNotifier['follow'];
-  /** Ends all that is open. May be called several times. */
+  /** Ends all waiters. May be called several times. */
   close(): Promise<void>;
 }
 
-/** The first waiter opens the change stream. @param isStreamLate change streams are late, as on a sharded cluster */
+/** The first waiter opens the change stream. @param isStreamLate change streams lag, as on a sharded cluster */
 export function openEventTail(
   core: Core,
   { maxOpenPerAccount, isStreamLate }: { maxOpenPerAccount: number; isStreamLate: boolean },

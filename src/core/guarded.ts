@@ -1,4 +1,4 @@
-/** What an API process hands out, each call of it guarded: a caller does not wait for a MongoDB that is away. */
+/** Wraps the functions that an API process hands out, so that no caller waits for a MongoDB that is away. */
 import type { Download, ExportService } from '../services/exports.js';
 import type { Guard } from '../stores/availability.js';
 
@@ -28,7 +28,7 @@ const guardChunks = (guard: Guard, download: Download): Download => ({
         next: () => guard(() => chunks.next()),
         return: async () => {
           const ended = Promise.resolve(chunks.return?.());
-          // A chunk that was given up still waits for MongoDB, and its end with it.
+          // An abandoned chunk still waits for MongoDB, so its end does too.
           await guard(() => ended).catch(() => undefined);
           ended.catch(() => undefined);
           return { done: true, value: undefined };

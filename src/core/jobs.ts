@@ -1,4 +1,4 @@
-/** What the jobs of the table run. */
+/** The runs of the jobs in the table. */
 import type mongoose from 'mongoose';
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
@@ -22,10 +22,10 @@ import type { Worker } from './worker.js';
 
 const SECOND_MS = 1000;
 const DAY_MS = 24 * 3_600_000;
-/** As far as due retries are counted. */
+/** Counting of due retries stops here. */
 const RETRIES_COUNTED = 1000;
 
-/** Starts the jobs of a worker: each part of it runs as the table says. */
+/** Starts a worker's jobs, as the table says. */
 export async function startWorkerJobs(
   core: Core,
   { sequencer, dispatcher, finisher, expiry, leftovers, mailer, watching }: Worker,
@@ -52,7 +52,7 @@ export async function startWorkerJobs(
     'expire checkouts':
       () =>
       async ({ ended }) => {
-        // Expiry first, so that a flood of dust payments does not delay it.
+        // Expiry first: a flood of dust payments must not delay it.
         const result = { looked: await expiry.run(ended), completed: await finisher.run(ended) };
         await decideLeftParts({ ...stores.system, transaction, log }, ended);
         await leftovers.run(ended);
@@ -66,7 +66,7 @@ export async function startWorkerJobs(
       () =>
       async ({ ended }) => {
         const result = await sampler.run(ended);
-        // Mostly nothing is due.
+        // Usually nothing is due.
         return result.sampled + result.without > 0 ? { result } : null;
       },
     housekeeping: () => housekeeping({ db, transaction, jobs, mails, countSegments, clock, log }, config),
@@ -74,18 +74,17 @@ export async function startWorkerJobs(
   return startJobs({ db, store: jobs, jobs: bound, processId, clock, log });
 }
 
-/** Puts each job of the table together with its run. @param runs makes the run of a job; called for the jobs of these networks only */
+/** Pairs each job of the table with its run. @param runs makes the run of a job; called for the jobs of these networks only */
 const bindJobs = (networks: readonly Network[], runs: Readonly<Record<JobName, () => Run>>): Job[] =>
   jobsOf(networks).map((info) => ({ ...info, run: runs[info.name]() }));
 
-/** Has nothing to do. */
 const untilEnough: Run = async ({ enough }) => {
   await monotonicClock.sleep(DAY_MS, enough);
   return null;
 };
 
-/** Polls a network. What was learned of its rhythm and what is left of the budget goes over from run to run.
- *  Fails when every poll of the run failed. Without the network's lease, the run waits for it and has nothing to record. */
+/** Polls a network, keeping the scheduler's rhythm and tokens from run to run. Fails when every poll of the run failed. Without the network's lease, the run
+ *  waits for it and records nothing. */
 function pollLedger(deps: Omit<WatchDeps, 'scheduler' | 'onPoll'>): Run {
   const scheduler = createPollScheduler(deps);
   return async ({ enough }) => {
@@ -102,8 +101,7 @@ function pollLedger(deps: Omit<WatchDeps, 'scheduler' | 'onPoll'>): Run {
   };
 }
 
-/** Raises the signal when retries have become due. Exponential back-off is the schedule: the next run is when the next retry is due.
- *  The dispatchers of other processes find the retries at their own next look. */
+/** Raises the signal when retries are due; the next run is when the next retry is due. Dispatchers of other processes find the retries by their own polls. */
 export function retryWebhooks(deps: {
   deliveries: Pick<DeliveryStore, 'retries'>;
   deliveriesDue: () => void;
@@ -118,7 +116,7 @@ export function retryWebhooks(deps: {
   };
 }
 
-/** Removes jobs of processes that died, and what is older than `retentionDays`; 0 keeps it. */
+/** Removes jobs of dead processes, and data older than `retentionDays`; 0 keeps it. */
 function housekeeping(
   deps: Omit<RetentionDeps, 'countSegments'> & {
     db: mongoose.mongo.Db;

@@ -1,4 +1,4 @@
-/** The ledgers of the networks, read from the sources that the settings name. */
+/** The ledgers of the networks, read from the configured sources. */
 import type { Logger } from 'pino';
 import { type Network, networkInfo } from '../../contracts/networks.js';
 import type { Clock, MonotonicClock } from '../clock.js';
@@ -47,8 +47,7 @@ export const closeLedgers = async (ledgers: ReadonlyMap<Network, NetworkLedger>)
   await Promise.all([...ledgers.values()].map((ledger) => ledger.close()));
 };
 
-/** Refused at the start: money of another network must never be taken for money of this one, and a server that hides payments must never be taken for
- *  one that has none. An absent source is no reason not to start.
+/** Refuses at the start a server of another network, whose money must not count, and a server that hides payments. An absent source does not prevent the start.
  *  @throws StartupError */
 export async function refuseUnfitServers(ledgers: ReadonlyMap<Network, NetworkLedger>): Promise<void> {
   await Promise.all(

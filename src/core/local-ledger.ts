@@ -17,7 +17,7 @@ interface BuiltInLedger {
 export const hasBuiltInLedger = ({ networks, horizonUrls, rpcUrls }: Config): boolean =>
   networks.includes('LOCAL') && horizonUrls.LOCAL.length === 0 && rpcUrls.LOCAL.length === 0;
 
-/** Before anything is opened. @throws StartupError when the port belongs to what is no local ledger */
+/** Call before anything is opened. @throws StartupError when the port belongs to something other than a local ledger */
 export async function checkBuiltInLedger({ host, localLedgerPort: port }: Config): Promise<void> {
   const { checkAddress, ListenError } = await import('../local-ledger/index.js');
   await checkAddress({ host, port }).catch((error: unknown) => {
@@ -27,7 +27,7 @@ export async function checkBuiltInLedger({ host, localLedgerPort: port }: Config
 
 const addressError = ({ message }: Error) => new StartupError(`${message}: check HOST and LOCAL_LEDGER_PORT.`);
 
-/** Serves the ledger, or finds the process on this database that does. @throws StartupError when its port belongs to something else */
+/** Serves the ledger, or finds the process on this database that does. @throws StartupError when the port belongs to something else */
 export async function openBuiltInLedger(
   { database, clock, log }: { database: Database; clock: Clock; log: Logger },
   { host, localLedgerPort, localLedgerCloseMs }: Config,

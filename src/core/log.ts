@@ -1,4 +1,4 @@
-/** The service's log: JSON lines. Of an error only its name, code, message and stack are kept, each bounded. */
+/** The service's log: JSON lines. An error is logged with name, code, message and stack only, each bounded. */
 import { type DestinationStream, type Logger, pino } from 'pino';
 
 const MAX_MESSAGE = 500;
@@ -13,7 +13,7 @@ interface LoggedError {
   cause?: LoggedError;
 }
 
-/** Drops every other field: MongoDB's bulk write errors, for one, carry the documents that were written. */
+/** Drops every other field: MongoDB's bulk write errors, for example, carry the documents. */
 function toLoggedError(error: unknown, depth = 0): LoggedError {
   if (!(error instanceof Error)) return { name: typeof error, message: bounded(String(error)) };
   const { name, code, message, stack, cause } = error as Error & { code?: unknown };
@@ -29,7 +29,7 @@ function toLoggedError(error: unknown, depth = 0): LoggedError {
 
 const bounded = (text: string) => (text.length > MAX_MESSAGE ? `${text.slice(0, MAX_MESSAGE)}…` : text);
 
-/** @param destination stderr, unless a test says otherwise: what is printed for a person stays readable on stdout */
+/** @param destination stderr except in tests: stdout stays readable for people */
 export function createLog(level: string, destination: DestinationStream = pino.destination(2)): Logger {
   return pino(
     {

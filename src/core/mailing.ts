@@ -1,4 +1,4 @@
-/** What sends e-mails, composed around the core. */
+/** The sending of e-mails, composed around the core. */
 import type { Config } from '../config.js';
 import { createTellOfFailing } from '../mail/failing.js';
 import { createMailer, type Mailer, type MailerDeps } from '../mail/mailer.js';
@@ -6,7 +6,7 @@ import { createRender } from '../mail/render.js';
 import { createMailTransport } from '../mail/transport.js';
 import type { Core } from './core.js';
 
-/** Null where the settings name no mail server. */
+/** Null without a mail server in the settings. */
 export function composeMailer(core: Core, config: Config, onAttempt: MailerDeps['onAttempt']): Mailer | null {
   if (!config.mail) return null;
   const { stores, transaction, publicUrl, processId, clock, monotonic, newId, log } = core;

@@ -1,5 +1,5 @@
-/** Horizons that are named when a gap is to be mended. One that a caller of the API names is reached as an endpoint of a webhook is: by https, on
- *  a public address that was checked when the connection was opened. */
+/** Horizons named for mending a gap. One named by a caller of the API is reached like a webhook's endpoint: by https, at a public address checked when the
+ *  connection is opened. */
 import { Agent, fetch as undiciFetch } from 'undici';
 import { NETWORKS, type Network, networkInfo } from '../../contracts/networks.js';
 import { createMendGaps, type MendDeps, type MendOutcome } from '../ingest/mend-gap.js';
@@ -15,15 +15,15 @@ import type { Core } from './core.js';
 import { actOfOperator } from './operator.js';
 
 const TIMEOUT_MS = 10_000;
-/** Time limit of all requests to a server that a caller named, which may be slow on purpose. */
+/** Time limit for requests to a caller's server, which may be slow on purpose. */
 const FOREIGN_MS = 60_000;
-/** Some 200 joined records; fewer are asked for where they are larger. */
+/** Some 200 joined records; fewer are requested if they are larger. */
 const FOREIGN_BODY_BYTES = 4 * 1024 * 1024;
 
-/** @param allowPrivate plain http and private addresses are allowed as sources that a caller names */
+/** @param allowPrivate allows plain http and private addresses for a caller's sources */
 export function createNamedMending(core: Core, { allowPrivate }: { allowPrivate: boolean }): MendGaps {
   const mend = createMendGaps(mendDepsOf(core));
-  /** Accounts whose server is being asked: one at a time each, whatever it answers. */
+  /** Accounts with a request to their server in progress: one at a time each. */
   const asking = new Set<string>();
   return async (wallet, horizonUrl, onBegin) => {
     if (horizonUrl === null) return mend(wallet, { onBegin });
@@ -44,7 +44,7 @@ function mendDepsOf({ stores, ledgers, recorder, transaction, processId, clock, 
   return { ledgers, wallets, cursors, gaps, recorder, leases, transaction, processId, clock, log };
 }
 
-/** Closes every connection afterwards: nothing that was named once is kept. */
+/** Closes every connection afterwards. */
 async function withGuarded<T>(
   { clock, monotonic, log }: Core,
   network: Network,
@@ -72,8 +72,8 @@ async function withGuarded<T>(
   }
 }
 
-/** Mends with a Horizon that the operator names, wherever it is: one wallet, or every wallet of the network that it serves.
- *  @throws Error for what the operator has to know. */
+/** Mends with a Horizon that the operator names, at any address: one wallet, or every wallet of its network.
+ *  @throws Error with a message for the operator */
 export async function mendByOperator(
   core: Core,
   url: string,
@@ -87,7 +87,7 @@ export async function mendByOperator(
     const reports = [];
     for (const id of found) {
       const [wallet] = await wallets.ofAllAccounts([id]);
-      // One that was deleted leaves its gaps behind.
+      // A deleted wallet leaves its gaps behind.
       if (!wallet && walletId === null) continue;
       if (!wallet) throw new Error(`There is no wallet ${id}.`);
       if (wallet.network !== source.network)

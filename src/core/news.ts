@@ -1,4 +1,4 @@
-/** Which activity every OWNER is told of by e-mail: what changes where money goes, and who may change that. */
+/** Selects the activity that every OWNER is told of by e-mail: changes to where money goes and to who may change that. */
 import type { Role } from '../../contracts/roles.js';
 import { createdAtOf } from '../domain/ids.js';
 import type { SecurityNotice, WalletFacts } from '../mail/facts.js';
@@ -19,7 +19,7 @@ export function createTellOfActivity({
     return { id, name, address, network };
   }
 
-  /** Null for events that no e-mail tells of. */
+  /** Null for events without an e-mail. */
   async function noticeOf(activity: ActivityDoc, session: Session): Promise<SecurityNotice | null> {
     const { accountId, operation, subjectId: id, changes } = activity;
     const { products, webhooks, users } = forAccount(accountId);

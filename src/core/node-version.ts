@@ -1,4 +1,4 @@
-/** Imported first by every program: an older Node fails inside some dependency, with an error that does not name the cause. Uses nothing that an old Node lacks. */
+/** Every program imports this first: an older Node would fail inside a dependency without naming the cause. Uses only what old versions of Node have. */
 export const OLDEST_NODE = '20.19';
 
 const numbersOf = (version: string) => version.split('.').map(Number);

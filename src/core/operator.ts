@@ -1,5 +1,5 @@
-/** What the operator does to accounts at the command line, told in the activity of each of them. What concerns many of them is told a batch at a time,
- *  before it takes effect with the last: each batch in one transaction with how far it has come, so that a run that was cut off is gone on with. */
+/** The operator's actions on accounts at the command line, recorded in the activity of each. An action on many accounts is recorded batch by batch and takes
+ *  effect with the last; each batch stores its progress in the same transaction, so that the next run continues an interrupted one. */
 import { conflict } from '../domain/api-error.js';
 import { ANY_WALLET } from '../domain/parked.js';
 import type { Caller } from '../services/caller.js';
@@ -16,7 +16,7 @@ const TOLD_AT_ONCE = 100;
 
 type Subject = Pick<Caller, 'accountId'> & Pick<Act, 'subjectId'>;
 
-/** The operator does something to what is an account's. */
+/** An action of the operator on an account's resource. */
 export const actOfOperator = (
   { accountId, subjectId }: Subject,
   operation: string,
@@ -27,18 +27,18 @@ export const actOfOperator = (
   subjectId,
 });
 
-/** What is told step by step. */
+/** An action recorded step by step. */
 interface Telling {
   doing: Pick<Doing, 'operation' | 'input'>;
-  /** How far it has come; null where it has ended. */
+  /** Its progress; null when it has ended. */
   toldTo(): Promise<string | null>;
-  /** The accounts that it concerns next. @returns how far it has come with them, null for to the end */
+  /** The next accounts concerned. @returns the progress after them; null at the end */
   next(from: string): Promise<{ subjects: Subject[]; to: string | null }>;
-  /** Within the transaction; with null it takes effect. @returns false when another run has taken the step */
+  /** Stores the progress in the transaction; null makes the action take effect. @returns false when another run has taken the step */
   step(from: string, to: string | null, session: Session): Promise<boolean>;
 }
 
-/** @returns whether it took effect by this run */
+/** @returns whether this run made it take effect */
 async function tellAll({ commit }: Core, { doing, toldTo, next, step }: Telling): Promise<boolean> {
   for (;;) {
     const from = await toldTo();
@@ -56,7 +56,7 @@ async function tellAll({ commit }: Core, { doing, toldTo, next, step }: Telling)
   }
 }
 
-/** The next accounts that have what is asked for. */
+/** The next accounts with such documents. */
 async function nextAccounts(
   { stores }: Core,
   from: string,
@@ -66,7 +66,7 @@ async function nextAccounts(
   return { accountIds: await having(ids), to: ids.length < TOLD_AT_ONCE ? null : ids.at(-1)! };
 }
 
-/** Settles a parked record by hand. Every account is told whose wallet it may have paid: where it may be any wallet, every account of the network.
+/** Dismisses a parked record. Tells every account whose wallet it may have paid; if that may be any wallet, every account of the network.
  *  @returns when; null when there is no such open record */
 export async function dismissParked(core: Core, id: string, why: string): Promise<{ at: Date; why: string } | null> {
   const { parkedRecords } = core.stores.system;
@@ -99,7 +99,7 @@ async function concernedBy(core: Core, { network, concerns }: ParkedRecordDoc, f
   };
 }
 
-/** Deliveries are signed by a new key once every account with a webhook has been told. */
+/** A new key signs deliveries once every account with a webhook has been told. */
 export const rotateWebhookKey = (core: Core, keyring: Keyring): ReturnType<Keyring['rotate']> =>
   keyring.rotate(async (id) => {
     const { webhookKeys, webhooks } = core.stores.system;
@@ -117,7 +117,7 @@ export const rotateWebhookKey = (core: Core, keyring: Keyring): ReturnType<Keyri
     return isBegun ? since : null;
   });
 
-/** A webhook's secrets in one transaction with the activity of its account. */
+/** Stores a webhook's secrets in one transaction with the activity of its account. */
 export const storeResealed =
   ({ commit }: Core): StoreResealed =>
   ({ owner, accountId }, work) =>

@@ -1,4 +1,4 @@
-/** How this service writes payment requests: signed by its key where its address is a domain that can vouch for them, else plain. */
+/** Writes payment requests, signed if the service's address is a domain that can vouch for them, else plain. */
 import type { Clock } from '../clock.js';
 import type { SecretBox } from '../domain/secrets.js';
 import { originDomainOf, type PayUri, payUri, signedUri } from '../domain/sep7.js';
@@ -8,7 +8,7 @@ import type { RequestKeyDoc, RequestKeyStore } from '../stores/request-keys.js';
 
 interface PayRequests {
   payUri: PayUri;
-  /** `/.well-known/stellar.toml`, by which wallets verify the requests; null where they are not signed. */
+  /** `/.well-known/stellar.toml`, with which wallets verify the requests; null if they are not signed. */
   stellarToml: string | null;
 }
 
@@ -18,7 +18,7 @@ interface PayRequestDeps {
   clock: Clock;
 }
 
-/** Makes the key when it is needed for the first time. */
+/** Makes the key on first use. */
 export async function openPayRequests(deps: PayRequestDeps, publicUrl: string): Promise<PayRequests> {
   const domain = originDomainOf(publicUrl);
   if (domain === null) return { payUri, stellarToml: null };
@@ -37,6 +37,6 @@ async function keyOf({ requestKeys, secrets, clock }: PayRequestDeps): Promise<R
   const seed = newKeySeed(clock);
   const publicKey = strkeyOf('G', publicBytesOf(privateKeyOf(seed)));
   await requestKeys.insert({ _id, publicKey, sealed: secrets.seal(seed, _id), createdAt: clock.now() });
-  // Another process may have been quicker.
+  // Another process may have made it first.
   return (await requestKeys.find())!;
 }

@@ -2,8 +2,8 @@
 import { createServer } from 'node:net';
 import { listenError } from '../http/server.js';
 
-/** Before anything is started or written: a second service that was started by mistake should say so at once, and so should a wrong address.
- *  @param port 0 for whichever is free
+/** Call before anything is started or written, so that a second service or a wrong address is reported at once.
+ *  @param port 0 for any free one
  *  @param setting the name of the setting that `port` comes from, for messages
  *  @throws StartupError */
 export async function usablePort(host: string, port: number, setting: string): Promise<number> {

@@ -1,4 +1,4 @@
-/** The keys that encrypt secrets at rest: the operator's, or one generated into the data directory, once. The first seals, all open. */
+/** The keys that encrypt secrets at rest: the operator's, or one generated once into the data directory. The first one seals, all open. */
 import { randomBytes } from 'node:crypto';
 import { link, readFile, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
@@ -20,7 +20,7 @@ export async function openSecretsKey(
   const path = join(dataDir, 'secrets-key');
   try {
     makeDirectory(resolve(dataDir));
-    // Written aside and linked: two processes that start at once end up with one key, and a crash leaves no half of one.
+    // Write to a temporary file, then link: two processes that start at once get one key, and a crash leaves no partial one.
     const aside = `${path}.${process.pid}`;
     await writeFile(aside, `${randomBytes(BYTES).toString('base64')}\n`, { mode: 0o600 });
     await link(aside, path).catch((error: NodeJS.ErrnoException) => {
@@ -35,7 +35,7 @@ export async function openSecretsKey(
   return [key];
 }
 
-/** @throws StartupError when the database's secrets were sealed with another key: nothing could be signed. */
+/** @throws StartupError when the database's secrets were sealed with another key, so that nothing could be signed */
 export async function checkSecretsKey(installation: InstallationStore, secrets: SecretBox): Promise<void> {
   const probe = await installation.sealedProbe(secrets.seal(PROBE_OWNER, PROBE_OWNER));
   try {
@@ -47,11 +47,11 @@ export async function checkSecretsKey(installation: InstallationStore, secrets: 
   }
 }
 
-/** Stores the resealed values of a row. It may run `work` again. @returns what `work` did */
+/** Stores the resealed values of a row; may run `work` again. @returns the result of `work` */
 export type StoreResealed = (row: SealedRow, work: (session?: Session) => Promise<number>) => Promise<number>;
 
-/** Seals everything with the first key that is not sealed with it yet. Safe to end at any moment, to repeat, and to run beside the service.
- *  @throws StartupError when something opens with no key; everything else is resealed by then */
+/** Reseals with the first key everything that is sealed with another. May end at any moment, be repeated, and run beside the service.
+ *  @throws StartupError when no key opens some value; everything else is resealed by then */
 export async function resealSecrets(
   rows: AsyncIterable<SealedRow>,
   secrets: SecretBox,

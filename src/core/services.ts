@@ -39,18 +39,18 @@ interface ServicesOptions {
   secrets: SecretBox;
   stamper: LedgerStamper;
   send: Parameters<typeof createWebhookService>[0]['send'];
-  /** What follows events for the callers of this process. */
+  /** Follows events for callers of this process. */
   tail: EventTail;
   mendGaps: MendGaps;
-  /** URLs may lead to this machine and be http. */
+  /** Allows URLs of private addresses and plain http. */
   allowPrivate: boolean;
   /** Whether e-mail is sent. Default false. */
   hasMail?: boolean;
   /** Writes payment requests. */
   payUri: PayUri;
-  /** Has a pair of currency and asset sampled. */
+  /** Starts sampling a pair of currency and asset. */
   needRate: NeedRate;
-  /** How much an account may have; null for no limits. */
+  /** Limits for an account; null for none. */
   limits: Readonly<Record<Limited, number>> | null;
 }
 
@@ -63,7 +63,7 @@ export function createServices(core: Core, options: ServicesOptions): Services {
   const quotes = createQuotes({ rateBook });
   const rateNeeds = createRateNeeds({ forAccount, needRate, networks });
   const quota = quotasOf(core, options.limits);
-  // Each service names what it takes of these.
+  // Each service picks what it needs.
   const common = {
     ...{ forAccount, transaction, commit, settle, stamper, clock, newId, publicUrl, quotes, rateNeeds, rateBook },
     ...{ payUri, eventsStored, deliveriesDue },
@@ -102,7 +102,7 @@ export function createServices(core: Core, options: ServicesOptions): Services {
 
 type Limited = 'apiKeys' | 'users' | 'wallets' | 'webhooks';
 
-/** @returns what says how many more of a kind an account may have */
+/** @returns a function that makes the quota of a kind */
 const quotasOf =
   ({ stores: { forAccount }, commit }: Core, limits: ServicesOptions['limits']) =>
   (collection: Limited, what: string): Quota =>

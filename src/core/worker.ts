@@ -1,5 +1,5 @@
-/** What a worker does, composed around the core, whose signals wake its parts: it polls ledgers, numbers events, delivers webhooks and expires
- *  checkouts. The service runs the parts as the jobs of its table; the simulation runs them by themselves. */
+/** The parts of a worker, composed around the core, whose signals wake them: polling ledgers, numbering events, delivering webhooks, expiring checkouts. The
+ *  service runs them as jobs of its table; the simulation runs them directly. */
 import type { Network } from '../../contracts/networks.js';
 import type { SecretBox } from '../domain/secrets.js';
 import { createReplayer } from '../events/replayer.js';
@@ -22,28 +22,28 @@ interface WorkerOptions {
   poster: DispatcherDeps['poster'];
   delivery: DispatcherDeps['settings'];
   onAttempt?: DispatcherDeps['onAttempt'];
-  /** Null where no e-mail is sent. */
+  /** Null without e-mail. */
   mailer?: Mailer | null;
   polling: {
-    /** Milliseconds between two readings of what came. */
+    /** Milliseconds between two readings of new ledgers. */
     intervalMs: number;
     /** The budget of a network; null for none. */
     requestsPerHour: (network: Network) => number | null;
     metrics: (network: Network) => WatcherDeps['metrics'];
   } & Pick<WatcherDeps, 'host' | 'pageLimit' | 'readOneByOne'>;
-  /** Milliseconds between two looks of the sequencer when no signal wakes it. */
+  /** Polling interval of the sequencer when no signal wakes it. */
   numberingMs?: SequencerDeps['pollMs'];
 }
 
 export interface Worker {
   sequencer: Sequencer;
   dispatcher: Dispatcher;
-  /** Null where no e-mail is sent. */
+  /** Null without e-mail. */
   mailer: Mailer | null;
   finisher: ReturnType<typeof createAcceptanceFinisher>;
   expiry: ReturnType<typeof createCheckoutExpiry>;
   leftovers: ReturnType<typeof createLeftoverRemoval>;
-  /** With which `watch` keeps reading a network of the core's ledgers. */
+  /** Dependencies of `watch` for a network. */
   watching: (network: Network) => WatchDeps;
 }
 
@@ -54,7 +54,7 @@ export function createWorker(core: Core, options: WorkerOptions): Worker {
   const { transaction, newId, processId: holder, outbox, settle } = core;
   const eventsStored = signals.eventsStored.raise;
   const deliveriesDue = signals.deliveriesDue.raise;
-  // Each part names what it takes of these.
+  // Each part picks what it needs.
   const common = { ...system, forAccount, transaction, settle, clock, monotonic, log, eventsStored, deliveriesDue };
   const pause = createPause({ ...common, outbox, newId });
   const dispatcher = createDispatcher({ ...common, pause, poster, secrets, signers, settings, onAttempt });

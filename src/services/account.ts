@@ -1,4 +1,4 @@
-/** The caller's account, and the opening of accounts with their first key: by an administrator or the demo, not by the API. */
+/** The caller's account. Also opens accounts with their first key, for an administrator or the demo, not through the API. */
 import type { Contract } from '../../contracts/index.js';
 import type { Clock } from '../clock.js';
 import { formatAmount, parseAmount } from '../domain/amount.js';
@@ -66,7 +66,7 @@ export const toAccount = (account: AccountDoc) => ({
   createdAt: account.createdAt.toISOString(),
 });
 
-/** A new account with a FULL key that does not expire. `key` is nowhere else from then on. */
+/** Opens an account with a FULL key that does not expire. `key` is not stored. */
 export async function openAccount(
   deps: {
     accounts: Pick<AccountStore, 'insert'>;

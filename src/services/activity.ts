@@ -1,4 +1,4 @@
-/** What the API does with activity: it is read, and nothing else. */
+/** Activity in the API: reading only. */
 import type { Contract } from '../../contracts/index.js';
 import type { OutputOf } from '../../contracts/operation.js';
 import { createdAtOf } from '../domain/ids.js';
@@ -17,7 +17,7 @@ export function createActivityService({
     async list({ accountId }, { page, pageSize, operation, createdFrom, createdTo, ...equal }) {
       const filter = {
         ...equal,
-        // The procedure's name names the operation as well.
+        // The procedure's name identifies the operation, too.
         operation: operation?.replace('.', '_'),
         createdFrom: createdFrom === undefined ? undefined : new Date(createdFrom),
         createdTo: createdTo === undefined ? undefined : new Date(createdTo),

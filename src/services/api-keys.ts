@@ -1,4 +1,4 @@
-/** API keys of the caller's account. A full key is in the answer that made it and nowhere else. */
+/** API keys of the caller's account. A full key appears only in the answer that made it. */
 import type { Contract } from '../../contracts/index.js';
 import { type Clock, systemClock } from '../clock.js';
 import { conflict, notFound } from '../domain/api-error.js';
@@ -25,7 +25,7 @@ interface ApiKeyServiceDeps {
 
 export function createApiKeyService(deps: ApiKeyServiceDeps): Service {
   const { forAccount, commit, clock, rememberedMs = KEY_REMEMBERED_MS } = deps;
-  /** Resolves when no process knows any more what was stored before. Processes know each other's pace, not each other's time. */
+  /** Resolves when no process remembers the earlier state. Measured as a duration, because clocks differ. */
   const untilForgotten = () => systemClock.sleep(rememberedMs * 1.2);
 
   return {
@@ -69,7 +69,7 @@ const make = ({ clock }: ApiKeyServiceDeps) => {
   return { key, kept: { hash: hashApiKey(key), keyMasked: mask(key) } };
 };
 
-/** The end of a key that the caller makes: none outlives the caller's own. An administrator has no key, and no end. */
+/** The expiry of a new key: never later than that of the caller's own. An administrator has no key, so no limit. */
 const endFor = async (
   { forAccount }: ApiKeyServiceDeps,
   { accountId, keyId }: Caller,
@@ -97,7 +97,7 @@ const create =
       sparedCount: 0,
       createdAt: clock.now(),
     };
-    // A creation that is repeated after a crash finds its key, with its activity recorded, and replaces it.
+    // A creation repeated after a crash finds its key, with its activity recorded, and replaces it.
     const isMade = reservedId !== undefined && (await apiKeys.byId(apiKey._id)) !== null;
     if (isMade) await apiKeys.save(apiKey);
     else await quota({ caller, subjectId: apiKey._id }, (session) => apiKeys.save(apiKey, session));

@@ -1,5 +1,5 @@
-/** Authentication: the owner and scope of an API key. What was read of a key counts for a moment only (`KEY_REMEMBERED_MS`), which revocation and
- *  rotation outwait: once they have answered, no process takes the old key. */
+/** Authentication: the owner and scope of an API key. Keys are cached briefly (`KEY_REMEMBERED_MS`); revocation and rotation wait that long before they answer,
+ *  so that no process accepts the old key afterwards. */
 import type { Logger } from 'pino';
 import { type Clock, monotonicMs } from '../clock.js';
 import { hashApiKey, isApiKey, KEY_REMEMBERED_MS } from '../domain/api-key.js';
@@ -21,7 +21,7 @@ export function createAuthentication(deps: {
   rememberedMs?: number;
 }) {
   const { apiKeys, forAccount, clock, log, rememberedMs = KEY_REMEMBERED_MS } = deps;
-  /** By hash, oldest first. The moment is that of asking: what came back may be as old. */
+  /** By hash, oldest first. Dated by the request, because the answer may be as old. */
   const remembered = new Map<string, { askedMs: number; grant: Promise<ApiKeyGrant | null> }>();
   const recording = new Map<string, Promise<void>>();
 
@@ -34,12 +34,12 @@ export function createAuthentication(deps: {
     remembered.set(hash, { askedMs, grant });
     if (remembered.size > MAX_REMEMBERED) remembered.delete(remembered.keys().next().value!);
     const forget = () => void (remembered.get(hash)?.grant === grant && remembered.delete(hash));
-    // What is no key takes no room, and a failed look-up is done again.
+    // Unknown keys and failed look-ups are not cached.
     grant.then((found) => found ?? forget(), forget);
     return grant;
   }
 
-  /** In the background: no request waits for it, and none fails with it. */
+  /** In the background: requests neither wait for it nor fail with it. */
   function recordUse(grant: ApiKeyGrant, now: Date): void {
     const { _id, lastUsedAt } = grant;
     const isRecent = lastUsedAt !== null && now.getTime() - lastUsedAt.getTime() < USE_RECORDED_EVERY_MS;
@@ -67,14 +67,14 @@ export function createAuthentication(deps: {
   }
 
   return {
-    /** `token`: what follows `Bearer `. Null: no such key, or one that has expired. */
+    /** `token`: the part after `Bearer `. Null for an unknown or expired key. */
     authenticate: async (token: string): Promise<Caller | null> =>
       isApiKey(token) ? authenticateHash(hashApiKey(token)) : null,
 
-    /** The same for the hash of a key, which is what sessions keep. */
+    /** The same for the hash of a key, as sessions keep it. */
     authenticateHash,
 
-    /** Resolves when nothing is being recorded any more. */
+    /** Resolves when all pending uses are recorded. */
     async close(): Promise<void> {
       await Promise.all(recording.values());
     },

@@ -1,4 +1,4 @@
-/** The caller of a service, as the API key or session shows it, and the type of all services. */
+/** The caller of a service, by API key or session, and the type of all services. */
 import type { Contract } from '../../contracts/index.js';
 import type { OutputOf, ParsedInputOf } from '../../contracts/operation.js';
 import type { Role } from '../../contracts/roles.js';
@@ -7,31 +7,31 @@ import type { Doing } from './doing.js';
 
 export interface Caller {
   accountId: string;
-  /** Empty where no key is used. */
+  /** Empty without a key. */
   keyId: string;
-  /** Label of the key; absent where none is used. */
+  /** Label of the key; absent without one. */
   keyName?: string;
-  /** Acts without a key or a user: the operator's command line, or the service itself. */
+  /** Set for a caller without key or user: the operator's command line, or the service itself. */
   agent?: 'cli' | 'system';
-  /** The client's address, as limits count it. Absent where there is none. */
+  /** The client's address, for limits. Absent if there is none. */
   address?: string;
-  /** What the caller is about; absent for what only reads. */
+  /** The operation being called; absent for reads. */
   doing?: Doing;
   /** A user's: whether the role may change anything. */
   scope: 'FULL' | 'READ';
   /** The user who is signed in to the dashboard with a passkey. Absent for an API key. */
   user?: { id: string; name: string; role: Role };
-  /** Hash of the key. Open streams end when the key is revoked. Absent where no key is sent. */
+  /** Hash of the key; revoking the key ends open streams. Absent without a key. */
   keyHash?: string;
-  /** Aborts when the caller has hung up. Absent where nothing waits for that. */
+  /** Aborts when the caller hangs up. Absent if nothing waits for that. */
   signal?: AbortSignal;
-  /** With an Idempotency-Key: the id that a created resource must get, the same if the creation is done again after a crash. */
+  /** With an Idempotency-Key: the id for the created resource, the same when the creation is repeated after a crash. */
   reservedId?: (prefix: IdPrefix) => string;
-  /** With an Idempotency-Key: an earlier run of the request did not answer, and may have had its effect. */
+  /** With an Idempotency-Key: an earlier run of the request ended without an answer, and may have taken effect. */
   isRepeated?: boolean;
 }
 
-/** The user whose checkouts, and their payments, are all that the caller sees of them; undefined for one who sees every one. */
+/** The user whose checkouts and payments alone the caller sees; undefined for callers who see all. */
 export const onlySeller = ({ user }: Pick<Caller, 'user'>): string | undefined =>
   user?.role === 'CASHIER' ? user.id : undefined;
 

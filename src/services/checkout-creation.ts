@@ -1,10 +1,10 @@
 /** Makes checkouts.
  *
- *  Creations do not meet in a document of their product or wallet. A creation inserts the checkout and then reads product and wallet again: if one is
- *  gone by then, it takes the checkout back before it answers. The deletion of a product removes its checkouts after the product. The
- *  deletion of a wallet, or its deactivation, first clears `takesCheckouts` and then looks for checkouts; a creation that finds it cleared sets it again,
- *  which fails once the wallet is gone or inactive, and counts up `checkoutEpoch`, without which two deletions at once would hide it from each other.
- *  In any order, one of the two sees the other. */
+ *  Creations write no common document of product or wallet, so that they do not conflict. A creation inserts the checkout and then reads product and wallet
+ *  again: if one is gone by then, it removes the checkout before it answers. The deletion of a product removes its checkouts after the product. The deletion of
+ *  a wallet, or its deactivation, first clears `takesCheckouts` and then looks for checkouts; a creation that finds it cleared sets it again, which fails once
+ *  the wallet is gone or inactive, and counts up `checkoutEpoch`, without which two deletions at once would hide it from each other. In any order, one of the
+ *  two sees the other. */
 import { DEFAULT_LIFETIME_MS } from '../../contracts/checkouts.js';
 import type { Contract } from '../../contracts/index.js';
 import type { ParsedInputOf } from '../../contracts/operation.js';
@@ -44,7 +44,7 @@ interface Creation extends Act {
 export function createCheckoutCreation(deps: CheckoutCreationDeps): ServiceOf<Contract['checkouts']>['create'] {
   const { forAccount, commit, clock, newId, publicUrl } = deps;
 
-  /** Checkouts of an account that are made side by side are made together: they meet in the count of their list. */
+  /** Concurrent creations of an account share a transaction, because they all write the count of its list. */
   const insert = createGroupCommit<Creation, null>((creations) => {
     const batch = creations.map(({ checkout }) => checkout);
     return commit.all(creations, async (session) => {
@@ -82,7 +82,7 @@ export function createCheckoutCreation(deps: CheckoutCreationDeps): ServiceOf<Co
 const show = async ({ quotes, publicUrl }: CheckoutCreationDeps, facts: CheckoutFacts) =>
   (await quotes.checkouts(facts.checkout.accountId, [toCheckout(facts, publicUrl)]))[0]!;
 
-/** What is asked now; null for what is priced in its asset. @throws ApiError `conflict` where what is priced in a currency has no price at the moment */
+/** The current quote; null for a price in the asset. @throws ApiError `conflict` when a price in a currency has no rate at the moment */
 async function quoteOf(
   { forAccount, rateNeeds, quotes }: CheckoutCreationDeps,
   accountId: string,
@@ -90,7 +90,7 @@ async function quoteOf(
   until: Date,
 ) {
   const { currency, productId, walletId, assetIssuer, price } = terms;
-  // The books' rate of what a product sells is sampled already.
+  // A product's rates for the books are already sampled.
   if (!currency && (productId !== null || assetIssuer === null)) return null;
   const wallet = await forAccount(accountId).wallets.byId(walletId);
   if (!wallet) return null;
@@ -98,7 +98,7 @@ async function quoteOf(
   return currency ? quotes.one(accountId, { ...terms, currency }, wallet.network, price!, isSampled) : null;
 }
 
-/** Makes sure that product and wallet are still there, now that the checkout is stored. @throws ApiError after the checkout was taken back */
+/** Checks, after the checkout is stored, that product and wallet still exist. @throws ApiError after removing the checkout */
 async function confirm(
   { forAccount, commit }: CheckoutCreationDeps,
   caller: Caller,
@@ -116,22 +116,22 @@ async function confirm(
   throw wallet ? inactiveWallet() : unknownWallet();
 }
 
-/** What an earlier run of the request made. */
+/** The checkout made by an earlier run of the request. */
 async function shownAgain(deps: CheckoutCreationDeps, caller: Caller, made: CheckoutDoc): Promise<CheckoutFacts> {
-  // Only one that is neither paid nor ended can still be taken back.
+  // Only a checkout that is neither paid nor ended can be removed.
   const isFresh = made.status === 'OPEN' && made.paymentCount === 0;
   const facts = isFresh ? await confirm(deps, caller, made) : await loadPayable(deps.forAccount(made.accountId), made);
   if (!facts) throw notFound('checkout');
   return facts;
 }
 
-/** Its creation was told of, and so is that it did not stay. */
+/** Its creation was recorded, so record its removal, too. */
 const takingBack = (caller: Caller, subjectId: string): Act => ({
   caller: { ...caller, doing: { ...caller.doing!, effect: 'changes' } },
   subjectId,
 });
 
-/** A checkout as it begins. */
+/** A new checkout. */
 function newCheckout(
   named: Pick<CheckoutDoc, '_id' | 'accountId' | 'slug' | 'memo'>,
   terms: CheckoutTerms,

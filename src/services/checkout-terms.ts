@@ -1,4 +1,4 @@
-/** The terms of a new checkout: what is sold, for how much, and to which wallet it is paid. They come from a product, or from the request alone. */
+/** The terms of a new checkout: item, price and wallet, from a product or from the request alone. */
 import type { FieldError } from '../../contracts/errors.js';
 import type { Contract } from '../../contracts/index.js';
 import type { ParsedInputOf, RawBody } from '../../contracts/operation.js';
@@ -13,7 +13,7 @@ import { NO_SUCH } from './no-such.js';
 
 type Input = ParsedInputOf<Contract['checkouts']['create']>;
 
-/** What never changes once the checkout is made. */
+/** Fields that never change after the creation. */
 export type CheckoutTerms = Pick<
   CheckoutDoc,
   | 'productId'
@@ -33,7 +33,7 @@ export const unknownProduct = () => invalid(NO_SUCH.product);
 export const unknownWallet = () => invalid(NO_SUCH.wallet);
 export const inactiveWallet = () => conflict('The wallet is inactive: make it active first.');
 
-/** @throws ApiError `validation_error` for what does not fit the product, `conflict` where product or wallet is inactive */
+/** @throws ApiError `validation_error` for input that does not fit the product, `conflict` when product or wallet is inactive */
 export async function termsOf(
   { products, wallets }: ReturnType<ForAccount<'products' | 'wallets'>>,
   input: Input,
@@ -43,7 +43,7 @@ export async function termsOf(
     if (!product) throw unknownProduct();
     const terms = termsOfProduct(product, input);
     if (!product.active) throw conflict('The product is inactive: make it active first.');
-    // Whether the wallet is there and active is looked at once the checkout is stored.
+    // The wallet is checked once the checkout is stored.
     const wallet = await wallets.byId(product.walletId);
     return { ...terms, gapBefore: gapFoundAt(wallet?.gap ?? null) };
   }
@@ -82,7 +82,7 @@ function termsOfProduct(product: ProductDoc, input: Input): Omit<CheckoutTerms, 
 
 const priceOf = (product: ProductDoc): bigint => parseAmount(product.price!)!;
 
-/** What of a body does not go together with its product. @param body as it was sent, valid or not */
+/** Faults of a body that does not fit its product. @param body as sent, valid or not */
 export function productTermFaults(product: ProductDoc, body: RawBody): FieldError[] {
   const faults: FieldError[] = [];
   const fault = (path: string, message: string, code: string) => void faults.push({ path, message, code });
@@ -95,7 +95,7 @@ export function productTermFaults(product: ProductDoc, body: RawBody): FieldErro
       fault('quantity', 'Costs more than the ledger can hold.', 'too_big');
     return faults;
   }
-  // The payer's sum is in the product's currency, or in its asset.
+  // The payer's amount is in the product's currency, or in its asset.
   const [path, other] = currency ? (['price', 'amount'] as const) : (['amount', 'price'] as const);
   const sum = body[path];
   if (quantity != null) fault('quantity', 'Only a FIXED product has a quantity.', 'not_allowed');

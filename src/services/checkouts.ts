@@ -1,4 +1,4 @@
-/** What the API does with checkouts. They are made in `checkout-creation.ts`. */
+/** Checkouts in the API, except their creation (`checkout-creation.ts`). */
 import type { Contract } from '../../contracts/index.js';
 import type { ParsedInputOf } from '../../contracts/operation.js';
 import { conflict, notFound } from '../domain/api-error.js';
@@ -15,7 +15,7 @@ import { type CheckoutCreationDeps, createCheckoutCreation } from './checkout-cr
 
 type ListFilter = Omit<ParsedInputOf<Contract['checkouts']['list']>, 'page' | 'pageSize'>;
 
-/** The list's filters as the store knows them. */
+/** The list's filters for the store. */
 export const filterOf = ({ createdFrom, createdTo, ...filter }: ListFilter): CheckoutFilter => ({
   ...filter,
   ...(createdFrom === undefined ? {} : { createdFrom: new Date(createdFrom) }),

@@ -1,5 +1,4 @@
-/** How services store what a caller changes: in one transaction with the activity that tells of it, so that there is neither without the other.
- *  Services are given no other transaction. */
+/** Stores a caller's changes in one transaction with their activity, so that neither exists without the other. Services get no other transaction. */
 import { type Actor, type Change, CLI, changesAsked, changesBetween, type Shown, SYSTEM } from '../domain/activity.js';
 import { ApiError } from '../domain/api-error.js';
 import type { NewId } from '../domain/ids.js';
@@ -9,16 +8,16 @@ import type { AccountStores } from '../stores/index.js';
 import type { Caller } from './caller.js';
 import { shownOf } from './shown.js';
 
-/** Somebody changes something. */
+/** A change by an actor. */
 export interface Act {
   caller: Caller;
   subjectId: string;
 }
 
 export interface Commit {
-  /** Stores what `work` writes, and what it made different of the subject. It may be run again. Where nothing is different, nothing is told. */
+  /** Stores what `work` writes, and records what it changed of the subject; `work` may run again. Without a difference nothing is recorded. */
   <T>(act: Act, work: (session: Session) => Promise<T>): Promise<T>;
-  /** The same for additions of one account that are made together, in their order. One whose result is an ApiError was not made. */
+  /** The same for several additions to one account, in order. An addition whose result is an ApiError was not made. */
   all<T>(acts: readonly Act[], work: (session: Session) => Promise<readonly T[]>): Promise<readonly T[]>;
 }
 
@@ -27,7 +26,7 @@ export interface CommitDeps {
   forAccount: (accountId: string) => AccountStores;
   activities: ActivityStore;
   newId: NewId;
-  /** Told in the same transaction, of every activity. */
+  /** Called for every activity, in the same transaction. */
   onActivity?: (activities: readonly ActivityDoc[], session: Session) => Promise<void>;
 }
 

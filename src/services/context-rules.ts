@@ -1,4 +1,4 @@
-/** Runs what an operation declares as `contextRules` before its function, which is after the look-up of the Idempotency-Key. */
+/** Checks an operation's `contextRules` before its function, after the look-up of the Idempotency-Key. */
 import { contract } from '../../contracts/index.js';
 import type { Operation, ValidationContext } from '../../contracts/operation.js';
 import { badRequestOf, invalid } from '../domain/api-error.js';
@@ -7,7 +7,7 @@ import type { Caller, ServiceOf, Services } from './caller.js';
 
 type Call = (caller: Caller, input: object) => Promise<unknown>;
 
-/** The same service, which throws `validation_error`, without a body `bad_request`, where a rule is broken. A repeated run is checked as of the first one. */
+/** The same service; a broken rule throws `validation_error`, or `bad_request` without a body. A repeated run is checked as of the first one. */
 export function withContextRules<Resource extends object>(
   operations: Resource,
   service: ServiceOf<Resource>,
@@ -39,5 +39,5 @@ export const withAllRules = (services: Services, validationContext: () => Valida
     ]),
   ) as unknown as Services;
 
-/** Reserved ids are as old as the first run. */
+/** A reserved id has the time of the first run. */
 const firstRunOf = ({ reservedId }: Caller): Date => createdAtOf(reservedId!('key'));

@@ -1,4 +1,4 @@
-/** What the API does with deliveries. */
+/** Deliveries in the API. */
 import type { Contract } from '../../contracts/index.js';
 import { conflict, notFound } from '../domain/api-error.js';
 import type { DeliveryDoc } from '../stores/deliveries.js';

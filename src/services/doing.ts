@@ -1,19 +1,19 @@
-/** Tells each function of a service which operation it is called as: what it stores is recorded under that name. */
+/** Passes each function of a service the name of its operation, under which its changes are recorded. */
 import { type Contract, contract } from '../../contracts/index.js';
 import { type Effect, type Operation, operationIdOf } from '../../contracts/operation.js';
 import type { Caller, ServiceOf, Services } from './caller.js';
 
-/** What a caller is about. */
+/** The operation of a call. */
 export interface Doing {
   operation: string;
   effect: Effect;
-  /** Valid; the names of an update's own id and of what is left out stay apart. */
+  /** The valid input, without an update's own id and without absent fields. */
   input: Readonly<Record<string, unknown>>;
 }
 
 type Call = (caller: Caller, input: Record<string, unknown>) => Promise<unknown>;
 
-/** The same service; what only reads stays as it is. */
+/** The same service; reads are unchanged. */
 export function withDoing<Name extends keyof Contract>(
   resource: Name,
   service: ServiceOf<Contract[Name]>,

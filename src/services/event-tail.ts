@@ -1,5 +1,5 @@
-/** Following one account's events, for all who wait for them: pulls that wait, and streams. Each is bounded, ends with its key, its caller or the
- *  process, and costs nothing but a little memory while nothing happens. */
+/** Follows an account's events for its waiters: pulls with `wait`, and streams. Waiters are bounded in number, end with their key, their caller or the process,
+ *  and cost only a little memory while idle. */
 import { ApiError, rateLimited } from '../domain/api-error.js';
 import type { EventNotifier } from '../events/notifier.js';
 import { toEventBody } from '../resources/event.js';
@@ -8,10 +8,10 @@ import type { ForAccount } from '../stores/index.js';
 import type { Caller, StreamedEvent } from './caller.js';
 import type { KeyWatch } from './key-watch.js';
 
-/** All accounts together. */
+/** Over all accounts. */
 const MAX_OPEN = 20_000;
 const FULL_RETRY_SECONDS = 30;
-/** What is read at once for a stream; it is read on when the reader has taken it. */
+/** Size of a read for a stream; the next read follows when the reader has taken it. */
 const BATCH = 50;
 const BATCH_BYTES = 256 * 1024;
 
@@ -24,12 +24,12 @@ interface EventTailDeps {
 
 /** A caller that waits for events of an account. */
 interface Waiter {
-  /** The highest number that is known to be given; 0 when none is known yet. */
+  /** The highest known number; 0 before any. */
   known(): number;
-  /** Resolves when a number after this one is known, when `wake` was called, or when it is over. */
+  /** Resolves when a later number is known, `wake` was called, or the waiter is over. */
   until(sequence: number): Promise<void>;
   wake(): void;
-  /** The caller has hung up, its key has ended, or the process is about to end. */
+  /** The caller hung up, its key ended, or the process is ending. */
   isOver(): boolean;
   /** @throws ApiError `unauthorized` */
   throwIfKeyEnded(): void;
@@ -107,7 +107,7 @@ export function createEventTail({ forAccount, notifier, keyWatch, maxOpenPerAcco
     else openOf.delete(accountId);
   }
 
-  /** One look for all streams of an account that have come equally far and know the same, as idle ones do. It began after `known` was given. */
+  /** One read shared by all streams of an account at the same position, as idle ones are. It began after `known` was assigned. */
   function read(accountId: string, after: number, known: number): Promise<StreamedEvent[]> {
     const key = `${accountId} ${after} ${known}`;
     const begun = reading.get(key);
@@ -120,7 +120,7 @@ export function createEventTail({ forAccount, notifier, keyWatch, maxOpenPerAcco
     return events;
   }
 
-  /** @throws ApiError `rate_limited` when the account, or the process, has as many as it may have */
+  /** @throws ApiError `rate_limited` at the limit of the account or of the process */
   function enter(caller: Caller): Waiter {
     const { accountId } = caller;
     if ((openOf.get(accountId) ?? 0) >= maxOpenPerAccount || open >= MAX_OPEN) throw rateLimited(FULL_RETRY_SECONDS);
@@ -139,7 +139,7 @@ export function createEventTail({ forAccount, notifier, keyWatch, maxOpenPerAcco
           after = Number(event.id);
         }
         if (batch.length > 0) continue;
-        // What was known and is not there was removed since, as older events are with RETENTION_DAYS.
+        // Known but missing events were removed, as RETENTION_DAYS does with older ones.
         after = Math.max(after, known);
         await waiter.until(after);
       }
@@ -151,7 +151,7 @@ export function createEventTail({ forAccount, notifier, keyWatch, maxOpenPerAcco
 
   return {
     enter,
-    /** The events after a number, one after the other, and each new one as it is numbered. Ends with the caller and with the process.
+    /** Yields the events after a number, then each new one as it is numbered. Ends with the caller and with the process.
      *  @throws ApiError `rate_limited` at once; `unauthorized` from the stream when the caller's key has ended */
     stream: (caller: Caller, after: number): AsyncGenerator<StreamedEvent, void> =>
       stream(enter(caller), caller.accountId, after),

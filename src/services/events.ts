@@ -1,4 +1,4 @@
-/** What the API does with events: reading them, and waiting for them. */
+/** Events in the API: reading them and waiting for them. */
 import type { Contract } from '../../contracts/index.js';
 import type { ParsedInputOf } from '../../contracts/operation.js';
 import type { Clock } from '../clock.js';
@@ -9,7 +9,7 @@ import type { ForAccount } from '../stores/index.js';
 import type { Caller, ServiceOf } from './caller.js';
 import type { EventTail } from './event-tail.js';
 
-/** A reader who has just seen a payment waits at most this long for its events to be numbered. */
+/** How long a reader waits at most for pending events to be numbered. */
 const NUMBERING_MS = 1000;
 const NUMBERING_POLL_MS = 20;
 
@@ -33,7 +33,7 @@ export function createEventService(deps: EventServiceDeps): Service {
   };
 }
 
-/** Waits until pending events are numbered, because lists show only those: a caller that has seen a payment finds its events too. */
+/** Waits until pending events are numbered, because lists show only numbered ones: a caller that has seen a payment must find its events, too. */
 async function numbered({ eventsStored, clock }: EventServiceDeps, events: AccountEvents): Promise<void> {
   const newest = await events.newestUnnumbered();
   if (newest === null) return;
@@ -57,7 +57,7 @@ async function listAfter(
   return { items, meta: { after: items.at(-1)?.sequence ?? after, hasMore: found.length > pageSize } };
 }
 
-/** Reads again with every new event of the account, until one matches, the time is up or the caller hangs up. */
+/** Reads again on every new event of the account, until one matches, the time is up or the caller hangs up. */
 async function waitFor(
   { tail, clock }: EventServiceDeps,
   caller: Caller,
@@ -90,7 +90,7 @@ async function waitFor(
 const list =
   (deps: EventServiceDeps): Service['list'] =>
   async (caller, input) => {
-    // The type of the meta says why: `events.list` in the contract.
+    // See the type of the meta in the contract's `events.list`.
     if (input.after !== undefined) return listAfter(deps, caller, input.after, input) as never;
     const { page = 1, pageSize, paymentId, createdFrom, createdTo, type, order = 'desc' } = input;
     const { events } = deps.forAccount(caller.accountId);

@@ -1,4 +1,4 @@
-/** Lists as files, as the API and the cli write them: line by line, as all of it was when the export began. */
+/** Exports lists for the API and the cli, line by line, as of the moment when the export began. */
 import type { downloads } from '../../contracts/exports.js';
 import type { ParsedInputOf } from '../../contracts/operation.js';
 import { rateLimited } from '../domain/api-error.js';
@@ -13,7 +13,7 @@ import { filterOf as paymentFilterOf, withProducts } from './payments.js';
 
 type Downloads = typeof downloads;
 
-/** A file in the making. */
+/** A file being written. */
 export interface Download {
   contentType: string;
   fileName: string;
@@ -31,10 +31,10 @@ export interface ExportService {
   };
 }
 
-/** Running in this process: each holds a moment of the database. */
+/** Exports running in this process: each holds a moment of the database. */
 const MOST_IN_ALL = 50;
 const RETRY_AFTER_S = 5;
-/** Products of one export, and as many wallets. */
+/** Remembered products of one export, and as many wallets. */
 const MOST_REMEMBERED = 500;
 
 export function createExportService(deps: {
@@ -96,7 +96,7 @@ export function createExportService(deps: {
 
 type ById<Doc> = { byIds(ids: readonly string[], session?: Session): Promise<Doc[]> };
 
-/** Reads a document once, not for each batch: at one moment of the database it is always the same. */
+/** Reads each document once, not for each batch: it cannot change within the export's moment. */
 function remembering<Doc extends { _id: string }>(stored: ById<Doc>): ById<Doc> {
   const known = new Map<string, Doc | null>();
   return {

@@ -1,5 +1,5 @@
-/** Group commit: writes to the same document that come in side by side are made in one transaction, so that they do not wait for each other or
- *  conflict. While one group is being written the next one gathers; a write that comes alone is made at once. */
+/** Group commit: concurrent writes to the same document share a transaction, so that they neither wait for each other nor conflict. While one group is written,
+ *  the next one gathers; a single write is made at once. */
 import { AlreadyMade } from '../domain/already-made.js';
 import { ApiError } from '../domain/api-error.js';
 import { Taken } from './taken.js';
@@ -14,12 +14,12 @@ interface Waiting<Item, Result> {
 }
 
 /**
- * @param write makes all writes of a group in one transaction, or none of them, and answers a result for each. When it rejects for the fault of
- *   an item, each is written again in a group of its own, so that no item fails for another's fault. Any other error rejects all of them.
- * @returns what writes one item together with others of the same key, and answers its result
+ * @param write makes all writes of a group in one transaction, or none, and returns a result for each. When it rejects because of an item, each item is written
+ * again alone, so that no item fails for another's fault. Any other error rejects them all.
+ * @returns a function that writes an item together with others of the same key, and resolves to its result
  */
 export function createGroupCommit<Item, Result>(write: (items: readonly Item[]) => Promise<readonly Result[]>) {
-  /** By key: those who wait while a group is being written. */
+  /** By key: items waiting while a group is written. */
   const gathering = new Map<string, Waiting<Item, Result>[]>();
 
   async function writeGroup(group: readonly Waiting<Item, Result>[]): Promise<void> {
@@ -48,11 +48,11 @@ export function createGroupCommit<Item, Result>(write: (items: readonly Item[]) 
     });
 }
 
-/** When it is not, as while MongoDB is away, each would fail as well, one after the other and after its own time-out. */
+/** Otherwise, as when MongoDB is away, each would fail again, one after the other, after its own time-out. */
 const isOfOneItem = (error: unknown) =>
   error instanceof ApiError || error instanceof AlreadyMade || error instanceof Taken;
 
-/** How often each of some texts occurs, in the order of their first occurrence. */
+/** Counts each text, in the order of first occurrence. */
 export function countBy(texts: readonly string[]): Map<string, number> {
   const counts = new Map<string, number>();
   for (const text of texts) counts.set(text, (counts.get(text) ?? 0) + 1);

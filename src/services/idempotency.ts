@@ -16,7 +16,7 @@ import type { ForAccount } from '../stores/index.js';
 import type { Caller } from './caller.js';
 
 const KEPT_MS = 24 * 3_600_000;
-/** A runner that has not prolonged its claim for so long has died. */
+/** A run that has not renewed its claim for this long has died. */
 const LEASE_MS = 10_000;
 const WAIT_MS = 30_000;
 const POLL_MS = 50;
@@ -27,9 +27,9 @@ interface IdempotentRequest {
   path: string;
   /** The header's value. */
   key: string;
-  /** The JSON as it was sent, found valid already. */
+  /** The JSON as sent, already validated. */
   body: unknown;
-  /** Field of the answer's body that is shown once only, dotted: `Operation.secretField`. */
+  /** Field of the answer's body that is shown only once, dotted: `Operation.secretField`. */
   secretField?: string;
 }
 
@@ -52,7 +52,7 @@ type Execute = (caller: Caller) => Promise<Answer>;
 
 export function createIdempotency(deps: Deps) {
   const { forAccount, clock } = deps;
-  /** What runs in this process: a request that waits for it need not ask the database. */
+  /** Requests running in this process: a request that waits for one need not poll the database. */
   const turns = new Map<string, Promise<unknown>>();
 
   /** Null while another process runs the request. */
@@ -68,7 +68,7 @@ export function createIdempotency(deps: Deps) {
     if (!hasExpired && seen.answer !== null) return { ...(JSON.parse(seen.answer) as Answer), replayed: true };
     if (!hasExpired && seen.runsUntil > now) return null;
     const kept = hasExpired ? {} : { reservedSuffix: seen.reservedSuffix, expiresAt: seen.expiresAt };
-    // From now on: the claim was made before the database was asked, and may be over already.
+    // Counted from now: the claim is older than the query and may be over already.
     const next = { ...claim, ...kept, runsUntil: new Date(now.getTime() + LEASE_MS) };
     return (await claims.replace(seen, next))
       ? perform(deps, { ...caller, isRepeated: !hasExpired }, next, secretField, execute)
@@ -76,14 +76,14 @@ export function createIdempotency(deps: Deps) {
   }
 
   return {
-    /** Executes the request or replays its first answer, then without the secret that this showed.
-     *  @throws ApiError `bad_request` for a key that is no key, `conflict` for another body or a first request that does not end; whatever `execute` throws. */
+    /** Executes the request, or replays its first answer without its secret.
+     *  @throws ApiError `bad_request` for a malformed key, `conflict` for another body or a first request that does not end; any error of `execute` */
     async run(caller: Caller, request: IdempotentRequest, execute: Execute): Promise<Answer & { replayed: boolean }> {
       const { method, path, key, body, secretField } = request;
       if (!/^[\x20-\x7e]{1,255}$/.test(key)) {
         throw new ApiError('bad_request', 'Idempotency-Key must have 1 to 255 printable ASCII characters.');
       }
-      // A key of one user is none of another's.
+      // Each user has Idempotency-Keys of their own.
       const id = sha256([caller.accountId, method, path, key, ...(caller.user ? [caller.user.id] : [])]);
       const giveUpAtMs = clock.nowMs() + WAIT_MS;
       for (;;) {
@@ -117,7 +117,7 @@ async function perform(deps: Deps, caller: Caller, claim: ClaimDoc, secretField:
     const run = () => execute({ ...caller, reservedId: (prefix) => `${prefix}_${claim.reservedSuffix}` });
     const answer = await run().catch((error: unknown) => {
       if (!(error instanceof AlreadyMade)) throw error;
-      // Another run, which was slow and not dead, made it just now: the next one finds it.
+      // Another run, slow but alive, has just made it: the next one finds it.
       return run();
     });
     if (answer.status < 200 || answer.status > 299) await claims.release(_id, runner);
@@ -127,7 +127,7 @@ async function perform(deps: Deps, caller: Caller, claim: ClaimDoc, secretField:
     }
     return { ...answer, replayed: false };
   } catch (error) {
-    // A fault does not say whether there was an effect: the claim stays, and the next request that takes it over reserves the same id.
+    // A fault may have had an effect: the claim stays, and the next request takes it over with the same reserved id.
     const giveUp = error instanceof ApiError ? claims.release(_id, runner) : claims.prolong(_id, runner, clock.now());
     await giveUp.catch((cause: unknown) => log.warn({ err: cause }, 'claim on an Idempotency-Key not given up'));
     throw error;

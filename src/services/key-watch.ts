@@ -1,9 +1,9 @@
-/** Ends what goes on answering when its API key no longer works: revoked, replaced or expired. One look for all open answers of the process. */
+/** Ends open answers whose API key is revoked, replaced or expired. One query covers all open answers of the process. */
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.js';
 import type { ApiKeyStore } from '../stores/api-keys.js';
 
-/** What is open ends within 5 s of its key's end. */
+/** Open answers end within 5 s of their key's end. */
 const LOOK_MS = 2000;
 const KEYS_PER_QUERY = 1000;
 
@@ -28,14 +28,14 @@ export function createKeyWatch(deps: { apiKeys: Pick<ApiKeyStore, 'workingOf'>; 
   async function lookOn(): Promise<void> {
     while (watched.size > 0 && !closing.signal.aborted) {
       await clock.sleep(LOOK_MS, closing.signal);
-      // What cannot be looked up goes on: it shows nothing either while the database is away.
+      // If the query fails, answers stay open: without the database they show nothing either.
       if (!closing.signal.aborted) await look().catch((err) => log.warn({ err }, 'keys of open streams not looked up'));
     }
     looking = null;
   }
 
   return {
-    /** Calls `end` soon after the key with this hash stopped to work. @returns a function that ends the watch */
+    /** Calls `end` soon after the key with this hash stops working. @returns a function that ends the watch */
     watch(hash: string, end: () => void): () => void {
       const own = watched.get(hash) ?? new Set();
       watched.set(hash, own.add(end));

@@ -1,4 +1,4 @@
-/** The faults of a body that names what is not there. */
+/** Faults of a body that names missing resources. */
 import type { FieldError } from '../../contracts/errors.js';
 
 const noSuch = (path: string, what: string): FieldError => ({

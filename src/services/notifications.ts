@@ -1,4 +1,4 @@
-/** What an account is told by e-mail, and who gets it. */
+/** An account's settings for e-mail: kinds and recipients. */
 import type { Contract } from '../../contracts/index.js';
 import { NOTICE_KINDS } from '../../contracts/notifications.js';
 import type { OutputOf } from '../../contracts/operation.js';

@@ -15,12 +15,12 @@ import type { UserDoc, UserStore } from '../stores/users.js';
 import type { Commit } from './commit.js';
 import { toCaller } from './sessions.js';
 
-/** So long a browser may take to answer. */
+/** Time for the browser to answer. */
 const CHALLENGE_MS = 5 * 60_000;
-/** Loaded by the first who needs it: the service starts without it. */
+/** Loaded on first use, so that the service starts without it. */
 const webAuthn = () => import('@simplewebauthn/server');
 
-/** The user who has shown a passkey or an invitation. */
+/** The user of a passkey or an invitation. */
 export type PasskeyUser = UserDoc;
 
 /** An invitation, as its page shows it. */
@@ -66,8 +66,7 @@ export function createPasskeys(deps: PasskeyDeps) {
 const remember = ({ challenges, clock }: RelyingParty, challenge: string, userId: string | null) =>
   challenges.insert(challenge, userId, new Date(clock.nowMs() + CHALLENGE_MS));
 
-/** What a browser answered, checked; null where it is not good, for which the library throws whatever comes to its mind.
- *  What the look for the challenge throws goes on. */
+/** The browser's answer, verified; null if invalid, for which the library throws arbitrary errors. Errors of the look-up of the challenge are passed on. */
 async function checked<Answer>(
   { challenges, clock }: RelyingParty,
   userId: string | null,
@@ -87,7 +86,7 @@ async function checked<Answer>(
 const invitedBy = async ({ users, clock }: RelyingParty, token: string): Promise<UserDoc | null> =>
   isToken(token) ? users.byInvitation(hashToken(token), clock.now()) : null;
 
-/** Null for an invitation that was used, has ended, or never was. */
+/** Null for a used, expired or unknown invitation. */
 async function invited(party: RelyingParty, token: string): Promise<Invited | null> {
   const user = await invitedBy(party, token);
   if (!user) return null;
@@ -106,7 +105,7 @@ async function invited(party: RelyingParty, token: string): Promise<Invited | nu
   return { name: user.name, role: user.role, account, options };
 }
 
-/** Makes the passkey the user's, and uses the invitation up. @returns null when either is not good */
+/** Stores the user's passkey and uses the invitation up. @returns null when either is invalid */
 async function accept(
   party: RelyingParty,
   token: string,
@@ -144,7 +143,7 @@ async function signInOptions(party: RelyingParty): Promise<PublicKeyCredentialRe
   return options;
 }
 
-/** Null for an answer that is not good, and for a passkey that is no user's. */
+/** Null for an invalid answer, or a passkey of no user. */
 async function signIn(party: RelyingParty, response: AuthenticationResponseJSON): Promise<UserDoc | null> {
   const { users, expected } = party;
   if (typeof response.id !== 'string') return null;

@@ -1,4 +1,4 @@
-/** What the API does with payment links. */
+/** Payment links in the API. */
 import type { Contract } from '../../contracts/index.js';
 import type { Clock } from '../clock.js';
 import { formatAmount, parseAmount } from '../domain/amount.js';
@@ -21,12 +21,12 @@ import { type WithWallet, withWallet } from './products-with-wallets.js';
 import type { Quotes } from './quotes.js';
 import { Taken } from './taken.js';
 
-/** Each switch is kept in the link's document, which is read with every payment. */
+/** Bounds the size of the link's document, which is read with every payment. */
 const MAX_SWITCHES = 1000;
-/** Each is named in the query for their links, which MongoDB takes up to 16 MB of. */
+/** The query for their links names each; MongoDB allows 16 MB. */
 const MAX_PRODUCTS_SEARCHED = 50_000;
 
-/** @throws ApiError when the search says too little */
+/** @throws ApiError when the search is too vague */
 async function idsOfNamed(search: string, products: Pick<AccountStores['products'], 'idsByName'>): Promise<string[]> {
   const ids = await products.idsByName(search, MAX_PRODUCTS_SEARCHED + 1);
   if (ids.length <= MAX_PRODUCTS_SEARCHED) return ids;
@@ -60,7 +60,7 @@ export function createPaymentLinkService(deps: PaymentLinkServiceDeps): Service 
     return commit.all(creations, async (session) => {
       const { paymentLinks, products } = forAccount(links[0]!.accountId);
       if (!(await paymentLinks.insert(links, session))) throw new Taken();
-      // Last, because all processes write this document, and the later of two has to retry.
+      // Last, because all processes write this document, and the later of two must retry.
       const productById = await products.countLinks(countBy(links.map(({ productId }) => productId)), session);
       return links.map(({ productId }) => {
         const product = productById.get(productId);
@@ -107,7 +107,7 @@ export function createPaymentLinkService(deps: PaymentLinkServiceDeps): Service 
   };
 }
 
-/** With what each asks now. */
+/** With their current quotes. */
 async function quoted(
   { forAccount, quotes }: PaymentLinkServiceDeps,
   accountId: string,
@@ -152,7 +152,7 @@ const list =
     const productById = new Map(used.map((product) => [product._id, product]));
     const shown = items.flatMap((link) => {
       const product = productById.get(link.productId);
-      // A link whose product was deleted between the two reads is gone as well.
+      // If the product was deleted between the two reads, the link is gone, too.
       return product ? [toPaymentLink(link, product, deps.publicUrl)] : [];
     });
     return { items: await quoted(deps, accountId, shown, used), meta };
@@ -232,7 +232,7 @@ const remove =
     return { id, deleted: true };
   };
 
-/** The price of a FIXED product, or what the payer has chosen to pay for a CUSTOM one: canonical, null while nothing is chosen. */
+/** The price of a FIXED product, or the payer's amount for a CUSTOM one: canonical, null while none is chosen. */
 function amountToPay(product: ProductDoc, asked: string | null): string | null {
   if (product.priceType === 'FIXED') {
     if (asked !== null) throw badRequest('amount: The product has a fixed price.');

@@ -1,4 +1,4 @@
-/** What the API does with payments: reading them, and what a merchant decides about those that were not taken. */
+/** Payments in the API: reading them, and a merchant's decisions about those that were not taken. */
 import type { FieldError } from '../../contracts/errors.js';
 import type { Contract } from '../../contracts/index.js';
 import type { OutputOf, ParsedInputOf } from '../../contracts/operation.js';
@@ -35,13 +35,13 @@ const REFUND_REFUSALS = {
 
 type ListFilter = Omit<ParsedInputOf<Contract['payments']['list']>, 'page' | 'pageSize'>;
 
-/** What a list of payments shows unless statuses are asked for. */
+/** Statuses shown by default. */
 export const MATCHED = PAYMENT_STATUSES.filter((status) => status !== 'UNMATCHED');
 
-/** Nothing is ever to be decided about one that is COMPLETED. */
+/** A COMPLETED payment never needs a decision. */
 const DECIDABLE = PAYMENT_STATUSES.filter((status) => status !== 'COMPLETED');
 
-/** The list's filters as the store knows them. */
+/** The list's filters for the store. */
 export function filterOf(query: ListFilter): PaymentFilter {
   const { status, createdFrom, createdTo, ...equal } = query;
   return {
@@ -52,7 +52,7 @@ export function filterOf(query: ListFilter): PaymentFilter {
   };
 }
 
-/** Payments with the products that they belong to, in the same order. */
+/** Payments with their products, in the same order. */
 export async function withProducts(
   payments: readonly PaymentDoc[],
   products: Pick<AccountProducts, 'byIds'>,
@@ -70,7 +70,7 @@ interface Assigned {
 const noSuchIn = ({ checkoutId }: Assigned): FieldError => (checkoutId ? NO_SUCH.checkout : NO_SUCH.link);
 const closeOf = ({ ledger, ledgerClosedAt }: PaymentDoc) => ({ ledger, closedAt: ledgerClosedAt });
 
-/** What a payment is to be given to, as of the payment's ledger; null when it is gone. */
+/** The payable to assign a payment to, as of the payment's ledger; null when it is gone. */
 export async function findAssigned(
   stores: ReturnType<ForAccount<'paymentLinks' | 'checkouts' | 'products' | 'wallets'>>,
   ids: Assigned,
@@ -81,7 +81,7 @@ export async function findAssigned(
   return found && payment ? withTermsAt(stores.products, found, [closeOf(payment)], session) : found;
 }
 
-/** Why the payment cannot be given to it, whatever the payment's status is. */
+/** Why the payment cannot be assigned to it, regardless of its status. */
 export function faultOfAssignment(found: Payable | null, ids: Assigned, payment: PaymentDoc | null): FieldError | null {
   if (!found) return noSuchIn(ids);
   const networks = payment && networksOf(found, closeOf(payment));
@@ -124,7 +124,7 @@ const show = async ({ forAccount }: PaymentServiceDeps, payment: PaymentDoc) =>
     (payment.productId && (await forAccount(payment.accountId).products.byId(payment.productId))) || null,
   );
 
-/** What so much of the payment's currency is in its asset now. @throws ApiError */
+/** Converts an amount in the payment's currency to its asset, at the current rate. @throws ApiError */
 async function worthNow({ quotes }: PaymentServiceDeps, payment: PaymentDoc, value: string): Promise<string> {
   if (!payment.value) throw conflict('This payment has no value in a currency.');
   const { currency } = payment.value;
@@ -189,7 +189,7 @@ const assign =
     const assigned = await commit({ caller, subjectId: id }, async (session) => {
       const before = await stores.payments.byId(id, session);
       const found = await findAssigned(stores, ids, before, session);
-      // The body's faults come before what the path points at.
+      // Report faults of the body before a missing payment.
       if (!found) throw invalid(noSuchIn(ids));
       if (!before) throw notFound('payment');
       const isTheirs = checkoutId ? before.checkoutId === checkoutId : before.paymentLinkId === paymentLinkId;
@@ -238,7 +238,7 @@ const addRefund =
     if (booked.some(({ paymentId }) => paymentId === id)) return show(deps, payment);
     const outcome = await bookByHash(payment, transactionHash, (work) => commit({ caller, subjectId: id }, work));
     if (outcome === 'ledger_away') throw unavailable('The ledger cannot be asked now: try again later.');
-    // What gives back other payments of the payer is booked there.
+    // Refunds of the payer's other payments are booked there.
     eventsStored();
     if (outcome !== 'booked') throw conflict(REFUND_REFUSALS[outcome]);
     return show(deps, (await payments.byId(id))!);
@@ -259,8 +259,8 @@ const refund =
     return refundRequestOf(payment, paidFor?.memo ?? null, part, deps.payUri);
   };
 
-/** What a wallet pays to give back what is left of the payment, or a part of that. @param memo of its link or checkout
- *  @throws ApiError `conflict` where nothing is left, `bad_request` for a part that is more */
+/** The payment request that refunds what is left of the payment, or a part of it. @param memo of its link or checkout
+ *  @throws ApiError `conflict` when nothing is left, `bad_request` for a larger part */
 function refundRequestOf(
   payment: PaymentDoc,
   memo: string | null,
@@ -273,7 +273,7 @@ function refundRequestOf(
   if (asked > left) throw badRequest(`amount: Only ${formatAmount(left)} is left of this payment.`);
   const { network, assetCode, assetIssuer } = payment;
   const destination = payment.senderMuxedAddress ?? payment.senderAddress;
-  // Tells the payer what comes back. It names no link or checkout, should the payer's account be a watched wallet itself.
+  // Tells the payer what is refunded. Names no link or checkout, because the payer's account may be a watched wallet.
   const told = memo === null ? null : `refund ${memo}`;
   const uriOf = (amount: string) =>
     isPayable(destination) ? payUri({ destination, amount, asset: assetOf(payment), memo: told, network }) : null;
@@ -289,11 +289,11 @@ function refundRequestOf(
   };
 }
 
-/** What was paid too much of a COMPLETED payment, less what was sent back of it by now; perhaps less than 0. */
+/** The excess of a COMPLETED payment less its refunds so far; may be negative. */
 const excessLeft = ({ status, excessAmount, refundedAmount = '0' }: PaymentDoc): bigint =>
   status === 'COMPLETED' && excessAmount !== null ? parseAmount(excessAmount)! - parseSum(refundedAmount) : 0n;
 
-/** The checkout with one more payment taken. @throws ApiError where the payment cannot be accepted by itself */
+/** The checkout with this payment accepted. @throws ApiError when the payment cannot be accepted by itself */
 function takenBy(checkout: CheckoutDoc, payment: PaymentDoc, now: Date): CheckoutDoc {
   const late = withLate(checkout, payment, now);
   if (!late) throw conflict('This payment belongs to a checkout: accept the checkout.');

@@ -1,4 +1,4 @@
-/** Products with the wallets that they are paid to: two reads, between which others may write. */
+/** Products with their wallets: two reads, between which others may write. */
 import type { ForAccount } from '../stores/index.js';
 import type { ProductDoc } from '../stores/product-document.js';
 import type { WalletDoc } from '../stores/wallets.js';
@@ -11,8 +11,8 @@ export interface WithWallet<P extends Listed = ProductDoc> {
   wallet: WalletDoc;
 }
 
-/** In the order of the products. One that moved, and whose old wallet was deleted since, is read again; one that was deleted since is missing.
- *  @throws Error for a product that names a wallet that is not there */
+/** In the order of the products. A product moved from a wallet deleted in between is read again; one deleted in between is missing.
+ *  @throws Error for a product whose wallet does not exist */
 export async function withWallets<P extends Listed>(
   found: readonly P[],
   stores: Stores,

@@ -1,4 +1,4 @@
-/** What the API does with products. */
+/** Products in the API. */
 import type { Contract } from '../../contracts/index.js';
 import { productFieldErrors } from '../../contracts/products.js';
 import type { Clock } from '../clock.js';
@@ -47,11 +47,11 @@ const termsOf = ({
   currency,
 });
 
-/** `"10.50"` → `"10.5"`. The contract has checked it. */
+/** `"10.50"` → `"10.5"`; already validated. */
 const canonical = (amount: string | null | undefined): string | null =>
   amount === null || amount === undefined ? null : formatAmount(parseAmount(amount)!);
 
-/** @throws ApiError when the changes do not go together with what stays */
+/** @throws ApiError when the changes do not fit the other fields */
 function withChanges(before: ProductDoc, given: Partial<ProductDoc>): ProductDoc {
   const merged = { ...before, ...given };
   const faults = productFieldErrors({ ...merged });
@@ -73,7 +73,7 @@ type Service = ServiceOf<Contract['products']>;
 
 interface ProductServiceDeps {
   forAccount: ForAccount<'products' | 'wallets'>;
-  /** Removes links and checkouts of a deleted product, a batch of them. */
+  /** Removes a batch of links and checkouts of a deleted product. */
   removeLeftovers: (accountId: string, productId: string) => Promise<unknown>;
   commit: Commit;
   stamper: LedgerStamper;
@@ -92,7 +92,7 @@ export function createProductService(deps: ProductServiceDeps): Service {
     return commit.all(creations, async (session) => {
       const { products, wallets } = forAccount(batch[0]!.accountId);
       await products.insert(batch, session);
-      // Last, because all processes write this document, and the later of two has to retry.
+      // Last, because all processes write this document, and the later of two must retry.
       for (const [walletId, added] of countBy(batch.map((product) => product.walletId))) {
         if (!(await wallets.countProducts(walletId, added, session))) throw unknownWallet();
       }
@@ -153,7 +153,7 @@ async function find({ forAccount }: ProductServiceDeps, accountId: string, id: s
   return product && withWallet(product, stores);
 }
 
-/** What payments are judged by from now on; null when nothing of it changes. */
+/** The new version of the terms; null when they do not change. */
 async function versionOf(
   { stamper }: ProductServiceDeps,
   before: ProductDoc,
@@ -164,11 +164,11 @@ async function versionOf(
   const moves = wallet.network !== oldWallet.network;
   if (!moves && TERMS.every((name) => (after[name] ?? null) === (before[name] ?? null))) return null;
   const stamp = await stamper.stamp(oldWallet.network);
-  // Ledger numbers of one network mean nothing on the other: only the time counts.
+  // Ledger numbers do not carry over to another network: only the time counts.
   return { from: moves ? { ...stamp, ledger: null } : stamp, terms: termsOf(after), network: wallet.network };
 }
 
-/** Null when another request changed the product since `before` was read: nothing is stored then. */
+/** Null when another request changed the product since `before` was read; nothing is stored then. */
 const change = (
   { commit, forAccount }: ProductServiceDeps,
   caller: Caller,
@@ -210,11 +210,11 @@ const update =
     const { accountId } = caller;
     const { wallets } = deps.forAccount(accountId);
     const given = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
-    // Another request may change the product between validation and storing: then everything is done again.
+    // Start over if another request changes the product between validation and storing.
     for (;;) {
       const found = await find(deps, accountId, id);
       if (!found) {
-        // The body's faults come before what the path points at.
+        // Report faults of the body before a missing product.
         const { walletId } = changes;
         if (walletId !== undefined && !(await wallets.byId(walletId))) throw unknownWallet();
         throw notFound('product');
@@ -245,7 +245,7 @@ const remove =
       }
       await wallets.countProducts(product.walletId, -1, session);
     });
-    // The product is gone already, and a job removes what this leaves.
+    // The product is already gone, and a job removes the rest.
     await removeLeftovers(accountId, id).catch(() => undefined);
     return { id, deleted: true };
   };

@@ -1,11 +1,11 @@
-/** How much of something an account may have. Creations of one account are counted one after the other, so that two at once cannot both be the last. */
+/** Limits on an account's resources. Creations of an account are serialised, so that two at once cannot both be the last one. */
 import { type ApiError, conflict } from '../domain/api-error.js';
 import type { Session } from '../stores/database.js';
 import type { ForAccount } from '../stores/index.js';
 import type { Act, Commit } from './commit.js';
 import { createGroupCommit } from './group-commit.js';
 
-/** Stores the new thing. It must not stay stored when its transaction is aborted. */
+/** Stores the new resource, within the transaction. */
 type Insert = (session: Session) => Promise<void>;
 
 /** Inserts when the account has room. @throws ApiError `conflict` when it has none; nothing is stored then */
@@ -14,7 +14,7 @@ export type Quota = (act: Act, insert: Insert) => Promise<void>;
 export function createQuota(deps: {
   commit: Commit;
   forAccount: ForAccount<'account'>;
-  /** How many the account has. */
+  /** The account's current number. */
   count: (accountId: string, session: Session) => Promise<number>;
   max: number;
   /** Plural, for the message. */
@@ -25,7 +25,7 @@ export function createQuota(deps: {
   const insertGroup = createGroupCommit<Act & { insert: Insert }, ApiError | null>((group) =>
     commit.all<ApiError | null>(group, async (session) => {
       const { accountId } = group[0]!.caller;
-      // First, so that of two processes that count at once, one gets a write conflict and retries.
+      // First, so that of two processes counting at once one gets a write conflict and retries.
       await forAccount(accountId).account.countCreations(group.length, session);
       const room = Math.max(0, max - (await count(accountId, session)));
       for (const { insert } of group.slice(0, room)) await insert(session);

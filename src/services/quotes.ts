@@ -1,4 +1,4 @@
-/** What is asked now, added to what the API shows: a quote holds for a moment, so that it is no part of a stored resource, nor of an event. */
+/** Adds quotes to the resources that the API shows. A quote holds only briefly, so it is part neither of a stored resource nor of an event. */
 import { parseAmount } from '../domain/amount.js';
 import { conflict } from '../domain/api-error.js';
 import { MAX_PAIRS_PER_ACCOUNT, type Pair } from '../domain/rate-pair.js';
@@ -16,7 +16,7 @@ type Network = WalletDoc['network'];
 const NO_RATE = 'There is no fresh rate for this currency and asset at the moment.';
 const TOO_MANY_PAIRS = `This account uses ${MAX_PAIRS_PER_ACCOUNT} pairs of a currency and an asset already, which is the most: set a rate of your own for this one, or use fewer. One that nothing uses any more is free within an hour.`;
 
-/** Why there is none. @param isSampled as `NeedRate` says */
+/** Why there is none. @param isSampled the result of `NeedRate` */
 export const noRate = (isSampled: boolean): string => (isSampled ? NO_RATE : TOO_MANY_PAIRS);
 
 type PricedInCurrency = Priced & { currency: string };
@@ -32,8 +32,8 @@ export function createQuotes(deps: QuoteDeps) {
     one: (accountId: string, priced: PricedInCurrency, network: Network, price: string, isSampled: boolean) =>
       one(deps, accountId, priced, network, price, isSampled),
 
-    /** What is asked for a price in the asset, canonical: the price itself without a currency.
-     *  @throws ApiError `conflict` where there is one, and no fresh rate */
+    /** A price in the asset, canonical; without a currency, the price itself.
+     *  @throws ApiError `conflict` when it has a currency without a fresh rate */
     async asked(accountId: string, { currency, ...asset }: Priced, network: Network, price: string): Promise<string> {
       return currency ? (await one(deps, accountId, { currency, ...asset }, network, price)).amount! : price;
     },
@@ -81,7 +81,7 @@ export function createQuotes(deps: QuoteDeps) {
   };
 }
 
-/** Each pair is looked up once for all that is shown together. */
+/** Looks each pair up once for all resources shown together. */
 function quotesFor({ rateBook }: QuoteDeps, accountId: string) {
   const known = new Map<string, Promise<CurrentRate | null>>();
   return async (priced: PricedInCurrency, network: Network, price: string | null): Promise<Quote | null> => {
@@ -95,7 +95,7 @@ function quotesFor({ rateBook }: QuoteDeps, accountId: string) {
   };
 }
 
-/** What is asked for a price. @throws ApiError `conflict` without a fresh rate */
+/** The quote for a price. @throws ApiError `conflict` without a fresh rate */
 async function one(
   deps: QuoteDeps,
   accountId: string,

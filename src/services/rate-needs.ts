@@ -1,4 +1,4 @@
-/** Which rates an account needs: those that its prices are asked by, and those that its books are kept by. */
+/** The rates that an account needs, for its prices and its books. */
 import type { Network } from '../../contracts/networks.js';
 import { NATIVE } from '../domain/asset.js';
 import { MAX_PAIRS_PER_ACCOUNT, type Pair, pairKey } from '../domain/rate-pair.js';
@@ -13,19 +13,19 @@ export interface Priced {
 }
 
 export interface RateNeeds {
-  /** Has the rate sampled that this is asked by, else the one by which the books value it. Call it before what is priced so is stored.
-   *  @returns false where the account has as many sampled as it may */
+  /** Starts sampling the rate for this price, else the one that the books need for it. Call before storing the price.
+   *  @returns false when the account has reached its limit */
   ofPriced(accountId: string, priced: Priced, network: Network, until?: Date): Promise<boolean>;
-  /** Has all rates sampled that books in this currency need now. */
+  /** Starts sampling all rates that books in this currency need now. */
   ofBooks(accountId: string, currency: string): Promise<void>;
-  /** What books in this currency value: lumens, and what products are paid in. */
+  /** The assets valued by books in this currency: lumens, and those of products. */
   pairsOfBooks(accountId: string, currency: string): Promise<Pair[]>;
 }
 
 export function createRateNeeds(deps: {
   forAccount: ForAccount<'account' | 'products' | 'wallets'>;
   needRate: NeedRate;
-  /** Those that the service watches. */
+  /** The watched networks. */
   networks: readonly Network[];
 }): RateNeeds {
   const { forAccount, needRate, networks } = deps;
@@ -50,7 +50,7 @@ export function createRateNeeds(deps: {
     async ofPriced(accountId, { currency, assetCode: code, assetIssuer: issuer }, network, until) {
       const need = (of: string) => needRate({ currency: of, asset: { code, issuer }, network }, accountId, until);
       if (currency) return need(currency);
-      // Lumens are sampled for as long as there are books.
+      // Lumens are sampled as long as there are books.
       const books = issuer === null ? null : (await forAccount(accountId).account.get())?.booksCurrency;
       return books ? need(books) : true;
     },

@@ -1,4 +1,4 @@
-/** What the API does with rates. */
+/** Rates in the API. */
 import type { Contract } from '../../contracts/index.js';
 import type { Clock } from '../clock.js';
 import { parseAmount } from '../domain/amount.js';
@@ -67,7 +67,7 @@ async function show({ rateBook }: RateServiceDeps, accountId: string, pair: Pair
   };
 }
 
-/** What its products and open checkouts are priced in, and what its books value. */
+/** Pairs of its products and open checkouts, and those of its books. */
 async function pairsInUse({ forAccount, rateNeeds }: RateServiceDeps, accountId: string): Promise<Pair[]> {
   const { account, products, checkouts, wallets } = forAccount(accountId);
   const books = (await account.get())?.booksCurrency;
@@ -81,7 +81,7 @@ async function pairsInUse({ forAccount, rateNeeds }: RateServiceDeps, accountId:
   return books ? [...asked, ...(await rateNeeds.pairsOfBooks(accountId, books))] : asked;
 }
 
-/** From now on. @throws ApiError `rate_limited` */
+/** In force from now on. @throws ApiError `rate_limited` */
 async function add(
   { forAccount, clock, stamper, commit }: RateServiceDeps,
   caller: Caller,
@@ -90,7 +90,7 @@ async function add(
   const { ownRates } = forAccount(caller.accountId);
   const at = clock.now();
   const before = (ms: number) => new Date(at.getTime() - ms);
-  // Each is looked at with every payment of the lock.
+  // Every payment within the lock reads each of them.
   if ((await ownRates.countSince(rate.pair, before(HOUR_MS), MAX_OWN_CHANGES_PER_HOUR)) >= MAX_OWN_CHANGES_PER_HOUR)
     throw rateLimited(RETRY_SECONDS);
   const from = beginAfter(await ownRates.newest(rate.pair), await stamper.stamp(rate.network));

@@ -1,4 +1,4 @@
-/** Asking for a replay: counts what it will send and stores it for the workers. */
+/** Requests a replay: counts what it will send and stores it for the workers. */
 import type { Contract } from '../../contracts/index.js';
 import type { OutputOf, ParsedInputOf } from '../../contracts/operation.js';
 import type { Clock } from '../clock.js';
@@ -10,7 +10,7 @@ import type { WebhookDoc } from '../stores/webhooks.js';
 import type { Caller } from './caller.js';
 import type { Commit } from './commit.js';
 
-/** A request waits so long for the preparation of the one before: that makes some thousands of deliveries due each second. */
+/** How long a request waits for the preparation of the previous replay, which makes some thousands of deliveries due each second. */
 const WAIT_MS = 5000;
 const LOOK_MS = 50;
 
@@ -27,7 +27,7 @@ export function createReplay(deps: {
 }) {
   const { forAccount, commit, clock, newId, eventsStored } = deps;
 
-  /** How many deliveries it will send, while no other replay of the webhook is in preparation. */
+  /** The number of deliveries it will send, while no other replay of the webhook is in preparation. */
   async function countOf(replay: ReplayDoc, { deliverySequence }: WebhookDoc): Promise<number> {
     const { events, deliveries } = forAccount(replay.accountId);
     if (replay.status === 'FAILED') return deliveries.countFailed(replay);
@@ -38,7 +38,7 @@ export function createReplay(deps: {
     return Math.max(0, all - unfinished);
   }
 
-  /** @returns false when another one was stored since the webhook was read: then the count may be wrong */
+  /** @returns false when another replay was stored since the webhook was read, so that the count may be wrong */
   const store = async (caller: Caller, replay: ReplayDoc, webhook: WebhookDoc): Promise<boolean> => {
     const { webhooks, replays } = forAccount(replay.accountId);
     const [refusal] = await commit.all([{ caller, subjectId: webhook._id }], async (session) => {
@@ -59,7 +59,7 @@ export function createReplay(deps: {
       const webhook = await webhooks.byId(id);
       if (!webhook) throw notFound('webhook');
       const before = await replays.ofWebhook(id);
-      // Stored already by a run of this very request that did not live to answer.
+      // Already stored by a run of this request that died before it answered.
       if (before?._id === _id) return { replayed: before.count ?? 0 };
       if (!before) {
         const replay = toReplay(_id, webhook, asked, clock.now());
@@ -91,7 +91,7 @@ const toReplay = (
   types: webhook.events.filter((type) => types?.includes(type) ?? true),
   fromId: firstIdOf('evt', from === undefined ? new Date(0) : new Date(from)),
   toId: to === undefined ? null : firstIdOf('evt', new Date(to)),
-  // What comes after it was not considered for this webhook yet: it is fresh.
+  // Later events were not considered for this webhook yet: they are fresh.
   upTo: webhook.openedTo,
   createdAt,
   cursor: '',

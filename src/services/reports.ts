@@ -1,4 +1,4 @@
-/** What the API does with reports. */
+/** Reports in the API. */
 import type { Contract } from '../../contracts/index.js';
 import { MAX_SUMMARY_ROWS } from '../../contracts/reports.js';
 import { badRequest } from '../domain/api-error.js';
@@ -12,13 +12,13 @@ const NO_TIMEZONE =
   'timezone: There is no such time zone: take a name such as Europe/Berlin, or an offset of at most 14 h such as +05:30.';
 const DATE_LENGTH = '2026-11-21'.length;
 
-/** A date is the beginning of its day; a timestamp has an offset of its own. */
+/** A date means the beginning of its day; a timestamp has its own offset. */
 function momentOf(text: string | undefined, { startOf }: Calendar): Date | undefined {
   if (text === undefined) return undefined;
   return new Date(text.length === DATE_LENGTH ? startOf(text) : text);
 }
 
-/** Reports that a process adds up at the same time, and that wait for it of one account. */
+/** Concurrent reports of a process, and waiting reports of one account. */
 const TURNS = { most: 2, mostWaiting: 50 };
 
 export function createReportService(deps: { forAccount: ForAccount<'payments'> }): ServiceOf<Contract['reports']> {

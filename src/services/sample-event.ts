@@ -1,4 +1,4 @@
-/** The event that a webhook is tested with: a `payment.completed` that looks like a real one, about things that do not exist. */
+/** The test event of a webhook: a realistic `payment.completed` about resources that do not exist. */
 import type { EventDataOf } from '../../contracts/event-kinds.js';
 import type { NewId } from '../domain/ids.js';
 
@@ -8,7 +8,7 @@ const CUSTOMER_ADDRESS = 'GDW6AUTBXTOC7FIKUO5BOO3OGLK4SF7ZPOBLMQHMZDI45J2Z6VXRB5
 export interface SampleEvent {
   _id: string;
   type: 'payment.completed';
-  /** It is no event of the account. */
+  /** Not an event of the account. */
   sequence: null;
   /** JSON text. */
   data: string;

@@ -1,5 +1,5 @@
-/** Sessions of the dashboard: a user or an API key opens one. It ends with a change of the user, with the key, at sign-out, or after 12 hours. Nothing
- *  of a session is remembered in a process, so that what ends it ends it everywhere at once. */
+/** Sessions of the dashboard: a user or an API key opens one. It ends with a change of the user, with the key, at sign-out, or after 12 hours. Processes cache
+ *  no sessions, so that an end takes effect everywhere at once. */
 import type { Clock } from '../clock.js';
 import { hashApiKey } from '../domain/api-key.js';
 import { hashToken, isToken, newToken } from '../domain/token.js';
@@ -14,7 +14,7 @@ const MAX_SESSIONS = 50;
 
 export interface OpenSession {
   caller: Caller;
-  /** For the cookie; it is nowhere else. */
+  /** For the cookie; not stored. */
   token: string;
 }
 
@@ -42,7 +42,7 @@ export function createSessions(deps: {
   }
 
   return {
-    /** Signs in. Blanks around the key do not count. @returns null for a key that is unknown, revoked or expired */
+    /** Signs in, ignoring blanks around the key. @returns null for an unknown, revoked or expired key */
     async open(pastedKey: string): Promise<OpenSession | null> {
       const key = pastedKey.trim();
       const caller = await authentication.authenticate(key);
@@ -51,7 +51,7 @@ export function createSessions(deps: {
       return { caller, token: await insert({ accountId, keyId, keyHash: hashApiKey(key) }) };
     },
 
-    /** Signs in a user who has shown that they are one. */
+    /** Signs in an authenticated user. */
     async openFor(user: UserDoc): Promise<OpenSession> {
       const { _id: userId, accountId, revision: userRevision } = user;
       return { caller: toCaller(user), token: await insert({ accountId, userId, userRevision }) };
@@ -65,7 +65,7 @@ export function createSessions(deps: {
       return session.userId ? userOf(session) : authentication.authenticateHash(session.keyHash!);
     },
 
-    /** Signs out. A session that has ended already is left as it is. */
+    /** Signs out; harmless for an ended session. */
     async end(token: string): Promise<void> {
       if (isToken(token)) await sessions.remove(hashToken(token));
     },

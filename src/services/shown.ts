@@ -1,4 +1,4 @@
-/** What can be changed of each kind of resource, as the API shows it: by this the activity tells what became different. */
+/** The changeable fields of each kind of resource, as the API shows them, from which activity derives the differences. */
 
 import type { Contract } from '../../contracts/index.js';
 import { flat, Secret, type Shown } from '../domain/activity.js';
@@ -83,7 +83,7 @@ const READS: Partial<Record<keyof Contract, Read>> = {
   },
 };
 
-/** Null for what is not there. @param operation `products_update` */
+/** Null for a missing resource. @param operation such as `products_update` */
 export function shownOf(
   stores: AccountStores,
   operation: string,
@@ -91,6 +91,6 @@ export function shownOf(
   session: Session,
 ): Promise<Shown | null> {
   const read = READS[operation.slice(0, operation.indexOf('_')) as keyof Contract];
-  if (!read) throw new Error(`nobody knows what ${operation} can change`);
+  if (!read) throw new Error(`nothing is known to change by ${operation}`);
   return read(stores, subjectId, session);
 }

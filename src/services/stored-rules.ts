@@ -1,5 +1,5 @@
-/** What only the stored shows to be wrong with a body: it names what is not there, or what it does not go together with. The services refuse the same
- *  by themselves, a fault at a time; these complete the list of a body that is refused. */
+/** Faults of a body that only stored data reveal: it names missing resources, or ones that it does not fit. The services refuse the same one fault at a time;
+ *  these rules complete the list for a refused body. */
 import type { FieldError } from '../../contracts/errors.js';
 import type { RawBody } from '../../contracts/operation.js';
 import { productFieldErrors } from '../../contracts/products.js';
@@ -10,14 +10,14 @@ import { productTermFaults } from './checkout-terms.js';
 import { NO_SUCH } from './no-such.js';
 import { faultOfAssignment, findAssigned } from './payments.js';
 
-/** By resource and operation. They see parameters and body as they were sent, valid or not. */
+/** By resource and operation. They get parameters and body as sent, valid or not. */
 export type StoredRules = Readonly<
   Record<string, Readonly<Record<string, (caller: Caller, sent: RawBody) => Promise<FieldError[]>>>>
 >;
 
 const textIn = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null);
 
-/** The one of these fields that is given; nothing where several are, of which none is looked up then. */
+/** The one of these fields that is given; nothing if several are, in which case none is looked up. */
 function onlyOf(sent: RawBody, names: readonly string[]): RawBody {
   const [name, ...others] = names.filter((each) => sent[each] !== undefined && sent[each] !== null);
   return name === undefined || others.length > 0 ? {} : { [name]: sent[name] };
@@ -29,7 +29,7 @@ export function createStoredRules(deps: {
 }): StoredRules {
   const { forAccount, transaction } = deps;
 
-  /** @param faultsWith what is wrong with the body beside this product */
+  /** @param faultsWith returns the faults of the body with this product */
   async function ofProduct(
     { accountId }: Caller,
     { productId }: RawBody,

@@ -1,2 +1,2 @@
-/** A drawn memo or slug exists already: draw new ones. */
+/** A drawn memo or slug is taken: draw new ones. */
 export class Taken extends Error {}

@@ -1,10 +1,10 @@
-/** Takes turns at what is heavy for the database: one at a time for each account and few in all, so that no account keeps others waiting for long. */
+/** Turns for work that is heavy for the database: one at a time for each account and few in all, so that no account delays others for long. */
 import { ApiError, rateLimited } from '../domain/api-error.js';
 import type { Caller } from './caller.js';
 
 interface Turns {
   /** Waits for a turn, then works. A caller that hangs up while waiting leaves the queue.
-   *  @throws ApiError `rate_limited` when the account has too many waiting already; whatever `work` throws */
+   *  @throws ApiError `rate_limited` when the account has too many waiting; any error of `work` */
   run<T>(caller: Pick<Caller, 'accountId' | 'signal'>, work: () => Promise<T>): Promise<T>;
 }
 
@@ -13,11 +13,11 @@ interface Waiting {
   begin(): void;
 }
 
-/** The caller has hung up and reads no answer. */
+/** The caller has hung up. */
 const hungUp = () => new ApiError('unavailable', 'The caller has hung up.');
 const RETRY_AFTER_S = 5;
 
-/** @param most in all. @param mostWaiting of one account */
+/** @param most at a time. @param mostWaiting per account */
 export function createTurns({ most, mostWaiting }: { most: number; mostWaiting: number }): Turns {
   const waiting: Waiting[] = [];
   /** Accounts whose turn it is. */

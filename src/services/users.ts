@@ -1,4 +1,4 @@
-/** Users of an account: invited, changed and removed. An account that has an OWNER keeps one. */
+/** Invites, changes and removes users of an account. An account with an OWNER keeps one. */
 import type { Contract } from '../../contracts/index.js';
 import type { OutputOf } from '../../contracts/operation.js';
 import type { Clock } from '../clock.js';
@@ -40,7 +40,7 @@ export function createUserService(deps: UserServiceDeps): Service {
   };
 }
 
-/** @throws ApiError `conflict` where no other user is an OWNER; for one who has signed in, no other who has */
+/** @throws ApiError `conflict` when no other OWNER remains; for an OWNER who has signed in, no other who has */
 async function keepOwner({ forAccount }: UserServiceDeps, user: UserDoc, session: Session): Promise<void> {
   const isActive = user.status === 'ACTIVE';
   if (user.role === 'OWNER' && !(await forAccount(user.accountId).users.spareOwner(user._id, isActive, session)))
@@ -69,7 +69,7 @@ const create =
       invitation: { hash: hashToken(token), expiresAt },
       ...{ passkeys: [], revision: 0, sparedCount: 0, createdAt: clock.now() },
     };
-    // The user of a creation that is repeated after a crash is there already, and gets another invitation.
+    // A creation repeated after a crash finds its user, who gets another invitation.
     const isMade = reservedId !== undefined && (await users.byId(user._id)) !== null;
     if (isMade) await users.save(user);
     else await quota({ caller, subjectId: user._id }, (session) => users.save(user, session));

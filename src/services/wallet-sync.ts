@@ -1,4 +1,4 @@
-/** How far the ledger has been read for a wallet, from the cursors that the watcher keeps. */
+/** How far the ledger has been read for a wallet, by the watcher's cursors. */
 import type { Network } from '../../contracts/networks.js';
 import type { Clock } from '../clock.js';
 import { cursorId, effectiveCursor, FEED, LAGGING_AFTER_MS } from '../domain/coverage.js';
@@ -65,7 +65,7 @@ export function syncOf(
   const position = wallet.watchStarted ? effectiveCursor(own, feed) : undefined;
   const read = { ledger: position?.ledger ?? null, at: position?.readAt.toISOString() ?? null };
   if (!wallet.watching) {
-    // It is read to the end of its last window: it cannot lag.
+    // Read to the end of its last window: it cannot lag.
     const { readTo } = wallet;
     return { ledger: readTo?.ledger ?? null, at: readTo?.at.toISOString() ?? null, state: wallet.gap ? 'GAP' : 'OK' };
   }

@@ -1,4 +1,4 @@
-/** What the API does with wallets. */
+/** Wallets in the API. */
 import type { Contract } from '../../contracts/index.js';
 import { KNOWN_ASSETS } from '../../contracts/known-assets.js';
 import type { Clock } from '../clock.js';
@@ -18,7 +18,7 @@ import type { Commit } from './commit.js';
 import type { Quota } from './quota.js';
 import type { ReadSync } from './wallet-sync.js';
 
-/** A wallet as it begins: active, and nothing of it read yet. */
+/** A new wallet: active and unread. */
 export const newWallet = (
   fields: Pick<WalletDoc, '_id' | 'accountId' | 'name' | 'address' | 'network' | 'windows' | 'createdAt'>,
 ): WalletDoc => ({
@@ -32,14 +32,14 @@ export const newWallet = (
   hasPayments: false,
 });
 
-/** Reads what a wallet missed. @param horizonUrl in place of the configured sources. @param onBegin called before the first of it is recorded */
+/** Reads what a wallet missed. @param horizonUrl replaces the configured sources. @param onBegin called before anything is recorded */
 export type MendGaps = (
   wallet: WalletDoc,
   horizonUrl: string | null,
   onBegin: () => Promise<void>,
 ) => Promise<{ mended: number; open: number } | keyof typeof MEND_REFUSALS>;
 
-/** Reads what moved a wallet. @param from included. @param to not included; null for all */
+/** Reads a wallet's movements. @param from inclusive. @param to exclusive; null for all */
 type ReadStatement = (wallet: WalletDoc, from: Date, to: Date | null) => Promise<StatementRead | StatementRefusal>;
 
 const STATEMENT_REFUSALS = {
@@ -54,7 +54,7 @@ const MEND_REFUSALS = {
   busy: 'The gaps of this wallet are being mended already.',
 } as const;
 
-/** Each watch window is kept in the wallet's document, which is read with every payment. */
+/** Bounds the size of the wallet's document, which is read with every payment. */
 const MAX_WINDOWS = 1000;
 
 type Service = ServiceOf<Contract['wallets']>;
@@ -152,14 +152,14 @@ const update =
     if (isSwitched && active && before.windows.length >= MAX_WINDOWS) {
       throw conflict(`This wallet was made active ${MAX_WINDOWS} times already, which is the most.`);
     }
-    // Before the transaction: checkouts that are made from now on show themselves to it.
+    // Before the transaction, so that it notices checkouts made from now on.
     const refusing = isSwitched && !active ? await wallets.refuseCheckouts(id) : null;
     const isWaitedFor = refusing !== null && (await checkouts.existsOfWallet(id, 'OPEN'));
     const after = await commit({ caller, subjectId: id }, async (session) => {
       if (stamp && active) await wallets.activate(id, stamp, session);
       if (stamp && !active) {
         const stopped = refusing && !isWaitedFor ? await wallets.deactivate(refusing, stamp, session) : null;
-        // Null as well when another request was quicker, or a checkout was made just now.
+        // Also null when another request came first, or a checkout has just been made.
         if (!stopped && (await wallets.byId(id, session))?.active) {
           throw conflict('An OPEN checkout uses this wallet: wait for its end, or cancel it first.');
         }
@@ -184,7 +184,7 @@ const mendGaps =
   async (caller, { id, horizonUrl }) => {
     const wallet = await forAccount(caller.accountId).wallets.byId(id);
     if (!wallet) throw notFound('wallet');
-    // What it reads is recorded bit by bit: it is told of before the first.
+    // Mending records payments bit by bit: record the activity before the first.
     const tell = () => commit({ caller, subjectId: id }, async () => undefined);
     const outcome = await mendGaps(wallet, horizonUrl ?? null, tell);
     if (typeof outcome === 'string') throw conflict(MEND_REFUSALS[outcome]);
@@ -226,7 +226,7 @@ const statement =
     const end = to ? new Date(to) : null;
     if (begin > clock.now()) throw badRequest('`from` must not be after now.');
     if (end && end < begin) throw badRequest('`to` must not be before `from`.');
-    // Ledgers close on whole seconds: one that closes after the wallet's creation may have the second of it.
+    // Ledgers close on whole seconds: one that closes after the wallet's creation may carry the same second.
     const first = from ? begin : new Date(Math.floor(begin.getTime() / 1000) * 1000);
     const rows = await readStatement(wallet, first, end);
     if (rows === 'away') throw unavailable('The ledger cannot be asked now: try again later.');

@@ -1,4 +1,4 @@
-/** How a webhook is, from its failures and its deliveries. */
+/** A webhook's health, from its failures and its deliveries. */
 import type { Contract } from '../../contracts/index.js';
 import type { OutputOf } from '../../contracts/operation.js';
 import type { Clock } from '../clock.js';
@@ -11,15 +11,14 @@ const DAY_MS = 24 * 3_600_000;
 
 type WebhookHealth = OutputOf<Contract['webhooks']['health']>;
 
-/** What took long to count is remembered for a moment, so that no request has it counted again at once. */
+/** Slow counts are cached briefly, so that requests do not repeat them at once. */
 const MUCH = 5000;
 const REMEMBERED_MS = 5000;
 const MAX_REMEMBERED = 1000;
 
-/** With how many deliveries wait, due or in replays that are in preparation. */
+/** With the number of waiting deliveries, due or in replays in preparation. */
 type Counted = DeliveryHealth & { pending: number };
 
-/** Reads how deliveries to a webhook go. */
 export function createReadDeliveryHealth({
   forAccount,
   transaction,
@@ -31,7 +30,7 @@ export function createReadDeliveryHealth({
 }) {
   const remembered = new Map<string, { untilMs: number; health: Counted }>();
 
-  /** Read as of one moment: a replay's deliveries are counted once while they become due. */
+  /** Read at one moment, so that a replay's deliveries are counted once while they become due. */
   const readWaiting = ({ _id, accountId }: WebhookDoc) =>
     transaction(async (session) => {
       const { deliveries, replays } = forAccount(accountId);
@@ -89,7 +88,7 @@ function stateOf({ status, failingSince }: WebhookDoc, delivered: number): Webho
   return delivered > 0 ? 'HEALTHY' : 'IDLE';
 }
 
-/** The nearest rank; null of nothing. */
+/** By nearest rank; null for no values. */
 function percentile(values: readonly number[], share: number): number | null {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? null;

@@ -1,4 +1,4 @@
-/** What the API does with webhooks. A signing secret is in the answer that made it and, sealed, in the store. */
+/** Webhooks in the API. A signing secret appears only in the answer that made it and, sealed, in the store. */
 import type { Contract } from '../../contracts/index.js';
 import type { OutputOf } from '../../contracts/operation.js';
 import type { Clock } from '../clock.js';
@@ -18,7 +18,7 @@ import { createReplay } from './replay.js';
 import { type SampleEvent, sampleEvent } from './sample-event.js';
 import { createReadDeliveryHealth, toHealth } from './webhook-health.js';
 
-/** Each rotated secret signs for 24 h: this many rotations in a day are possible, less one. */
+/** Each rotated secret signs for 24 h, so a day allows one rotation fewer than this. */
 const MAX_SECRETS = 20;
 
 type TestResult = OutputOf<Contract['webhooks']['test']>;
@@ -30,7 +30,7 @@ interface WebhookServiceDeps {
   transaction: Database['transaction'];
   commit: Commit;
   secrets: SecretBox;
-  /** Signs the event and posts it once, whatever the status of the webhook. */
+  /** Signs the event and posts it once, regardless of the webhook's status. */
   send: (webhook: WebhookDoc, event: SampleEvent) => Promise<TestResult>;
   /** Called when deliveries have become due. */
   deliveriesDue: () => void;
@@ -87,7 +87,7 @@ const create =
     const { accountId, reservedId } = caller;
     const { webhooks } = forAccount(accountId);
     const id = (reservedId ?? newId)('hook');
-    // Made already by a run of this very request that did not live to answer.
+    // Already made by a run of this request that died before it answered.
     const made = reservedId && (await webhooks.byId(id));
     if (made) return withSecret(deps, made);
     const secret = newWebhookSecret(clock);
@@ -107,7 +107,7 @@ const create =
       createdAt: clock.now(),
     };
     await quota({ caller, subjectId: id }, async (session) => {
-      // Its deliveries begin with the next event that is numbered.
+      // Its deliveries begin with the next numbered event.
       const openedTo = await forAccount(accountId).eventCounters.countWebhook(session);
       await webhooks.insert({ ...webhook, openedTo }, session);
     });
@@ -131,7 +131,7 @@ const update =
     const given = { ...fields, events: events && [...new Set(events)] };
     const changes = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
     const resumes = fields.status === 'ACTIVE' && (await get(deps, accountId, id)).status === 'PAUSED';
-    // First, while nothing is sent: whatever dies between the two, a webhook that is ACTIVE again lets nothing wait.
+    // First, while nothing is sent: if the process dies between the two, no delivery of an ACTIVE webhook is left waiting.
     if (resumes) await deliveries.expedite(id);
     const webhook = await commit({ caller, subjectId: id }, (session) => webhooks.update(id, changes, session));
     if (!webhook) throw notFound('webhook');
@@ -163,7 +163,7 @@ const test =
   async (caller, { id }) => {
     const { commit, send, newId, clock, publicUrl } = deps;
     const webhook = await get(deps, caller.accountId, id);
-    // Nothing of it is stored but this.
+    // Only this is stored of it.
     await commit({ caller, subjectId: id }, async () => undefined);
     return send(webhook, sampleEvent(newId, clock.now(), publicUrl));
   };
