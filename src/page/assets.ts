@@ -1,5 +1,5 @@
-/** Style, scripts and icon of the page, named after their content: a name once served never means anything else. Beside them the button for the pages of
- *  shops, named after the version of what it promises them. */
+/** Style, scripts and icon of the page, each named by its content, so that a served name never changes meaning; and the button for shops' pages, named by the
+ *  version of its interface. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { RequestHandler } from 'express';
@@ -13,22 +13,22 @@ const FILES = {
   'icon.svg': 'image/svg+xml',
 } as const;
 
-/** The choice of a payer's wallet, and a script for each, which is loaded when that wallet is chosen. */
+/** The script for choosing a wallet, and one for each wallet, loaded when it is chosen. */
 export const WALLET_SCRIPTS = ['main', 'freighter', 'lobstr', 'xbull', 'albedo', 'hana', 'rabet'] as const;
 type WalletFile = `wallets-${(typeof WALLET_SCRIPTS)[number]}.js`;
 export type AssetName = keyof typeof FILES | WalletFile;
 
-/** Pages of shops name this file, so it stays; what its attribute and its event mean changes only with the number. */
+/** Shops' pages name this file, so it stays; the meaning of its attribute and event changes only with the number. */
 const BUTTON = 'button-v1.js';
 const ONE_HOUR = 'public, max-age=3600';
 const ONE_YEAR = 'public, max-age=31536000, immutable';
 
 const read = (file: string) => readFileSync(new URL(`src/page/client/${file}`, PACKAGE_ROOT));
 
-/** Built from `client/wallets` with the interfaces of their makers, for dist and for the sources (`scripts/bundle.ts`). */
+/** Built from `client/wallets` and the wallets' own libraries, for dist and for the sources (`scripts/bundle.ts`). */
 const readBuilt = (file: string) => readFileSync(new URL(`dist/src/page/wallets/${file}`, PACKAGE_ROOT));
 
-/** The theme is the dashboard's, too. */
+/** The dashboard uses the theme, too. */
 const bodyOf = (file: string): Buffer =>
   file === 'page.css' ? Buffer.concat([read('theme.css'), read(file)]) : read(file);
 
@@ -66,7 +66,7 @@ export function createAssets() {
     },
     /** The name under `/page/`. */
     nameOf: (file: AssetName): string => assets.find((asset) => asset.file === file)!.hashed,
-    /** For `/page/:file`. During an upgrade a page of the other version gets this version's file, uncached. */
+    /** For `/page/:file`. During an upgrade, pages of the other version get this version's file, uncached. */
     serve: ((req, res, next) => {
       const asked = String(req.params.file);
       const brand = brandStyle(asked);

@@ -1,4 +1,4 @@
-/** The shop, as the pages show it: name and logo above what is bought, a way to ask wherever a payer is refused, the color of the main button. */
+/** The shop on its pages: name and logo above the item, a contact wherever a payer is refused, the color of the main button. */
 import { type Brand, buttonColors } from '../domain/brand.js';
 import { type ShownImage, shownImage } from './headers.js';
 import { type Html, html } from './html.js';
@@ -7,14 +7,14 @@ import type { Words } from './words.js';
 /** The logo if it may be shown. */
 export const shownLogo = ({ logoUrl }: Brand): ShownImage | null => shownImage(logoUrl);
 
-/** Null where the shop says neither name nor logo. */
+/** Null without name and logo. */
 export function shopHead(brand: Brand): Html | null {
   const logo = shownLogo(brand);
   if (brand.name === null && !logo) return null;
   return html`<p class="shop">${logo && html`<img class="logo" src="${logo.url}" alt="" referrerpolicy="no-referrer" height="32">`}${brand.name !== null && html`<bdi>${brand.name}</bdi>`}</p>`;
 }
 
-/** Null where the shop has named no way. */
+/** Null without a contact. */
 function supportLinks({ supportUrl, supportEmail }: Brand): Html | null {
   const links = [
     supportUrl !== null &&

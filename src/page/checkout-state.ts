@@ -1,4 +1,4 @@
-/** Where the page of a checkout stands. It is one payer's page, so it shows the whole order: what came, what remains, how it ended. */
+/** The state of a checkout's page. It has one payer, so it shows the whole order: what was paid, what remains, how it ended. */
 import { formatAmount, parseSum } from '../domain/amount.js';
 import { askShop } from './brand.js';
 import { type Html, html } from './html.js';
@@ -28,7 +28,7 @@ export function checkoutStateOf(
   const newestFirst = [...payments].sort((a, b) => b.createdAt.getTime() - a.createdAt.getTime());
   const receipt = words.here(`${address}/receipt`);
   const message = messageOf(words, link, checkout, refundedOf(link, payments));
-  // A payment that did not count says why, as long as the payer can still act on it.
+  // A payment that did not count shows why, as long as the payer can still act on it.
   const refused = payable && newestFirst[0]?.status === 'REJECTED' ? newestFirst[0] : null;
   const title = message
     ? `${message.heading} · ${name}`
@@ -53,7 +53,7 @@ ${
   };
 }
 
-/** Stroops in the checkout's asset that were sent back: of all its payments, or, where they were told later, of those shown. */
+/** Refunded stroops in the checkout's asset: of all its payments, or of those shown if they are newer. */
 export function refundedOf({ product, checkout }: PageLink, payments: readonly PagePayment[]): bigint {
   const all = parseSum(checkout!.refunded);
   const shown = payments
@@ -62,7 +62,7 @@ export function refundedOf({ product, checkout }: PageLink, payments: readonly P
   return shown > all ? shown : all;
 }
 
-/** Null while it is open and nothing has come. */
+/** Null while it is open without payments. */
 function messageOf(words: Words, link: PageLink, checkout: PageCheckout, refunded: bigint): Message | null {
   const { say } = words;
   const { status, received, remaining, excess } = checkout;

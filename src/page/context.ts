@@ -1,4 +1,4 @@
-/** What all routes of the hosted page share: how a request finds its link, and how a link is shown to it. */
+/** Shared by all routes of the hosted page: finds a request's link or checkout, and its state. */
 import type { Request, Response } from 'express';
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.js';
@@ -23,9 +23,9 @@ const SLUG = /^[A-Za-z0-9_-]{1,64}$/;
 export interface PageDeps {
   pages: PageSource;
   status: StatusFeed;
-  /** Null where payments from a test account are not offered. */
+  /** Null without payments from a test account. */
   testPayer: TestPayer | null;
-  /** For payers with a wallet in the browser; null where none is offered. */
+  /** For payers with a wallet in the browser; null if not offered. */
   payerLedger: PayerLedger | null;
   clock: Clock;
   log: Logger;
@@ -78,7 +78,7 @@ export const isTestPayable = ({ testPayer }: PageContext, link: PageLink) =>
 export const stateOf = (context: PageContext, words: Words, link: PageLink, payments: readonly PagePayment[]) =>
   (link.checkout ? checkoutStateOf : pageStateOf)(words, link, payments, addressOfPage(context, link));
 
-/** The state that the page's script takes over: whole each time, so that a missed one loses nothing. */
+/** The state for the page's script: complete each time, so that missing one does no harm. */
 export function snapshot(context: PageContext, words: Words, link: PageLink, payments: readonly PagePayment[]) {
   const { html, ...pageState } = stateOf(context, words, link, payments);
   return {
@@ -88,20 +88,20 @@ export function snapshot(context: PageContext, words: Words, link: PageLink, pay
   };
 }
 
-/** The page of a checkout shows all of its payments, that of a link those since it was opened. */
+/** A checkout's page shows all its payments, a link's page those since it was opened. */
 export async function paymentsOf({ status }: PageContext, link: PageLink, since: Date | null): Promise<PagePayment[]> {
   if (link.checkout) return status.since(link, new Date(0));
   return since ? status.since(link, since) : [];
 }
 
-/** The time from which on a page wants to know, if it says one: never in the future, at most a day back. */
+/** The time from which the page requests payments, if given: never in the future, at most a day back. */
 export function sinceOf({ clock }: PageContext, value: unknown): Date | null {
   if (typeof value !== 'string' || !/^\d{1,15}$/.test(value)) return null;
   const nowMs = clock.nowMs();
   return new Date(Math.min(nowMs, Math.max(Number(value), nowMs - PAGE_MEMORY_MS)));
 }
 
-/** The link or checkout that the path names; null where there is none. */
+/** The link or checkout that the path names; null for none. */
 export const linkOf = (context: PageContext, req: Request): Promise<PageLink | null> =>
   found(context, req, context.addressOf(req));
 
@@ -121,13 +121,13 @@ export const withLink =
     return link ? handle(req, res, link) : sendUnknown(context, req, res);
   };
 
-/** The same for a code, which says nothing of the shop and warns of nothing. */
+/** The same for a QR code, which shows neither shop nor warnings. */
 export const withCode = (context: PageContext, handle: Handle) => withLink(context, handle, () => null);
 
 export const sendUnknown = (context: PageContext, req: Request, res: Response) =>
   send(res, 404, unknownView(frameOf(context, req)));
 
-/** The amount to pay in the asset: the price, or what the payer entered, at the current rate where it is in a currency. */
+/** The amount to pay in the asset: the price, or the payer's amount, at the current rate if in a currency. */
 export function termsOf(words: Words, { product, priced }: PageLink, enteredAmount: unknown) {
   if (product.priceType === 'FIXED') return { entered: { state: 'none' } as const, amount: product.price };
   const entered = judgeEntered(words, enteredAmount, product, priced);

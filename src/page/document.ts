@@ -1,4 +1,4 @@
-/** The frame around every answer that a person reads, and the pages that only say something. */
+/** The frame of every page, and pages that only show a message. */
 import type { Brand } from '../domain/brand.js';
 import type { Assets } from './assets.js';
 import { brandStyleOf } from './brand.js';
@@ -7,7 +7,7 @@ import { icon } from './parts.js';
 import { LANGUAGES, type Language } from './texts/index.js';
 import type { Words } from './words.js';
 
-/** `base` is the path under which the service is reached, without a slash at its end. */
+/** `base` is the service's path, without a trailing slash. */
 export interface Frame {
   assets: Pick<Assets, 'nameOf'>;
   base: string;
@@ -15,7 +15,7 @@ export interface Frame {
   words: Words;
 }
 
-/** @param brand of the shop whose page it is; null where that is not known */
+/** @param brand of the page's shop; null when unknown */
 export const documentOf = (
   { assets, base, words }: Frame,
   title: string,
@@ -50,7 +50,7 @@ ${body}
 </html>
 `;
 
-/** Each language by its own name. */
+/** Languages by their own names. */
 const NAMES: Readonly<Record<Language, string>> = {
   en: 'English',
   de: 'Deutsch',

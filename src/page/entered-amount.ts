@@ -1,4 +1,4 @@
-/** What a payer wrote into the amount field → an exact amount, or a sentence that says what is wrong with it. */
+/** Parses the amount field into an exact amount or a sentence about the error. */
 import { minorDigits } from '../../contracts/currencies.js';
 import { minorDigitErrors } from '../../contracts/rates.js';
 import { formatAmount, parseAmount } from '../domain/amount.js';
@@ -9,10 +9,10 @@ export type EnteredAmount =
   | { state: 'none' }
   /** `amount` is canonical decimal text. */
   | { state: 'valid'; amount: string }
-  /** `text` is what was written, cut to a length that is fit to show. */
+  /** `text` is the input, cut to a length that can be shown. */
   | { state: 'wrong'; text: string; problem: string };
 
-/** @param entered the query's `amount`: anything that a query can hold. */
+/** @param entered the query's `amount`, of any type */
 export function judgeEntered(
   words: Words,
   entered: unknown,
@@ -27,7 +27,7 @@ export function judgeEntered(
   if (written === '') return { state: 'none' };
   const wrong = (problem: string): EnteredAmount => ({ state: 'wrong', text: written.slice(0, 40), problem });
 
-  // Keyboards of many countries offer only a comma; between one and three digits it could mean either thousands or decimals.
+  // Many countries' keyboards offer only a comma; before three digits it could mean thousands or decimals.
   if (/^\d{1,3},\d{3}$/.test(written)) {
     return wrong(words.say('thousands', { whole: written.replace(',', ''), decimal: written.replace(',', '.') }));
   }

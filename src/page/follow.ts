@@ -1,4 +1,4 @@
-/** The event stream of an open page: its state now, and again whenever a payment of its link changes it. */
+/** The event stream of an open page: its state now, and after each payment that changes it. */
 import type { Request, Response } from 'express';
 import type { createLinkUpdates } from './link-updates.js';
 import type { createStreams } from './streams.js';
@@ -10,7 +10,7 @@ interface FollowDeps {
   status: StatusFeed;
   streams: ReturnType<typeof createStreams>;
   updates: ReturnType<typeof createLinkUpdates>;
-  /** The time from which on the page wants to know of payments. */
+  /** The page shows payments from this time on. */
   sinceOf: (req: Request) => Date;
   addressOf: (req: Request) => string;
   /** JSON of the page's state. */
@@ -18,7 +18,7 @@ interface FollowDeps {
   wordsOf: (req: Request) => Words;
 }
 
-/** Answers with an event stream; 429 when the client address has too many open, 503 when this process takes no more. */
+/** Answers with an event stream; 429 when the client address has too many open, 503 when the process is full. */
 export function createFollow(deps: FollowDeps) {
   const { status, streams, updates, sinceOf, addressOf, snapshot, wordsOf } = deps;
 
@@ -26,9 +26,9 @@ export function createFollow(deps: FollowDeps) {
     if (streams.closed()) return void res.status(503).end();
     const address = addressOf(req);
     if (streams.isFull(address)) return void res.status(429).set('retry-after', '60').end();
-    // A reader who left while the link was looked up will never be heard to leave.
+    // If the reader left during the look-up, `close` will not fire again.
     if (res.destroyed || req.method === 'HEAD') return void res.end();
-    // The page of a checkout shows all of it, whenever it was opened.
+    // A checkout's page shows all payments.
     const since = link.checkout ? new Date(0) : sinceOf(req);
     const stream = streams.start(res, address);
     const payments = new Map<string, PagePayment>();
@@ -39,7 +39,7 @@ export function createFollow(deps: FollowDeps) {
 
     const tell = () => {
       if (!caughtUp) return;
-      // A payment changes the checkout itself: the page fetches its state again.
+      // A payment changes the checkout, so fetch the state again.
       if (link.checkout && told) return stream.send('changed', '1');
       told = true;
       const shown = [...payments.values()];
@@ -56,7 +56,7 @@ export function createFollow(deps: FollowDeps) {
       if (known?.status === payment.status && known.refundedAmount === payment.refundedAmount) return;
       payments.set(payment.id, payment);
       if (payments.size > PAYMENTS_SHOWN) payments.delete(payments.keys().next().value!);
-      // The link has changed since the stream began: the page fetches its state again.
+      // The link has changed since the stream began, so fetch the state again.
       if (payment.reason === 'link_inactive' || payment.reason === 'product_inactive') stream.end();
       else viewer.changed();
     });
@@ -65,7 +65,7 @@ export function createFollow(deps: FollowDeps) {
       viewer.leave();
     });
     for (const payment of (await status.since(link, since)).reverse()) {
-      // A payment that the stream brought during the query is newer.
+      // Payments from the stream during the query are newer.
       if (!payments.has(payment.id)) payments.set(payment.id, payment);
     }
     caughtUp = true;

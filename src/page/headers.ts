@@ -13,7 +13,7 @@ const policy = (imageOrigins: readonly string[]): string =>
     "frame-ancestors 'none'",
   ].join('; ');
 
-/** @param images that the page shows: the product's, the shop's logo. */
+/** @param images on the page: the product's, the shop's logo */
 export const contentSecurityPolicy = (
   images: readonly (ShownImage | null)[],
 ): { 'content-security-policy': string } => ({
@@ -25,20 +25,20 @@ export interface ShownImage {
   origin: string;
 }
 
-/** The image if it may be shown: https, and an origin that can be named in a policy, since URLs allow `;` and `*` in host names. */
+/** The image if allowed: https, with an origin that can be named in a policy, because URLs allow `;` and `*` in host names. */
 export function shownImage(imageUrl: string | null): ShownImage | null {
   if (imageUrl === null || !URL.canParse(imageUrl)) return null;
   const { protocol, host, origin, href } = new URL(imageUrl);
   return protocol === 'https:' && /^[a-z0-9.[\]:-]+$/.test(host) ? { url: href, origin } : null;
 }
 
-/** For the QR codes as files, which pages of merchants show. */
+/** For QR codes, which merchants' pages embed. */
 export const embeddedAnywhere = { 'cross-origin-resource-policy': 'cross-origin' };
 
-/** For a page whose opener may watch it: with the usual policy the browser would cut the tie between the two windows. */
+/** For a page whose opener may watch it: the usual policy would separate the two windows. */
 export const watchedByOpener = { 'cross-origin-opener-policy': 'unsafe-none' };
 
-/** For a page that a payer pays from with a wallet that opens a window of its own: the two have to hear each other. Others that open the page still cannot. */
+/** For a page where the payer's wallet opens a window of its own: the two must communicate. Openers of the page still cannot. */
 export const opensWallets = { 'cross-origin-opener-policy': 'same-origin-allow-popups' };
 
 export const strictHeaders: RequestHandler = (_req, res, next) => {

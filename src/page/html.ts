@@ -1,6 +1,6 @@
 /** HTML from tagged templates: every value is escaped unless it is HTML already, so that no text can become markup. */
 
-/** Markup that is safe to send: made by `html`, or vouched for with `trusted`. */
+/** Markup that is safe to send: made by `html` or `trusted`. */
 export class Html {
   constructor(readonly text: string) {}
   toString(): string {
@@ -8,14 +8,14 @@ export class Html {
   }
 }
 
-/** Null, undefined and false show nothing; a list shows its parts one after another. */
+/** Null, undefined and false render nothing; lists are concatenated. */
 export type Part = Html | string | number | null | undefined | false | readonly Part[];
 
 /** Values belong between tags or inside quoted attributes. */
 export const html = (strings: TemplateStringsArray, ...parts: Part[]): Html =>
   new Html(strings.map((string, index) => string + show(parts[index])).join(''));
 
-/** Takes the text as markup. */
+/** Treats the text as markup, unescaped. */
 export const trusted = (markup: string): Html => new Html(markup);
 
 const ENTITIES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };

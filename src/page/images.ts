@@ -6,7 +6,7 @@ import { embeddedAnywhere } from './headers.js';
 import { closedBecause } from './page-state.js';
 import { qrCode } from './qr.js';
 
-/** An embedded code may be shown this long after its link was switched off. */
+/** How long caches may show an embedded code after its link is deactivated. */
 const QR_CACHE_SECONDS = 60;
 
 export function createImages(context: PageContext): Router {

@@ -1,16 +1,16 @@
-/** Tells the open pages of each link what changed: at most once every quarter of a second, and rendered once for all pages that show the same.
- *  A transaction of a hundred payments on a link with many open pages is then a few renderings, not thousands. */
+/** Sends changes to the open pages of each link: at most once every quarter of a second, rendered once for all pages with the same content. A transaction of a
+ *  hundred payments to a link with many open pages takes a few renderings, not thousands. */
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.js';
 
 const JOIN_MS = 250;
-/** Pages that were opened at different times may show different payments; beyond these the oldest rendering is forgotten. */
+/** Cached renderings of a link: pages opened at different times may show different payments. */
 const MAX_RENDERED = 32;
 
 interface Viewer {
-  /** Has `tell` called soon, once for however many changes. */
+  /** Schedules one call of `tell` for any number of changes. */
   changed(): void;
-  /** The text of that key: what another page of the link rendered, or what `render` makes. */
+  /** The text for this key: another page's rendering, or that of `render`. */
   rendered(key: string, render: () => string): string;
   leave(): void;
 }
@@ -30,7 +30,7 @@ export function createLinkUpdates({ clock, log }: { clock: Pick<Clock, 'nowMs' |
     if (link.isTelling) return;
     link.isTelling = true;
     const waitMs = Math.min(JOIN_MS, link.toldMs + JOIN_MS - clock.nowMs());
-    // At least until all viewers have heard of the same change.
+    // Kept at least until all viewers were told of the change.
     await (waitMs > 0 ? clock.sleep(waitMs) : undefined);
     link.isTelling = false;
     link.toldMs = clock.nowMs();

@@ -1,4 +1,4 @@
-/** Where a page stands: what has come since it was opened, whether it still asks for money, and how that is told. */
+/** The state of a page: payments since it was opened, whether it still asks for money, and its messages. */
 import { parseSum } from '../domain/amount.js';
 import { askShop } from './brand.js';
 import { type Html, html } from './html.js';
@@ -7,11 +7,11 @@ import type { PageLink, PagePayment } from './types.js';
 import type { PlainKey, Words } from './words.js';
 
 export interface PageState {
-  /** CHECKING: the end of a checkout has come, and its ledgers are still being read. */
+  /** CHECKING: a checkout has ended, and its ledgers are still being read. */
   state: 'WAITING' | 'CLOSED' | 'CHECKING' | 'PAID' | 'UNDERPAID' | 'REJECTED';
   /** Whether the payment details are shown. */
   payable: boolean;
-  /** What remains of a checkout. The page redraws its details when it changes. */
+  /** The remaining amount of a checkout; the page redraws its details when it changes. */
   due?: string;
   title: string;
   /** For screen readers, when it changes. */
@@ -24,13 +24,13 @@ export function closedBecause(link: PageLink): PlainKey | null {
   return endedBecause(link) ?? (hasNoPrice(link) ? 'noPrice' : null);
 }
 
-/** Its price is in a currency, and no rate says what that is at the moment. */
+/** The price is in a currency without a fresh rate. */
 export const hasNoPrice = ({ priced, product, checkout }: PageLink): boolean =>
   priced !== undefined &&
   checkout?.status !== 'PAID' &&
   (priced.rate === null || (product.priceType === 'FIXED' && product.price === null));
 
-/** Why nothing is taken any more, whatever the price. */
+/** Why nothing is accepted any more, regardless of the price. */
 export function endedBecause({ active, product, wallet, checkout }: PageLink): PlainKey | null {
   if (checkout && checkout.status !== 'OPEN') return 'orderClosed';
   if (checkout?.ended) return 'timeOver';
@@ -39,7 +39,7 @@ export function endedBecause({ active, product, wallet, checkout }: PageLink): P
   return wallet.active ? null : 'walletOff';
 }
 
-/** @param payments those that came since the page was opened, in any order.
+/** @param payments since the page was opened, in any order
  *  @param address path of the page, for a fresh start. */
 export function pageStateOf(
   words: Words,
@@ -48,7 +48,7 @@ export function pageStateOf(
   address: string,
 ): PageState {
   const closed = closedBecause(link);
-  // The first payment that is complete stays on top, a receipt; before that, the newest one tells most.
+  // The first complete payment stays on top as a receipt; without one, the newest is shown.
   const oldestFirst = [...payments].sort((a, b) => a.createdAt.getTime() - b.createdAt.getTime());
   const paid = oldestFirst.find((payment) => payment.status === 'COMPLETED');
   const main = paid ?? oldestFirst.at(-1);
@@ -88,7 +88,7 @@ ${
   };
 }
 
-/** What of the page changes with the rate. What a payer has entered is left as it is: the amount that was shown for it holds. */
+/** The parts of the page that change with the rate. The amount shown for a payer's entered amount holds, so it stays. */
 export function priceNow({ priced, product }: PageLink): { due?: string } {
   if (!priced) return {};
   if (product.priceType === 'FIXED') return { due: product.price ?? '' };
@@ -103,7 +103,7 @@ function requested(words: Words, { product }: PageLink): string {
 export const waiting = (words: Words): Html =>
   html`<p class="waiting scripted"><span class="pulse"></span><span class="online">${words.say('waiting')}</span><span class="offline">${words.say('offline')}</span></p>`;
 
-/** The exchange rate comes back, and the page looks for it by itself. */
+/** A missing rate is temporary: the page checks for it by itself. */
 const noPriceView = ({ say }: Words): Html => html`
 <div class="outcome closed">
   <span class="badge">${icon('pause')}</span>
@@ -153,7 +153,7 @@ const REFUSALS: Partial<Record<NonNullable<PagePayment['reason']>, readonly [hea
     checkout_cancelled: ['refused', 'wasCancelled'],
   };
 
-/** What became of a payment, whatever was sent back of it. */
+/** The outcome of a payment, regardless of refunds. */
 function judgementOf({ say }: Words, payment: PagePayment, link: PageLink): PaymentMessage {
   const { assetCode: code, reason } = payment;
   const { product } = link;

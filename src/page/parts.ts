@@ -5,7 +5,7 @@ import type { PlainKey, Words } from './words.js';
 /** `GABCDE…UVWXYZ`. */
 export const shorten = (address: string): string => `${address.slice(0, 6)}…${address.slice(-6)}`;
 
-/** An amount with its thousands set apart by style alone: what is selected and copied stays a plain number. */
+/** An amount with thousands separated by style alone: copied text stays a plain number. */
 export function figure(amount: string): Html {
   const [whole = '', fraction] = amount.split('.');
   if (whole.length < 5) return html`<span class="figure">${amount}</span>`;
@@ -17,15 +17,15 @@ export function figure(amount: string): Html {
 export const money = (amount: string, assetCode: string): Html =>
   html`<span dir="ltr" class="money${amount.length + assetCode.length > 14 && ' long'}">${figure(amount)} <span class="code">${assetCode}</span></span>`;
 
-/** Groups of four to compare by eye, which may wrap between groups; copied, it is whole. */
+/** Groups of four for comparing by eye; lines may wrap between groups, and copied text has no spaces. */
 export const spelled = (address: string): Html =>
   html`<code class="spelled" dir="ltr">${(address.match(/.{1,4}/g) ?? []).map((four) => html`<span>${four}</span><wbr>`)}</code>`;
 
-/** Until the script writes it as this place does. */
+/** Shown until the script writes it in the local format. */
 export const moment = (words: Words, at: Date): Html =>
   html`<time datetime="${at.toISOString()}">${words.time(at)}</time>`;
 
-/** Works only with the script, and is shown only then. */
+/** Shown only with the script. */
 export const copyButton = (words: Words, value: string, label: PlainKey): Html =>
   html`<button type="button" class="copy" data-copy="${value}" aria-label="${words.say(label)}">${icon('copy')}<span>${words.say('copy')}</span></button>`;
 
@@ -40,6 +40,6 @@ const ICONS = {
   search: '<path d="M10.5 5a5.5 5.5 0 1 1 0 11 5.5 5.5 0 0 1 0-11zm4 9.5 4.5 4.5"/>',
 } as const;
 
-/** Says nothing by itself: words always stand beside it. */
+/** Decorative: text always accompanies it. */
 export const icon = (name: keyof typeof ICONS): Html =>
   html`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true">${trusted(ICONS[name])}</svg>`;

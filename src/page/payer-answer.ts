@@ -1,5 +1,5 @@
-/** Answers what a payer's page or wallet asks in the envelope of the API: the body is checked by its contract before what it points at, and what is wrong
- *  is said in the payer's language. */
+/** Answers requests of a payer's page or wallet in the API's envelope: checks the body by its contract before its link, and words errors in the payer's
+ *  language. */
 import type { Request, RequestHandler } from 'express';
 import type { Logger } from 'pino';
 import type { FieldError } from '../../contracts/errors.js';
@@ -30,14 +30,14 @@ export interface Visitor {
   words: Words;
 }
 
-/** @returns what `data` is to be. `linkOf` throws where there is no such page, or it takes no payments. */
+/** @returns the answer's `data`. `linkOf` throws when there is no such page, or it takes no payments */
 export type Handle<Op extends Operation> = (
   input: ParsedInputOf<Op>,
   linkOf: () => Promise<PageLink>,
   visitor: Visitor,
 ) => Promise<unknown>;
 
-/** What the page shows to be wrong with a body, valid or not. */
+/** Faults of a body for this page, valid or not. */
 type FaultsOf = (words: Words, link: PageLink, body: RawBody) => FieldError[];
 
 type Answer = <Op extends Operation>(operation: Op, handle: Handle<Op>, faultsOf?: FaultsOf) => RequestHandler;

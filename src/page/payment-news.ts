@@ -1,4 +1,4 @@
-/** Payments of which an account's events tell, where a change stream of payments is late: whatever a page shows of a payment has an event. */
+/** News of payments from an account's events, for where change streams lag: every visible change of a payment has an event. */
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.js';
 
@@ -8,9 +8,9 @@ export const MARGIN_MS = 60_000;
 const LONG_AGO = new Date(0);
 
 export interface AccountEvents {
-  /** Calls `moved` whenever the number of the account's latest event has moved. @returns a function that ends it */
+  /** Calls `moved` whenever the account's latest event number rises. @returns a function that ends it */
   follow(accountId: string, follower: { moved(last: number): void; ended(): void }): () => void;
-  /** What the events after a number are about, oldest first. */
+  /** Kinds and subjects of the events after a number, oldest first. */
   subjectsAfter(accountId: string, sequence: number, limit: number): Promise<{ sequence: number; subjectId: string }[]>;
 }
 
@@ -25,9 +25,9 @@ interface Followed {
   viewers: number;
   /** Number of the account's latest event. */
   last: number;
-  /** The events up to here have been told; null before any moved. */
+  /** Events up to this number were reported; null before any. */
   toldTo: number | null;
-  /** Older payments are not told: pages know them. */
+  /** Older payments are skipped: pages know them. */
   since: Date;
   isReading: boolean;
   unfollow: () => void;
@@ -65,7 +65,7 @@ export function createPaymentNews<Payment extends { createdAt: Date }>(deps: Pay
     account.unfollow = follow(accountId, {
       moved(last) {
         account.last = last;
-        // The first number may hold some that came before the account was followed, and after its page was read.
+        // The first number may include events from between the page's reading and the start of following.
         account.toldTo ??= Math.max(0, last - AT_ONCE);
         void read(accountId, account);
       },
@@ -75,7 +75,7 @@ export function createPaymentNews<Payment extends { createdAt: Date }>(deps: Pay
   }
 
   return {
-    /** Tells of the account's payments from now on. @returns a function that ends it */
+    /** Reports the account's payments from now on. @returns a function that ends it */
     follow(accountId: string): () => void {
       const account = accounts.get(accountId) ?? begin(accountId);
       account.viewers += 1;

@@ -1,4 +1,4 @@
-/** A sheet to print: who sells, what, the code that leads to the page, the address to type. */
+/** A poster to print: shop, item, QR code of the page, address to type. */
 import { shopHead } from './brand.js';
 import { documentOf, type Frame } from './document.js';
 import { type Html, html } from './html.js';
@@ -10,7 +10,7 @@ import type { PageLink } from './types.js';
 export function posterView(frame: Frame, link: PageLink, url: string, qr: Html): Html {
   const { say } = frame.words;
   const { product, priced, brand } = link;
-  // Paper stays: an amount by the rate of now would not.
+  // No amount at the current rate: a printed one would become wrong.
   const price = priced
     ? priced.due !== null && money(priced.due, priced.currency)
     : product.price !== null && money(product.price, product.assetCode);

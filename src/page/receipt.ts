@@ -1,4 +1,4 @@
-/** The receipt of a paid checkout: who sold what, for how much, and by which transactions it was paid. Prints to one page. */
+/** The receipt of a paid checkout: shop, item, price, and the transactions that paid it. Prints on one page. */
 import { formatAmount, parseSum } from '../domain/amount.js';
 import { askShop, shopHead } from './brand.js';
 import { refundedOf } from './checkout-state.js';
@@ -8,7 +8,7 @@ import { moment, money } from './parts.js';
 import type { PageLink, PagePayment, PaidBy } from './types.js';
 import type { Words } from './words.js';
 
-/** More payments than this do not fit on the page. */
+/** As many payments as fit on the page. */
 export const MOST_PAYMENTS = 8;
 
 export function receiptView(frame: Frame, link: PageLink, { count, largest }: PaidBy): Html {

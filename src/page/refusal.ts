@@ -1,9 +1,9 @@
-/** What the network's refusal of a payment means to the payer. */
+/** Explains the network's refusal of a payment to the payer. */
 import type { Asset } from '../domain/asset.js';
 import type { PageLink } from './types.js';
 import type { PlainKey, Words } from './words.js';
 
-/** The most telling of the network's codes. */
+/** The network's most specific code. */
 export const codeOf = ({ transactionCode, operationCode }: { transactionCode: string; operationCode: string | null }) =>
   operationCode ?? transactionCode;
 
@@ -32,7 +32,7 @@ const SENTENCES: Readonly<Record<string, PlainKey>> = {
   op_no_source_account: 'payerNoAccount',
 };
 
-/** Faults on the payer's side: they are about what the payer sends. */
+/** Faults on the payer's side, about the asset sent. */
 const OF_PAYER: ReadonlySet<string> = new Set([
   'op_underfunded',
   'op_src_no_trust',
@@ -41,7 +41,7 @@ const OF_PAYER: ReadonlySet<string> = new Set([
   'op_cross_self',
 ]);
 
-/** One or two sentences. @param code such as `op_underfunded` @param sent the asset that leaves the payer, where it is another one */
+/** One or two sentences. @param code such as `op_underfunded` @param sent the asset that the payer sends, if different */
 export function refusalSentence(
   words: Words,
   code: string,

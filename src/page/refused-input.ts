@@ -1,5 +1,4 @@
-/** What is wrong with what a payer's page or wallet sent, as a sentence in the payer's language. Programs read the details, which stay as the contract says
- *  them. */
+/** Words faults of input from a payer's page or wallet in the payer's language. The details, which programs read, keep the contract's wording. */
 import type { FieldError } from '../../contracts/errors.js';
 import type { RawBody } from '../../contracts/operation.js';
 import { ApiError } from '../domain/api-error.js';
@@ -7,12 +6,12 @@ import { judgeEntered } from './entered-amount.js';
 import type { PageLink } from './types.js';
 import type { PlainKey, Words } from './words.js';
 
-/** Those of `faultOf`, and of the contract for a text that is none. */
+/** Faults of `faultOf`, and the contract's for a value that is no text. */
 const OF_TRANSACTION: Readonly<Record<string, PlainKey>> = { required: 'notSigned', too_small: 'tooLate' };
-/** The network's own codes, whose sentences are the payer's already. */
+/** The network's codes, whose sentences are already in the payer's language. */
 const OF_NETWORK = /^(op|tx)_/;
 
-/** @param link null where it is not known yet, or there is none. @param body as it was sent. @returns the error with its message in the payer's language */
+/** @param link null when unknown or missing. @param body as sent. @returns the error with its message in the payer's language */
 export function toldToPayer(error: unknown, words: Words, link: PageLink | null, body: RawBody): unknown {
   if (!(error instanceof ApiError)) return error;
   const message = sentenceFor(error, words, link, body);
@@ -33,7 +32,7 @@ function sentenceFor(
   return fault ? sentenceOf(fault, words, link, body) : say('notSent');
 }
 
-/** Null where it is one already. */
+/** Null if it already is one. */
 function sentenceOf({ path, code, message }: FieldError, words: Words, link: PageLink | null, { amount }: RawBody) {
   const { say } = words;
   if (path === 'account') return code === 'not_found' ? message : say('accountNotValid');

@@ -1,4 +1,4 @@
-/** The hosted page over HTTP: the page, its QR code, its status to follow or to poll, and on LOCAL a button that pays. */
+/** The hosted page over HTTP: the page, its QR code, its status to follow or poll, and on LOCAL a button that pays. */
 import express, { type ErrorRequestHandler, type RequestHandler, type Router } from 'express';
 import { ApiError } from '../domain/api-error.js';
 import { shownLogo } from './brand.js';
@@ -36,7 +36,7 @@ export type { PageDeps } from './context.js';
 const MAX_STREAMS = 10_000;
 const MAX_STREAMS_PER_ADDRESS = 20;
 
-/** `close` ends the event streams, and must come before the server waits for its connections to end. */
+/** `close` ends the event streams; call it before the server waits for its connections to end. */
 export type PageRouter = Router & { close(): void; openStreams(): number };
 
 /** @returns a router for the root: `/p/…`, `/c/…` and `/page/…`. */

@@ -21,11 +21,11 @@ import { pageView } from './view.js';
 export interface ShownFor {
   amount?: unknown;
   since?: unknown;
-  /** Why a test payment failed: the answer is a 502 that says so. */
+  /** Why a test payment failed; answered with 502. */
   problem?: string;
 }
 
-/** @param opener origin of the page that opened this one and is told how it ends; null for none */
+/** @param opener origin of the opening page, which is told how the checkout ends; null for none */
 export async function showPage(
   context: PageContext,
   { req, res, link }: { req: Request; res: Response; link: PageLink },

@@ -1,4 +1,4 @@
-/** What the hosted page knows of a link and its payments. */
+/** Loads the hosted page's links and payments. */
 import { networkInfo } from '../../contracts/networks.js';
 import type { Clock } from '../clock.js';
 import { formatAmount, parseAmount } from '../domain/amount.js';
@@ -18,7 +18,7 @@ import type { WalletDoc } from '../stores/wallets.js';
 import type { PagePayment, PageSource } from './types.js';
 
 interface PageSourceDeps {
-  /** A page is known by its slug alone, for every account. */
+  /** Pages are found by slug, across accounts. */
   paymentLinks: Pick<PaymentLinkStore, 'bySlug'>;
   checkouts: Pick<CheckoutStore, 'bySlug'>;
   forAccount: ForAccount<'account' | 'products' | 'wallets' | 'payments'>;
@@ -156,11 +156,11 @@ const paidBy =
     return { count, largest: largest.flatMap((payment) => toPagePayment(payment) ?? []) };
   };
 
-/** What an amount of the currency asks for in the asset. */
+/** An amount of the currency in the asset. */
 const askedBy = (rate: CurrentRate | null, amount: string | null): string | null =>
   rate && amount !== null ? (quoteOf(rate, parseAmount(amount)!)?.amount ?? null) : null;
 
-/** Null for a payment that belongs to no link: no page shows it. */
+/** Null for a payment without a link or checkout, which no page shows. */
 export function toPagePayment(payment: PaymentDoc): PagePayment | null {
   if (payment.status === 'UNMATCHED') return null;
   const { status, reason, amount, assetCode, assetIssuer, expectedAmount, excessAmount, shortfallAmount } = payment;
@@ -185,7 +185,7 @@ export function toPagePayment(payment: PaymentDoc): PagePayment | null {
   };
 }
 
-/** The memo and its two other spellings. */
+/** The memo in its three spellings. */
 function spellingsOf({ memo }: { memo: string }, { address }: WalletDoc) {
   const memoId = memoIdOf(memo);
   return { memo, memoId, muxedAddress: muxedAddressOf(address, memoId) };

@@ -1,5 +1,5 @@
-/** News of payments for all open pages of this process, from one change stream, and where that is late from their accounts' events. While it knows nothing,
- *  it says so. */
+/** News of payments for all open pages of this process, from one change stream, or from their accounts' events where change streams lag. Reports when it is out
+ *  of service. */
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.js';
 import { createFollower } from '../runtime/follower.js';
@@ -17,9 +17,9 @@ interface PaymentFields {
 
 interface StatusFeedDeps<Payment extends PaymentFields> {
   payments: PaymentChanges<Payment>;
-  /** Null where the change stream is soon enough. */
+  /** Null where the change stream is fast enough. */
   events: AccountEvents | null;
-  /** Null for a payment that no page may show. */
+  /** Null for a payment that no page shows. */
   toPagePayment: (payment: Payment) => PagePayment | null;
   clock: Clock;
   log: Logger;
@@ -27,7 +27,7 @@ interface StatusFeedDeps<Payment extends PaymentFields> {
 
 type ClosableStatusFeed = StatusFeed & { close(): Promise<void> };
 
-/** Starts following at once; the database need not be there yet. */
+/** Starts following at once, even before the database is available. */
 export function createStatusFeed<Payment extends PaymentFields>(deps: StatusFeedDeps<Payment>): ClosableStatusFeed {
   const { payments, events, toPagePayment, clock, log } = deps;
   const listeners = new Map<string, Set<(payment: PagePayment) => void>>();

@@ -46,18 +46,18 @@ export function createStreams(deps: { clock: Clock; limit: number; limitPerAddre
   }
 
   return {
-    /** Whether another stream would be turned away. */
+    /** Whether the process is full. */
     closed: (): boolean => closing.signal.aborted || open.size >= limit || !fed(),
-    /** Whether this client address has as many streams open as it may have. */
+    /** Whether this client address has reached its limit of streams. */
     isFull: (address: string): boolean => (byAddress.get(address) ?? 0) >= limitPerAddress,
-    /** Answers with an event stream. Everything that must end with it listens to the response's `close`. */
+    /** Answers with an event stream. Resources that end with it listen to the response's `close`. */
     start(res: Response, address: string): EventStream {
       res.writeHead(200, {
         'content-type': 'text/event-stream',
         'cache-control': 'no-store, no-transform',
         'x-accel-buffering': 'no',
       });
-      // Spread, so that pages do not all come back at once after a restart.
+      // Spread, so that pages do not all reconnect at once after a restart.
       res.write(`retry: ${Math.round(1000 + 2000 * clock.random())}\n\n`);
       const stream = {
         openedMs: clock.nowMs(),

@@ -1,11 +1,11 @@
-/** What the hosted page needs of the rest of the service, and all that it may know of a payment. */
+/** The hosted page's interfaces to the rest of the service, and the fields of a payment that it may know. */
 import type { CheckoutStatus } from '../../contracts/checkouts.js';
 import type { Network } from '../../contracts/networks.js';
 import type { PaymentReason } from '../../contracts/payments.js';
 import type { Brand } from '../domain/brand.js';
 import type { CurrentRate } from '../rates/book.js';
 
-/** What a page asks the payer to pay, a link or a checkout, with everything that the page shows. Amounts are canonical decimal text. */
+/** A link or checkout with everything that its page shows. Amounts are canonical decimal text. */
 export interface PageLink {
   accountId: string;
   /** The link's or checkout's. */
@@ -29,27 +29,27 @@ export interface PageLink {
     minAmount: string | null;
     active: boolean;
   };
-  /** Where the price is in a currency. Then `product.price` and `minAmount` are what is asked in the asset at the moment, null without a fresh rate. */
+  /** Set if the price is in a currency. Then `product.price` and `minAmount` are in the asset at the current rate, null without a fresh one. */
   priced?: PagePrice;
   wallet: { address: string; network: Network; active: boolean };
   /** The shop. */
   brand: Brand;
-  /** Where the page is of a checkout: then `product.price` is what remains. */
+  /** Set for a checkout: then `product.price` is what remains. */
   checkout?: PageCheckout;
   /** Why a payment might fail, shown above the payment details. */
   warnings?: PageWarning[];
 }
 
-/** `unknown`: it could not be checked just now. */
+/** `unknown`: the check failed. */
 export type PageWarning = 'no_account' | 'no_trustline' | 'unknown';
 
 /** Amounts in the currency, canonical decimal text. */
 export interface PagePrice {
   currency: string;
-  /** The price of a FIXED product; what remains of a checkout. Null where the payer chooses. */
+  /** The price of a FIXED product; what remains of a checkout. Null if the payer chooses. */
   due: string | null;
   minAmount: string | null;
-  /** Null while there is no fresh one: then nothing is asked for. */
+  /** Null without a fresh one; then nothing can be paid. */
   rate: CurrentRate | null;
 }
 
@@ -58,7 +58,7 @@ export interface PageCheckout {
   status: CheckoutStatus;
   /** The shop's name for the order. */
   reference: string | null;
-  /** Null where it is priced in a currency. */
+  /** Null if priced in a currency. */
   amount: string | null;
   /** In the currency; missing without one. */
   price?: string;
@@ -68,22 +68,22 @@ export interface PageCheckout {
   /** Null without a fresh rate. */
   remaining: string | null;
   excess: string | null;
-  /** What was sent back in its asset, of all its payments; told once it is PAID. */
+  /** Refunds in its asset, of all its payments; set once it is PAID. */
   refunded: string;
   expiresAt: Date;
   /** Null before. */
   paidAt: Date | null;
-  /** The end has come, by the clock. */
+  /** Past its end, by the clock. */
   ended: boolean;
   successUrl: string | null;
   cancelUrl: string | null;
 }
 
 export interface PageSource {
-  /** @param visitor client address on whose behalf the ledger may be asked; null for what shows neither the shop nor warnings, which are left out then */
+  /** @param visitor client address to charge requests to; null leaves out shop and warnings */
   linkBySlug(slug: string, visitor: string | null): Promise<PageLink | null>;
   checkoutBySlug(slug: string, visitor: string | null): Promise<PageLink | null>;
-  /** What paid a checkout: how many payments, and the `most` largest, newest first, so that small change hides nothing. */
+  /** The payments of a checkout: their number, and the `most` largest, newest first, so that tiny ones hide nothing. */
   paidBy(slug: string, most: number): Promise<PaidBy>;
 }
 
@@ -92,9 +92,9 @@ export interface PaidBy {
   largest: PagePayment[];
 }
 
-/** A payment as far as a payer may know it. Amounts are canonical decimal text. */
+/** The fields of a payment that a payer may know. Amounts are canonical decimal text. */
 export interface PagePayment {
-  /** Tells two payments apart; never shown. */
+  /** Identifies the payment; never shown. */
   id: string;
   status: 'COMPLETED' | 'UNDERPAID' | 'REJECTED';
   reason: PaymentReason | null;
@@ -104,11 +104,11 @@ export interface PagePayment {
   expectedAmount: string | null;
   excessAmount: string | null;
   shortfallAmount: string | null;
-  /** What it counted for, in the currency of its price or of the books; null where there is none. */
+  /** Its value in the currency of its price or of the books; null for none. */
   value: { currency: string; amount: string } | null;
-  /** What was sent back of it; null for nothing. */
+  /** Refunded part; null for nothing. */
   refundedAmount: string | null;
-  /** `GABC…WXYZ`: enough for the payer to recognise, no more. */
+  /** `GABC…WXYZ`: enough for the payer to recognise. */
   senderShort: string;
   transactionHash?: string;
   explorerUrl: string | null;
@@ -118,18 +118,18 @@ export interface PagePayment {
 }
 
 export interface StatusFeed {
-  /** Calls the listener with every payment of the link or checkout that is stored or judged anew from now on; one may come twice.
-   *  @returns what ends the subscription. */
+  /** Calls the listener with every payment of the link or checkout that is stored or judged again from now on; duplicates are possible.
+   *  @returns a function that unsubscribes */
   subscribe(link: Pick<PageLink, 'accountId' | 'linkId'>, listener: (payment: PagePayment) => void): () => void;
-  /** The link's newest payments of that time or later, newest first, at most `PAYMENTS_SHOWN`. */
+  /** The newest payments of that time or later, newest first, at most `PAYMENTS_SHOWN`. */
   since(link: Pick<PageLink, 'linkId' | 'accountId'>, since: Date): Promise<PagePayment[]>;
-  /** False while subscriptions tell nothing, because the database does not: `since` may still answer. */
+  /** False while subscriptions receive nothing from the database; `since` may still work. */
   live(): boolean;
 }
 
 /** More payments than this are never shown on one page. */
 export const PAYMENTS_SHOWN = 20;
-/** How far back a page may ask: one that has been open for longer shows what came in this time. */
+/** How far back a page may ask: one open for longer shows only payments within this time. */
 export const PAGE_MEMORY_MS = 24 * 60 * 60 * 1000;
 
 /** Pays from a funded account of the local ledger. */

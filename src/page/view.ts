@@ -17,7 +17,7 @@ interface PageModel {
   link: PageLink;
   pageState: PageState;
   entered: EnteredAmount;
-  /** What is to be paid, canonical; null while the payer has not chosen. */
+  /** The amount to pay, canonical; null while the payer has not chosen. */
   amount: string | null;
   uri: string;
   qr: Html;
@@ -27,14 +27,14 @@ interface PageModel {
   /** When it was opened, milliseconds since the epoch. */
   opened: number;
   nowMs: number;
-  /** Whether a payer without the script has asked if the payment has arrived. */
+  /** Whether a payer without the script asked if the payment arrived. */
   looked: boolean;
   testPayable: boolean;
   /** A wallet in the browser may pay. */
   walletPayable: boolean;
-  /** What became of a press on the test button, if it failed. */
+  /** The failure of a test payment. */
   problem: string | null;
-  /** The origin that may be told how a checkout ended. */
+  /** The origin to tell how a checkout ended. */
   opener: string | null;
 }
 
@@ -74,10 +74,10 @@ const WARNINGS: Readonly<Record<PageWarning, PlainKey>> = {
   unknown: 'notChecked',
 };
 
-/** So long before its end the countdown stands out. */
+/** The countdown is highlighted this long before the end. */
 const SOON_MS = 5 * 60_000;
 
-/** What the page's scripts say, as JSON. */
+/** Texts for the page's scripts, as JSON. */
 function scriptTexts({ words, link, testPayable, walletPayable }: PageModel): string {
   const { say } = words;
   return JSON.stringify({
@@ -100,7 +100,7 @@ function networkNotice({ say }: Words, { wallet: { network } }: PageLink): Html 
   return html`<aside class="network"><strong>${say(network === 'TESTNET' ? 'testNetwork' : 'localNetwork')}</strong> ${say('noRealMoney')}</aside>`;
 }
 
-/** By the server's clock: the script counts on from the time that it was told. */
+/** By the server's clock: the script counts from the time given. */
 function countdown({ words, link: { checkout }, nowMs }: PageModel): Html | null {
   if (!checkout) return null;
   const endsMs = checkout.expiresAt.getTime();
@@ -143,7 +143,7 @@ function priceOf(
   return priced?.due ? money(priced.due, priced.currency) : null;
 }
 
-/** What the amount is worth, and by which rate. */
+/** The amount's value, and the rate used. */
 function inCurrency(words: Words, { currency, due, rate }: PagePrice, entered: EnteredAmount): Html | null {
   const worth = due ?? (entered.state === 'valid' ? entered.amount : null);
   if (!rate || worth === null) return null;

@@ -1,4 +1,4 @@
-/** What the page shows and hands to its scripts for a payer who pays with a wallet of their own. Without a script nothing of it is seen. */
+/** The part of the page for paying with a wallet in the browser, and its scripts' settings. Hidden without the script. */
 import { networkInfo } from '../../contracts/networks.js';
 import { type AssetName, WALLET_SCRIPTS } from './assets.js';
 import { askShop } from './brand.js';
@@ -18,7 +18,7 @@ export function walletButton(words: Words, link: PageLink, amount: string | null
   return html`<div class="by-wallet scripted"><button type="button" data-amount="${amount}" data-pay="${pay}">${icon('wallet')}<span>${say('payByWallet')}</span></button><p class="problem" role="alert"></p>${askShop(words, link.brand)}</div>`;
 }
 
-/** Where the scripts are, and on which network is paid. */
+/** URLs of the scripts, and the network. */
 export function walletData({ assets, base }: Frame, { network }: PageLink['wallet']): Html {
   const address = (file: AssetName) => `${base}/page/${assets.nameOf(file)}`;
   const scripts = WALLET_SCRIPTS.map((name) => [name, address(`wallets-${name}.js`)]);

@@ -1,5 +1,5 @@
-/** Paying from a wallet in the browser: what a payer can pay in, an unsigned transaction to sign, and the signed one handed to the network. For programs:
- *  answers have the API's envelope. Only a payment of the page itself is handed on. */
+/** Paying from a wallet in the browser: lists ways to pay, builds an unsigned transaction, and submits the signed one. Answers have the API's envelope. Only a
+ *  payment to the page's own payable is submitted. */
 import express, { type Router } from 'express';
 import type { FieldError } from '../../contracts/errors.js';
 import { networkInfo } from '../../contracts/networks.js';
@@ -66,7 +66,7 @@ const transaction =
     return { xdr: buildPayment(payable, by, clock.now()), networkPassphrase: payable.networkPassphrase };
   };
 
-/** Null where it is the asset itself. @throws ApiError where there is no way from it */
+/** Null for the asset itself. @throws ApiError when there is no way from the asset sent */
 async function detourFrom(
   payerLedger: PayerLedger,
   sent: Asset,
@@ -85,7 +85,7 @@ const submit =
   ({ payerLedger, clock }: WalletPaymentDeps): Handle<typeof pagePayments.submit> =>
   async ({ xdr }, linkOf, { address, words }) => {
     const noTransaction = { path: 'xdr', message: 'This is no transaction.', code: 'invalid_format' };
-    // Whether it is one does not depend on the network.
+    // Whether it is valid does not depend on the network.
     if (!parseTransaction(xdr, networkInfo.PUBLIC.passphrase)) throw invalid(noTransaction);
     const link = await linkOf();
     const payable = payableOf(link);
@@ -93,7 +93,7 @@ const submit =
     if (!signed) throw invalid(noTransaction);
     const fault = faultOf(signed, payable, clock.now());
     if (fault) throw invalid({ path: 'xdr', ...fault });
-    // Re-encoded, so that nothing but the transaction itself goes out.
+    // Re-encoded, so that only the transaction is submitted.
     const submission = await payerLedger.submit(link.wallet.network, signed.toXdr(), address);
     if (submission.state === 'busy' || submission.state === 'unavailable') throw notNow(words, submission);
     if (submission.state === 'refused') {
@@ -121,13 +121,13 @@ function amountDue(words: Words, link: PageLink, asked: string | null): string {
   const [fault] = amountFaults(words, link, { amount: asked });
   if (fault) throw invalid(fault);
   const { product, priced } = link;
-  // What the page has shown holds, though the rate has moved since.
+  // The amount shown by the page holds, even if the rate has moved.
   return product.priceType === 'FIXED' && !(priced && asked !== null)
     ? product.price!
     : formatAmount(parseAmount(asked!)!);
 }
 
-/** What is wrong with the amount for this page. @param body as it was sent, valid or not */
+/** Faults of the amount for this page. @param body as sent, valid or not */
 function amountFaults(words: Words, { product, priced }: PageLink, { amount }: RawBody): FieldError[] {
   const { priceType, price, minAmount, assetCode } = product;
   const fault = (message: string, code: string): FieldError[] => [{ path: 'amount', message, code }];

@@ -1,5 +1,5 @@
-/** A page's texts in the payer's language, with numbers and times as that language writes them. Amounts in assets are not among these numbers: they
- *  keep their point, so that what is read, copied and typed is the same everywhere. */
+/** A page's texts in the payer's language, with numbers and times in its format. Amounts in assets always keep their point, so that they are read, copied and
+ *  typed the same everywhere. */
 import { type Html, html, type Part, trusted } from './html.js';
 import { CATALOGUES, type CountedKey, type Language, type TextKey } from './texts/index.js';
 
@@ -10,9 +10,9 @@ export type PlainKey = Exclude<TextKey, CountedKey>;
 export interface Words {
   language: Language;
   direction: 'ltr' | 'rtl';
-  /** The address with the language that was asked for, where one was. */
+  /** The address with the requested language, if any. */
   here(path: string): string;
-  /** That language, for forms; null where the browser chose. */
+  /** That language, for forms; null when the browser chose. */
   asked: Language | null;
   /** Text with its placeholders filled in. */
   say(key: PlainKey, values?: Readonly<Record<string, string | number>>): string;
@@ -21,20 +21,20 @@ export interface Words {
   /** In the form for `n`. */
   count(key: CountedKey, n: number): string;
   number(n: number): string;
-  /** `UTC`: what stands until the script writes it as this place does. */
+  /** `UTC`: shown until the script writes it in the local format. */
   time(at: Date): string;
   /** `3 hr 20 min`: the two greatest units. */
   timeLeft(ms: number): string;
 }
 
 const RIGHT_TO_LEFT: ReadonlySet<Language> = new Set(['ar']);
-/** Digits are those of the amounts beside them. */
+/** Digits match those of the amounts beside them. */
 export const localeOf = (language: Language): string => (language === 'ar' ? 'ar-u-nu-latn' : language);
 
 const PLACEHOLDER = /\{(\w+)\}/;
 const made = new Map<string, Words>();
 
-/** @param asked the language that `?lang=` named, null where the browser chose */
+/** @param asked the language of `?lang=`; null when the browser chose */
 export function wordsOf(language: Language, asked: Language | null = null): Words {
   const key = `${language} ${asked}`;
   const words = made.get(key) ?? createWords(language, asked);
@@ -48,7 +48,7 @@ function createWords(language: Language, asked: Language | null): Words {
   const plural = new Intl.PluralRules(locale);
   const numbers = new Intl.NumberFormat(locale);
   const times = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' });
-  // What is written from left to right, such as `25 XLM`, stays in its order. Markup has elements for that.
+  // Keep left-to-right text such as `25 XLM` in order; markup has elements for that.
   const isolated = (value: string) =>
     RIGHT_TO_LEFT.has(language) && /[a-z]/i.test(value) ? `\u2068${value}\u2069` : value;
   const fill = (text: string, values: Values, show: (part: Part) => string): string =>

@@ -1,5 +1,5 @@
-/** The acceptance of a checkout: all that has come in the right asset is taken as enough. The request that accepts it completes its largest payments;
- *  the rest are completed later, in batches, so that a payer who sends thousands of tiny payments cannot make a transaction large. */
+/** The acceptance of a checkout: all payments in its asset are accepted as enough. The accepting request completes the largest payments; the rest are completed
+ *  later, in batches, so that thousands of tiny payments cannot make a transaction large. */
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.js';
 import { type AcceptOutcome, accept } from '../domain/checkout.js';
@@ -16,10 +16,10 @@ import type { PaymentChange, Settle } from './settle.js';
 
 const CHECKOUTS = 10;
 const COMPLETED_AT_ONCE = 500;
-/** Batches of one checkout in one run: a checkout with a million payments does not hold up the others. */
+/** Batches of one checkout in one run: a checkout with a million payments must not delay the others. */
 const MAX_BATCHES = 10;
 
-/** The checkout as it was left, or why it was not accepted. */
+/** The accepted checkout, or why it was not accepted. */
 type Accepted = CheckoutPayable | Extract<AcceptOutcome<never>, { outcome: 'refused' }>['because'];
 /** @param from the moment as the ledger sees it */
 export type AcceptCheckout = (before: CheckoutPayable, from: LedgerStamp, session: Session) => Promise<Accepted>;
@@ -36,7 +36,7 @@ export function createAcceptCheckout(deps: {
     const came = all
       .map((payment) => ({ payment, asset: assetOf(payment), ...leftSumOf(payment, checkout) }))
       .filter(({ stroops }) => stroops > 0n);
-    // What is looked at may be a part of very many payments; the sum never is.
+    // The payments read may be only some of very many; the sum covers all.
     const isPart = checkout.paymentCount > all.length;
     const total = isPart ? await payments.sumOfCheckout(checkout, session) : null;
     const now = deps.clock.now();
@@ -63,7 +63,7 @@ interface AcceptanceFinisherDeps extends Pick<SystemPayables, 'products' | 'wall
   eventsStored: () => void;
 }
 
-/** Several processes may run it at once: each batch moves the checkout's `completedUpTo` in its own transaction. */
+/** May run in several processes at once: each batch moves the checkout's `completedUpTo` in its transaction. */
 export function createAcceptanceFinisher(deps: AcceptanceFinisherDeps) {
   const { checkouts, payments, settle, transaction, log, eventsStored } = deps;
 

@@ -1,9 +1,8 @@
-/** Expires checkouts, once it is proven that they were not paid: when the ledger has been read beyond their end for their wallet, and nothing that was
- *  set aside of it may have paid them.
+/** Expires checkouts that are proven unpaid: their wallet's ledger has been read beyond their end, and no parked record may have paid them.
  *
- *  A payment is stored, or its record set aside, in the transaction that moves the cursor past it, and a record is set aside until the transaction that
- *  stores its payment. The cursor is read first, then what is set aside, and the checkout after both: every payment that the cursor covers is seen. Runs
- *  of several processes do no harm: of two that expire a checkout one finds it OPEN. */
+ *  The transaction that moves the cursor past a record stores its payment or parks it, and a parked record stays until the transaction that stores its payment.
+ *  Reading the cursor first, then parked records, then the checkout therefore sees every payment that the cursor covers. Several processes may run at once: of
+ *  two that expire a checkout, one finds it OPEN. */
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.js';
 import { isReadToEnd, type ReadState } from '../domain/checkout.js';
@@ -21,14 +20,14 @@ import { type CheckoutPayable, loadPayables, ofAllAccounts, type SystemPayables 
 import type { Settle } from './settle.js';
 
 const BATCH = 200;
-/** More batches than this are left for the next run. */
+/** Batches in one run; the next run continues. */
 const MAX_BATCHES = 10;
 const EXPIRED_AT_ONCE = 20;
-/** A checkout whose ledgers are not read yet is looked at again after a tenth of the time since its end, within these. */
+/** A checkout whose ledgers are not read yet is checked again after a tenth of the time since its end, within these bounds. */
 const MIN_WAIT_MS = 1000;
 const MAX_WAIT_MS = 30_000;
 
-/** Read state of a wallet that was deleted a moment ago. */
+/** Read state of a wallet that was just deleted. */
 const UNREAD: ReadState = { readTo: null, gapFoundAt: null };
 
 interface CheckoutExpiryDeps extends Pick<SystemPayables, 'products' | 'wallets'> {
@@ -52,7 +51,7 @@ export function createCheckoutExpiry(deps: CheckoutExpiryDeps) {
   const { checkouts, clock } = deps;
 
   return {
-    /** Looks at what is due. What several processes do at once, or after a crash again, is done once. @returns how many it looked at */
+    /** Checks due checkouts. Safe in several processes at once, and to repeat after a crash. @returns how many were checked */
     async run(signal: AbortSignal): Promise<number> {
       let looked = 0;
       for (let batch = 0; batch < MAX_BATCHES && !signal.aborted; batch++) {
@@ -66,12 +65,12 @@ export function createCheckoutExpiry(deps: CheckoutExpiryDeps) {
   };
 }
 
-/** First how far was read, then what was missing on the way: a gap is flagged before a cursor moves past it. */
+/** Read the cursors first, then the gaps: a gap is flagged before a cursor moves past it. */
 async function readStates(deps: CheckoutExpiryDeps, used: readonly WalletDoc[]): Promise<Map<string, ReadState>> {
   const ids = used.flatMap(({ network, address }) => [cursorId(network, address), cursorId(network, FEED)]);
   const cursorById = new Map((await deps.cursors.byIds([...new Set(ids)])).map((cursor) => [cursor._id, cursor]));
-  // A wallet that is not watched any more was read to its end, and what came after that pays nothing: whatever has closed counts as read. It has an OPEN
-  // checkout when the request that made it died while the wallet was made inactive.
+  // An unwatched wallet was read to its end, and later payments count for nothing, so every closed ledger counts as read. It has an OPEN checkout if the
+  // creating request died during the wallet's deactivation.
   const states = used.some(({ watching }) => !watching) ? await deps.networkStates.all() : [];
   const newest = new Map(states.map(({ _id, latestClosedAt }) => [_id, latestClosedAt]));
   const now = await deps.wallets.ofAllAccounts(used.map(({ _id }) => _id));
@@ -133,7 +132,7 @@ async function lookAgain({ clock, checkouts }: CheckoutExpiryDeps, waiting: read
   );
 }
 
-/** Whether something that was set aside may have paid it. */
+/** Whether a parked record may have paid it. */
 const mayBeParked = async (
   { parkedRecords }: CheckoutExpiryDeps,
   { checkout, wallet }: CheckoutPayable,
@@ -165,7 +164,7 @@ async function runBatch(deps: CheckoutExpiryDeps, due: readonly CheckoutDoc[]): 
   );
 }
 
-/** Those of products and wallets that are gone: the deletion was cut off before it came to them. */
+/** Checkouts whose product or wallet is gone, left by an interrupted deletion. */
 async function removeOrphans(
   { transaction, forAccount }: CheckoutExpiryDeps,
   orphans: readonly CheckoutDoc[],

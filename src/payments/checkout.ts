@@ -1,4 +1,4 @@
-/** What becomes of a stored checkout, from the rules in `domain/checkout.ts`. */
+/** Applies the rules in `domain/checkout.ts` to stored checkouts. */
 import type { CheckoutStatus } from '../../contracts/checkouts.js';
 import { minorDigits } from '../../contracts/currencies.js';
 import { parseAmount, parseSum } from '../domain/amount.js';
@@ -8,7 +8,7 @@ import type { CheckoutDoc } from '../stores/checkout-document.js';
 import type { PaymentDoc } from '../stores/payment-document.js';
 import type { RefundDoc } from '../stores/refunds.js';
 
-/** The stored checkout as the domain knows it. */
+/** Converts a stored checkout for the domain. */
 export const toCheckoutState = (checkout: CheckoutDoc): Checkout => ({
   status: checkout.status,
   asset: { code: checkout.assetCode, issuer: checkout.assetIssuer },
@@ -27,10 +27,10 @@ export const toCheckoutState = (checkout: CheckoutDoc): Checkout => ({
   paidAt: checkout.paidAt,
 });
 
-/** What the order costs, in the units of its price. */
+/** The price, in its units. */
 const priceOf = ({ price, amount }: Pick<CheckoutDoc, 'price' | 'amount'>): bigint => parseAmount(price ?? amount!)!;
 
-/** The document with what became of the checkout. @param now when that was found out */
+/** The document in its new state. @param now when the change was found */
 export const withState = (
   checkout: CheckoutDoc,
   { status, received, paidIn, excess, returned, cancelledFrom, acceptedFrom, paidAt }: Checkout,
@@ -56,25 +56,25 @@ export const assetOf = ({ assetCode, assetIssuer }: Pick<PaymentDoc, 'assetCode'
   issuer: assetIssuer,
 });
 
-/** Stroops of a payment that were not sent back; never less than 0. */
+/** Unrefunded stroops of a payment; never negative. */
 export function leftOf({ amount, refundedAmount = '0' }: Pick<PaymentDoc, 'amount' | 'refundedAmount'>): bigint {
   const left = parseAmount(amount)! - parseSum(refundedAmount);
   return left < 0n ? 0n : left;
 }
 
-/** What is left of a payment, and what that counts for towards its checkout: the same part of its value, rounded down to the minor digits. */
+/** The unrefunded part of a payment, and its value: the same share of the payment's value, rounded down to minor digits. */
 export function leftSumOf(payment: PaymentDoc, checkout: Pick<CheckoutDoc, 'currency'>): Sum {
   const stroops = parseAmount(payment.amount)!;
   return partOf({ stroops, counts: countedOf(payment, checkout) }, leftOf(payment), checkout.currency ?? null);
 }
 
-/** What a payment counts for, in the units of the price; nothing where no rate is known. */
+/** A payment's value in the units of the price; none without a known rate. */
 const countedOf = (
   payment: Pick<PaymentDoc, 'amount' | 'value'>,
   { currency }: Pick<CheckoutDoc, 'currency'>,
 ): bigint => {
   if (!currency) return parseAmount(payment.amount)!;
-  // Without a rate for its price, it may have a value in the currency of the books.
+  // Without a rate for its price, it may still have a value in the books' currency.
   return payment.value?.currency === currency ? parseSum(payment.value.amount) : 0n;
 };
 
@@ -85,14 +85,14 @@ export function partOf({ stroops, counts }: Sum, left: bigint, currency: string 
   return { stroops: left, counts: ((counts * left) / (stroops * grid)) * grid };
 }
 
-/** The same object when it is CANCELLED already; null when it is PAID or EXPIRED. */
+/** The same object if already CANCELLED; null if PAID or EXPIRED. */
 export function cancelled(checkout: CheckoutDoc, from: LedgerStamp, now: Date): CheckoutDoc | null {
   const result = cancel(toCheckoutState(checkout), from);
   if (result.outcome === 'refused') return null;
   return result.outcome === 'unchanged' ? checkout : withState(checkout, result.after, now);
 }
 
-/** With one more payment taken, which closed after the end of the PAID checkout. Null for any other payment. */
+/** Adds a payment that closed after the end of a PAID checkout. Null for any other payment. */
 export function withLate(checkout: CheckoutDoc, payment: PaymentDoc, now: Date): CheckoutDoc | null {
   const late = acceptLate(toCheckoutState(checkout), {
     closedAt: payment.ledgerClosedAt,
@@ -102,9 +102,9 @@ export function withLate(checkout: CheckoutDoc, payment: PaymentDoc, now: Date):
   return late && withState(checkout, late, now);
 }
 
-/** The checkout after money of one of its payments was sent back; the same object when nothing changed.
- *  @param payment as it was before
- *  @param later what counts already and comes after the refund on the ledger */
+/** The checkout after a refund of one of its payments; the same object if nothing changed.
+ *  @param payment before the refund
+ *  @param later counted payments after the refund on the ledger */
 export function afterRefund(
   checkout: CheckoutDoc,
   payment: PaymentDoc,
@@ -122,7 +122,7 @@ export function afterRefund(
   return after === state ? checkout : withState(checkout, after, closedAt);
 }
 
-/** What counts for a checkout already and comes after a place on the ledger: there is some where that place was read late. In the order of the ledger. */
+/** Counted payments of a checkout after a place on the ledger, in ledger order: there are some if that place was read late. */
 export type Later = readonly Counted[];
 
 /** @param counted payments that count, of the ledgers since the place, in any order. @param operationId of the place */
@@ -141,20 +141,20 @@ export const laterThan = (
       operationId: payment.operationId,
     }));
 
-/** As much of a payment as says whether a decision is due. */
+/** The fields of a payment that `needsDecision` needs. */
 type Undecided = Pick<PaymentDoc, 'status' | 'amount' | 'refundedAmount' | 'dismissal'>;
 
-/** Whether a merchant has to decide about a payment that was not taken. It is stored with every change of what it follows from, in the same transaction.
- *  @param checkout that the payment belongs to, as it is by now */
+/** Whether a merchant has to decide about a payment that was not taken. Stored in the transaction of every change that it depends on.
+ *  @param checkout the payment's, in its current state */
 export function needsDecision(payment: Undecided, checkout: { status: CheckoutStatus } | null): boolean {
   if (payment.status === 'COMPLETED' || payment.dismissal || leftOf(payment) === 0n) return false;
   return !(checkout && isPartOfPaid(payment, checkout));
 }
 
-/** What counted for a checkout that is PAID by now. */
+/** Counted, for a checkout that is now PAID. */
 const isPartOfPaid = ({ status }: Pick<PaymentDoc, 'status'>, checkout: { status: CheckoutStatus }): boolean =>
   status === 'UNDERPAID' && checkout.status === 'PAID';
 
-/** The payment once its checkout is like this. */
+/** The payment with this state of its checkout. */
 export const decidedWith = (payment: PaymentDoc, checkout: { status: CheckoutStatus }): PaymentDoc =>
   payment.needsDecision && isPartOfPaid(payment, checkout) ? { ...payment, needsDecision: false } : payment;

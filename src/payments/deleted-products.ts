@@ -1,11 +1,11 @@
-/** Removes the links and checkouts of deleted products, batch by batch: a product may have any number of them. Meanwhile a request
- *  finds none of them, because their product is gone. */
+/** Removes the links and checkouts of deleted products in batches, because a product may have any number. Requests no longer find them, since their product is
+ *  gone. */
 import type { Logger } from 'pino';
 import type { Database } from '../stores/database.js';
 import type { ForAccount } from '../stores/index.js';
 import type { ProductStore } from '../stores/products.js';
 
-/** Looked at in one run, for a batch each: the run goes before the next look at what expires. */
+/** Products dealt with in one run, a batch each: the run precedes the next check of expiring checkouts. */
 const PRODUCTS = 20;
 
 interface DeletedProductsDeps {
@@ -13,7 +13,7 @@ interface DeletedProductsDeps {
   transaction: Database['transaction'];
 }
 
-/** Removes one batch. What was being made when the product was deleted is removed as well. @returns whether nothing is left */
+/** Removes one batch, including links and checkouts made during the deletion. @returns whether nothing is left */
 export const createRemoveLeftovers =
   ({ forAccount, transaction }: DeletedProductsDeps) =>
   (accountId: string, productId: string): Promise<boolean> =>
@@ -32,7 +32,7 @@ export function createLeftoverRemoval(
   const { products, log } = deps;
   const removeLeftovers = createRemoveLeftovers(deps);
   return {
-    /** What several processes do at once, or after a crash again, is done once. */
+    /** Safe in several processes at once, and to repeat after a crash. */
     async run(signal: AbortSignal): Promise<void> {
       for (const { _id, accountId } of await products.deleted(PRODUCTS)) {
         if (signal.aborted) return;

@@ -1,4 +1,4 @@
-/** What happens when money meets a payable, composed: the entrance of this room for the composition of the service. */
+/** Composes this room: what happens when money meets a payable. */
 import type { Outbox } from '../events/outbox.js';
 import { createPaymentEvents } from './payment-events.js';
 import { createRecorder, type Recorder, type RecorderDeps } from './recorder.js';

@@ -1,5 +1,4 @@
-/** Judge: what becomes of money that came for a payable. Pure. The outcomes stand in `domain/outcomes.ts`, the rules for a checkout in
- *  `domain/checkout.ts`. */
+/** Judge: decides the outcome of money for a payable. Pure. The outcomes are in `domain/outcomes.ts`, the rules for checkouts in `domain/checkout.ts`. */
 import type { Network } from '../../contracts/networks.js';
 import { formatAmount, parseAmount } from '../domain/amount.js';
 import { type Asset, sameAsset } from '../domain/asset.js';
@@ -18,7 +17,7 @@ import type { StoredTerms } from '../stores/product-document.js';
 import { assetOf, type Later, leftOf, needsDecision, partOf, toCheckoutState, withState } from './checkout.js';
 import type { CheckoutPayable, LinkPayable, Payable } from './payable.js';
 
-/** Money that came. */
+/** Received money. */
 interface Paid extends LedgerClose {
   operationId: string;
   asset: Asset;
@@ -26,17 +25,17 @@ interface Paid extends LedgerClose {
   amount: bigint;
 }
 
-/** The rates that a payment of the account may have been made by; empty where none is known. */
+/** The rates that a payment of the account may have used; empty when none is known. */
 type RatesFor = (pair: Pair) => readonly ShownRate[];
 
 interface Judgement<P extends Payable = Payable> {
   verdict: Verdict;
-  /** A checkout as the payment leaves it. */
+  /** The checkout after the payment. */
   payable: P;
 }
 
-/** By the terms in force when the ledger closed.
- *  @param later null for a payment that is assigned, which is judged by what is due at that moment
+/** Judges by the terms in force when the ledger closed.
+ *  @param later null for a payment that is being assigned, which is judged by what is due at that moment
  *  @param now when the payment is judged */
 export function judge(payable: Payable, paid: Paid, later: Later | null, ratesFor: RatesFor, now: Date): Judgement {
   return payable.link
@@ -44,7 +43,7 @@ export function judge(payable: Payable, paid: Paid, later: Later | null, ratesFo
     : judgeFor(payable, paid, later, ratesFor, now);
 }
 
-/** What is due is due at the moment of assignment: nothing, once the checkout was accepted, and what was sent back by then. */
+/** Judges by what is due at the moment of assignment: nothing once the checkout was accepted; otherwise refunded parts are due again. */
 export function judgeAssigned(payable: Payable, payment: PaymentDoc, ratesFor: RatesFor, now: Date): Judgement {
   const paid: Paid = {
     ledger: payment.ledger,
@@ -102,7 +101,7 @@ const withCheckout = (payable: CheckoutPayable, changes: Partial<CheckoutPayable
   checkout: { ...payable.checkout, ...changes },
 });
 
-/** By the best terms for the payer where several may have been in force. */
+/** If several terms may have been in force, by the best ones for the payer. */
 export function judgeForLink(
   {
     link,
@@ -150,7 +149,7 @@ export function judgeByTerms(
   return verdictOf('enough', expected, { value });
 }
 
-/** The first that applies. */
+/** Rules in order: the first that applies decides. */
 function refusalOf(link: LinkTerms, product: ProductTerms, asset: Asset) {
   if (!link.active) return 'link_inactive';
   if (!product.active) return 'product_inactive';
@@ -160,7 +159,7 @@ function refusalOf(link: LinkTerms, product: ProductTerms, asset: Asset) {
 /** From the worst for the payer to the best. */
 const RANKS = ['UNMATCHED', 'REJECTED', 'UNDERPAID', 'COMPLETED'];
 
-/** Better for the payer is what takes most of the payment, then what leaves least to pay, then what leaves most to give back. */
+/** Better for the payer: accepts most of the payment, then leaves least to pay, then leaves most to refund. */
 function isBetter(one: Verdict, other: Verdict): boolean {
   const rank = RANKS.indexOf(one.status) - RANKS.indexOf(other.status);
   if (rank !== 0) return rank > 0;
@@ -193,8 +192,9 @@ const wordsOfPayment = (memo: string | null, payable: Payable | null): string[] 
   ]);
 };
 
-/** What a judgement says of the stored payment.
- *  @param payment as much as says what was sent back of it. @param payable null for a payment that belongs to nothing */
+/** The judgement's fields of the stored payment.
+ *  @param payment its refunds.
+ *  @param payable null for a payment that belongs to nothing */
 export const toJudgedFields = (
   verdict: Verdict,
   { amount, refundedAmount = '0', memo }: Pick<PaymentDoc, 'amount' | 'refundedAmount' | 'memo'>,
@@ -212,7 +212,7 @@ export const toJudgedFields = (
   ...(verdict.value && { value: toStoredValue(verdict.value) }),
   words: wordsOfPayment(memo, payable),
   ...(payable?.checkout?.soldBy === undefined ? {} : { soldBy: payable.checkout.soldBy }),
-  // It comes while its accepted checkout has payments of before to complete.
+  // It arrives while its accepted checkout has earlier payments to complete.
   ...(payable?.checkout?.completedUpTo === undefined ? {} : { afterAcceptance: true }),
 });
 

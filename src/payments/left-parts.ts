@@ -1,4 +1,4 @@
-/** Decides the parts that a PAID checkout with very many payments left: its other payments were decided when it became PAID. */
+/** Decides the parts that were left over when a checkout with very many payments became PAID; the other parts were decided then. */
 import type { Logger } from 'pino';
 import type { CheckoutDoc } from '../stores/checkout-document.js';
 import type { CheckoutStore } from '../stores/checkouts.js';
@@ -7,10 +7,10 @@ import type { PaymentStore } from '../stores/payments.js';
 
 const CHECKOUTS = 10;
 const DECIDED_AT_ONCE = 500;
-/** Batches of one checkout in one run: a checkout with a million payments does not hold up the others. */
+/** Batches of one checkout in one run: a checkout with a million payments must not delay the others. */
 const MAX_BATCHES = 10;
 
-/** In batches: several processes may run it at once. */
+/** In batches; several processes may run it at once. */
 export async function decideLeftParts(
   deps: {
     checkouts: Pick<CheckoutStore, 'withPartsLeft' | 'noPartsLeft'>;

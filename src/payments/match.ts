@@ -1,4 +1,4 @@
-/** Match: which wallets a credit came to, and which link or checkout its memo names. */
+/** Match: finds the wallets of a credit, and the link or checkout that its memo names. */
 import type { Network } from '../../contracts/networks.js';
 import { memosNamedBy } from '../domain/memo.js';
 import { paymentKeyOf } from '../domain/payment-key.js';
@@ -11,11 +11,11 @@ import type { WalletDoc, WalletStore } from '../stores/wallets.js';
 import { type Later, laterThan } from './checkout.js';
 import { networksOf, type Payable, paidFor, payablesByMemo, type SystemPayables } from './payable.js';
 
-/** A credit to a wallet. Accounts may share an address: each of their wallets has a match of its own. */
+/** A credit to a wallet. Accounts may share an address: each of their wallets gets a match of its own. */
 export interface Match {
   credit: Credit;
   wallet: WalletDoc;
-  /** Null when the memo names no link or checkout of the wallet's account. */
+  /** Null if the memo names no link or checkout of the wallet's account. */
   payable: Payable | null;
   later: Later;
 }
@@ -29,20 +29,20 @@ export interface MatchDeps extends SystemPayables {
 export interface CreditBatch {
   network: Network;
   credits: readonly Credit[];
-  /** Leave out what is stored already, at the cost of a query. */
+  /** Leaves out stored payments, at the cost of a query. */
   mayBeKnown: boolean;
-  /** The only wallet that may get payments: its tenant named the source, whose records must not reach other tenants at the same address. */
+  /** The only wallet that may get payments: its tenant named the source, whose records must not reach other tenants at the address. */
   only?: WalletDoc | undefined;
 }
 
-/** In the order of the credits. */
+/** Ordered like the credits. */
 export async function matchCredits(deps: MatchDeps, batch: CreditBatch, session: Session): Promise<Match[]> {
   const due = await receiversOf(deps, batch, session);
   if (due.length === 0) return [];
   const known = batch.mayBeKnown ? await knownKeys(deps, due, session) : new Set<string>();
   const fresh = due.filter(({ wallet, credit }) => {
     const key = paymentKeyOf({ ...credit, walletId: wallet._id });
-    // A batch may hold a record twice.
+    // A batch may contain a record twice.
     return known.has(key) ? false : known.add(key);
   });
   const named = fresh.flatMap(({ credit, wallet: { accountId } }) =>
@@ -51,7 +51,7 @@ export async function matchCredits(deps: MatchDeps, batch: CreditBatch, session:
   const payables = await payablesByMemo(deps, named, session);
   const matches = fresh.map(({ wallet, credit }) => {
     const meant = memosNamedBy(credit).map((memo) => payables.get(memo));
-    // A memo of another account's link means nothing here, nor one of a link that took payments on another network at the time.
+    // Ignore memos of another account's link, or of one that took payments on another network at the time.
     const isMeant = (payable: Payable) =>
       paidFor(payable).accountId === wallet.accountId && networksOf(payable, credit).includes(batch.network);
     return { wallet, credit, payable: meant.find((each) => each && isMeant(each)) ?? null };
@@ -64,7 +64,7 @@ export async function matchCredits(deps: MatchDeps, batch: CreditBatch, session:
   });
 }
 
-/** What counts already of the checkouts' payments since the oldest of these ledgers, by checkout: of most checkouts nothing. */
+/** Counted payments of the checkouts since the oldest of these ledgers, by checkout; for most, none. */
 async function countedSince(
   { payments }: MatchDeps,
   matches: readonly Omit<Match, 'later'>[],

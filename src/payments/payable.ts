@@ -20,7 +20,7 @@ export interface LinkPayable {
   link: PaymentLinkDoc;
   checkout: null;
   product: ProductDoc;
-  /** The product's wallet now: a payment may have come to an earlier one. */
+  /** The product's current wallet: a payment may have gone to an earlier one. */
   wallet: WalletDoc;
   productWallet: WalletDoc;
 }
@@ -38,7 +38,7 @@ export interface CheckoutPayable {
 
 type PayableOf<Doc> = Doc extends CheckoutDoc ? CheckoutPayable : LinkPayable;
 
-/** Where products and wallets are looked up: `stores.forAccount(id)`, or `ofAllAccounts(stores.system, docs)`. */
+/** Stores of products and wallets: `stores.forAccount(id)`, or `ofAllAccounts(stores.system, docs)`. */
 interface PayableStores {
   products: { byIds(ids: readonly string[], session?: Session): Promise<ProductDoc[]> };
   wallets: { byIds(ids: readonly string[], session?: Session): Promise<WalletDoc[]> };
@@ -52,7 +52,7 @@ export interface SystemPayables {
   checkouts: Pick<CheckoutStore, 'ofAccounts' | 'withMemos'>;
 }
 
-/** @param owned documents whose accounts own what is looked up */
+/** @param owned documents of the accounts to search */
 export const ofAllAccounts = (
   { products, wallets }: Pick<SystemPayables, 'products' | 'wallets'>,
   owned: readonly { accountId: string }[],
@@ -61,14 +61,14 @@ export const ofAllAccounts = (
   wallets: { byIds: wallets.ofAllAccounts },
 });
 
-/** In the order given. One whose product or wallet is gone is left out: it is gone as well. */
+/** In the order given. Leaves out payables whose product or wallet is gone: they count as gone, too. */
 export async function loadPayables<Doc extends PaymentLinkDoc | CheckoutDoc>(
   { products, wallets }: PayableStores,
   docs: readonly Doc[],
   session?: Session,
 ): Promise<PayableOf<Doc>[]> {
   const sold = mapOf(products, docs.map(productIdOf), session);
-  // A transaction does one thing at a time.
+  // Sequential, because a transaction allows one operation at a time.
   if (session) await sold;
   const used = mapOf(wallets, docs.map(walletIdOf), session);
   const [productById, walletById] = await Promise.all([sold, used]);
@@ -94,7 +94,7 @@ export async function loadPayable<Doc extends PaymentLinkDoc | CheckoutDoc>(
   return payable;
 }
 
-/** What a payment belongs to or is to belong to; null when that is nothing, or is gone. */
+/** The payable of a payment, current or intended; null for none, or one that is gone. */
 export async function payableOf(
   stores: ReturnType<ForAccount<'paymentLinks' | 'checkouts' | 'products' | 'wallets'>>,
   { paymentLinkId, checkoutId }: { paymentLinkId?: string | null; checkoutId?: string | null },
@@ -107,13 +107,13 @@ export async function payableOf(
 /** A memo that a transaction names. */
 interface NamedMemo {
   memo: string;
-  /** The close of the ledger in which it was named. */
+  /** Close of the ledger with the memo. */
   close: LedgerClose;
   /** The account whose wallet the transaction concerns. */
   accountId: string;
 }
 
-/** The payables that memos name, by memo, each with the terms that its product had when it was named. */
+/** Payables by memo, each with the terms that its product had when it was named. */
 export async function payablesByMemo(
   stores: SystemPayables,
   named: readonly NamedMemo[],
@@ -145,8 +145,8 @@ export async function payablesByMemo(
   return found;
 }
 
-/** Links and checkouts that have no names yet: a process of an older release, which had not been stopped, made them after the upgrade of the database.
- *  A memo has a check symbol, so hardly any that means nothing is looked for. */
+/** Finds links and checkouts without names, made after the database's upgrade by a process of an older release. Memos have a check symbol, so few meaningless
+ *  ones are searched. */
 async function completed(
   { paymentLinks, checkouts, payableNames }: SystemPayables,
   named: readonly NamedMemo[],
@@ -160,7 +160,7 @@ async function completed(
   return docs;
 }
 
-/** With the terms that its product had at these closes, however often they were changed since. */
+/** With the terms that its product had at these closes, including archived ones. */
 export async function withTermsAt(
   products: Pick<ProductStore, 'withVersionsAt'>,
   payable: Payable,
@@ -173,7 +173,7 @@ export async function withTermsAt(
 
 export const paidFor = ({ link, checkout }: Payable): PaymentLinkDoc | CheckoutDoc => link ?? checkout;
 
-/** Where it took payments when the ledger closed. A checkout stays with its wallet; the product of a link may have had another one. */
+/** Its network when the ledger closed. A checkout stays with its wallet; a link's product may have had another one. */
 export const networksOf = ({ link, product, wallet }: Payable, close: LedgerClose): Network[] =>
   link
     ? mayBeInForce(
@@ -182,7 +182,7 @@ export const networksOf = ({ link, product, wallet }: Payable, close: LedgerClos
       )
     : [wallet.network];
 
-/** What it may be priced in, at any time that its product's versions tell of. Empty where it is priced in its asset. */
+/** The currencies of its price in any known version; empty if priced in its asset. */
 export function pairsOf({ link, checkout, product, wallet }: Payable): Pair[] {
   const priced = checkout
     ? [{ ...checkout, network: wallet.network }]

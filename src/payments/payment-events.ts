@@ -1,4 +1,4 @@
-/** The events about payments and checkouts, made from the documents that the API shows. Nothing is stored here. */
+/** Builds the events about payments and checkouts from the documents that the API shows. Stores nothing. */
 import type { EventDataOf } from '../../contracts/event-kinds.js';
 import { parseAmount } from '../domain/amount.js';
 import type { OutboxEvent } from '../events/outbox.js';
@@ -8,7 +8,7 @@ import type { CheckoutDoc } from '../stores/checkout-document.js';
 import type { PaymentDoc } from '../stores/payment-document.js';
 import type { CheckoutPayable, Payable } from './payable.js';
 
-/** Payments that an event of a checkout shows. */
+/** Payments shown in an event of a checkout. */
 const SHOWN_PAYMENTS = 1000;
 
 export type PaymentEvents = ReturnType<typeof createPaymentEvents>;
@@ -26,7 +26,7 @@ export function createPaymentEvents({ publicUrl }: { publicUrl: string }) {
   }
 
   return {
-    /** Events of these kinds about a payment, in the order given. */
+    /** Events of these kinds about a payment, in this order. */
     ofPayment(
       types: readonly ('payment.received' | 'payment.completed')[],
       payment: PaymentDoc,
@@ -37,19 +37,18 @@ export function createPaymentEvents({ publicUrl }: { publicUrl: string }) {
       return types.map((type) => ({ type, accountId: payment.accountId, data }));
     },
 
-    /** It belongs to nothing. */
     ofUnmatched: (payment: PaymentDoc): OutboxEvent => ({
       type: 'payment.unmatched',
       accountId: payment.accountId,
       data: dataOf(payment, null),
     }),
 
-    /** Money of a payment was sent back. @param payable null for a payment that belongs to nothing */
+    /** A payment was refunded. @param payable null for a payment that belongs to nothing */
     ofRefund(payment: PaymentDoc, payable: Payable | null, occurrence: string): OutboxEvent {
       return { type: 'payment.refunded', accountId: payment.accountId, data: dataOf(payment, payable), occurrence };
     },
 
-    /** What became of a checkout. @param payments of the checkout, oldest first; of very many only the largest are shown */
+    /** A checkout changed. @param payments of the checkout, oldest first; of very many, only the largest are shown */
     ofCheckout(
       type: 'checkout.paid' | 'checkout.expired',
       payable: CheckoutPayable,
@@ -65,7 +64,7 @@ export function createPaymentEvents({ publicUrl }: { publicUrl: string }) {
   };
 }
 
-/** The largest payments, in their given order. Payments in the checkout's asset count as larger than all others. */
+/** The largest payments, in the given order. Payments in the checkout's asset rank before all others. */
 function largestOf(payments: readonly PaymentDoc[], { assetCode, assetIssuer }: CheckoutDoc): readonly PaymentDoc[] {
   if (payments.length <= SHOWN_PAYMENTS) return payments;
   const isAsset = (payment: PaymentDoc) => payment.assetCode === assetCode && payment.assetIssuer === assetIssuer;

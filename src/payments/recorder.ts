@@ -1,5 +1,5 @@
-/** Record: stores what was read from the ledger, matched and judged, with its events and the cursor behind it, all in one transaction. A crash
- *  leaves either nothing or everything, and whatever is read twice is stored once. */
+/** Record: stores matched and judged credits, their events and the cursor in one transaction. A crash leaves all or nothing, and a record that is read twice is
+ *  stored once. */
 import type { Network } from '../../contracts/networks.js';
 import { formatAmount } from '../domain/amount.js';
 import { createdAtOf, type NewId } from '../domain/ids.js';
@@ -21,7 +21,7 @@ import { type CheckoutPayable, pairsOf } from './payable.js';
 import type { RefundBook } from './refunds.js';
 import type { Change, Settle } from './settle.js';
 
-/** Another reader moved the cursor. Nothing was stored; the next round reads from where the cursor is now. */
+/** Another reader moved the cursor. Nothing was stored; the next round reads from the new cursor. */
 export class CursorConflict extends Error {
   override readonly name = 'CursorConflict';
 }
@@ -31,16 +31,16 @@ interface CursorMove {
   to: Progress;
 }
 
-/** What was read of the ledger. */
+/** Records read from the ledger. */
 interface Read {
   credits: readonly Credit[];
-  /** What our wallets sent with the memo of a refund. */
+  /** Money that our wallets sent with a refund's memo. */
   refunds?: readonly Credit[];
-  /** What may be money and cannot be recorded yet. */
+  /** Possible money that cannot be recorded yet. */
   parked?: readonly ParkedRecordDoc[];
-  /** The id of a parked record that all this was: it is none any more. */
+  /** Id of the parked record that held all this, which is removed. */
   resolves?: string | undefined;
-  /** The only wallet that gets payments, and whose account gets refunds booked. */
+  /** The only wallet that gets payments, and whose account's refunds are booked. */
   only?: WalletDoc;
 }
 
@@ -83,7 +83,7 @@ export function createRecorder(deps: RecorderDeps) {
     });
   }
 
-  /** All rates that the payments may have been made by. */
+  /** All rates that the payments may have used. */
   const ratesFor = (matches: readonly Match[], session: Session): Promise<RatesOf> =>
     rateBook.load(
       matches.flatMap(({ payable, wallet: { accountId }, credit: close }) =>
@@ -92,15 +92,14 @@ export function createRecorder(deps: RecorderDeps) {
       session,
     );
 
-  /** Marks wallets that get their first payment. The mark is never taken back, so one that is set needs no write. */
+  /** Marks wallets that get their first payment. Marks are never removed, so a marked wallet needs no write. */
   async function noteFirstPayments(matches: readonly Match[], session: Session): Promise<void> {
     const first = matches.flatMap(({ wallet }) => (wallet.hasPayments ? [] : wallet._id));
     if (first.length > 0) await wallets.noteHasPayments([...new Set(first)], session);
   }
 
   return {
-    /** Stores the credits that concern watched wallets with their events, books the refunds, sets aside what is parked and moves the cursor: all of it, or
-     *  nothing.
+    /** Stores the credits of watched wallets with their events, books the refunds, stores parked records and moves the cursor: all or nothing.
      *  @returns the payments that were not stored before
      *  @throws CursorConflict when the cursor is no longer where it was */
     async record(
@@ -112,7 +111,7 @@ export function createRecorder(deps: RecorderDeps) {
       try {
         return await store({ ...batch, mayBeKnown: false }, move);
       } catch (error) {
-        // A record is seldom read twice, so only the unique key looks for that; then once more, without what is stored.
+        // Records are rarely read twice, so only the unique key checks for it; on a conflict, run again without stored credits.
         if (!payments.wereKnown(error)) throw error;
         return store({ ...batch, mayBeKnown: true }, move);
       }
@@ -127,7 +126,7 @@ const cameOf = (network: Network, { credit, wallet: { accountId } }: Match): Cam
   close: credit,
 });
 
-/** Judges in the order given. A payment of a checkout is judged by what those before it left. */
+/** Judges in the order given: a payment of a checkout depends on those before it. */
 function judgeInOrder(
   network: Network,
   matches: readonly Match[],
@@ -174,7 +173,7 @@ function judgeInOrder(
   });
 }
 
-/** The value that the account's books give a payment. One by its price goes before. */
+/** The payment's value in the account's books. A value by its price takes precedence. */
 function valuedBy(worth: ReturnType<WorthOf>, stroops: bigint): Pick<PaymentDoc, 'value'> {
   if (!worth) return {};
   const { currency, rate } = worth;

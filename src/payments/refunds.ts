@@ -1,5 +1,5 @@
-/** Books refunds: finds the payment that money sent back belongs to, adds it there, and publishes `payment.refunded`. In the caller's transaction, so
- *  that the same refund is booked once, however often it is read. */
+/** Books refunds: finds the payment, adds the refund to it, and publishes `payment.refunded`, in the caller's transaction, so that a refund read several times
+ *  is booked once. */
 import type { Network } from '../../contracts/networks.js';
 import { formatAmount, parseAmount } from '../domain/amount.js';
 import { muxedAddressOf } from '../domain/muxed.js';
@@ -29,7 +29,7 @@ export interface RefundDeps extends SystemPayables {
   outbox: Pick<Outbox, 'publish'>;
 }
 
-/** What watched wallets sent with the memo of a refund. */
+/** Money that watched wallets sent with a refund's memo. */
 interface Sent {
   network: Network;
   refunds: readonly Credit[];
@@ -37,7 +37,7 @@ interface Sent {
   only?: WalletDoc | undefined;
 }
 
-/** A payment that was given to its link or checkout just now. */
+/** A payment just assigned to its link or checkout. */
 interface Received {
   payment: PaymentDoc;
   payable: Payable;
@@ -52,7 +52,7 @@ export function createRefundBook(deps: RefundDeps) {
     book: (refund: RefundDoc, paymentId: string, payable: Payable | null, session: Session) =>
       book(deps, refund, paymentId, payable, session),
 
-    /** Books what was sent from watched wallets with the memo of a refund. */
+    /** Books money that watched wallets sent with a refund's memo. */
     async bookSent({ network, refunds: sent, only }: Sent, session: Session): Promise<void> {
       if (sent.length === 0) return;
       const senders = await wallets.at(network, [...new Set(sent.map(({ sender }) => sender))], session);
@@ -90,7 +90,7 @@ export function createRefundBook(deps: RefundDeps) {
       }
     },
 
-    /** Books refunds that were read before the payments that they give back. @returns whether there were any */
+    /** Books refunds that were read before their payments. @returns whether there were any */
     async bookWaiting(received: readonly Received[], session: Session): Promise<boolean> {
       const waited = received.filter(({ payable }) => paidFor(payable).earlyRefunds);
       let isAny = false;
@@ -113,7 +113,7 @@ async function book(deps: RefundDeps, refund: RefundDoc, paymentId: string, paya
   await outbox.publish([paymentEvents.ofRefund(after, left, refund._id)], session);
 }
 
-/** What was sent back of an order that was not complete by then no longer counts towards it. @returns the checkout as it is then */
+/** Money refunded before an order is complete no longer counts towards it. @returns the checkout afterwards */
 async function takeBack(
   { checkouts, payments }: RefundDeps,
   payment: PaymentDoc,
@@ -121,7 +121,7 @@ async function takeBack(
   session: Session,
 ): Promise<CheckoutDoc> {
   const before = await checkouts.byId(payment.accountId, payment.checkoutId!, session);
-  // It cannot be deleted: it has payments.
+  // A checkout with payments cannot be deleted.
   if (!before) throw new Error(`payment ${payment._id} has lost its checkout`);
   const isPaid = before.status === 'PAID';
   const since = isPaid ? await payments.countedSince([before], refund.ledgerClosedAt, session) : [];
@@ -130,8 +130,8 @@ async function takeBack(
   return after;
 }
 
-/** Books the refund where it belongs: at the oldest payment with as much left, else at the oldest. What went to a bare account is its own
- *  payments', or else those of the one muxed account of it that paid. @returns false when there is no such payment */
+/** Books the refund to the oldest payment with enough left, else to the oldest. A refund to a bare account belongs to its own payments, else to those of its
+ *  only muxed account that paid. @returns false when there is no such payment */
 async function bookByMemo(deps: RefundDeps, refund: RefundDoc, payable: Payable, session: Session): Promise<boolean> {
   const back = toMoneyBack(refund);
   const of = {
@@ -151,7 +151,7 @@ async function bookByMemo(deps: RefundDeps, refund: RefundDoc, payable: Payable,
   return payment !== undefined;
 }
 
-/** Until a payment comes that it gives back. */
+/** Stores the refund until its payment arrives. */
 async function leaveWaiting(
   { refunds, paymentLinks, checkouts }: RefundDeps,
   refund: RefundDoc,

@@ -1,5 +1,5 @@
-/** Settle: what follows from changes to payments and payables, whether they were read from the ledger, assigned, accepted or found unpaid. Documents,
- *  counts and events are stored in the session that is given: all of them, or nothing. */
+/** Settle: stores what follows from changes to payments and payables that were read from the ledger, assigned, accepted or found unpaid: documents, counts and
+ *  events, all in the given session. */
 import type { CheckoutStatus } from '../../contracts/checkouts.js';
 import type { PaymentStatus } from '../../contracts/payments.js';
 import type { Outbox, OutboxEvent } from '../events/outbox.js';
@@ -15,17 +15,17 @@ import type { CheckoutPayable, LinkPayable, Payable } from './payable.js';
 import type { PaymentEvents } from './payment-events.js';
 import type { RefundBook } from './refunds.js';
 
-/** What happened to one payable at one moment, or to payments that belong to nothing. */
+/** A change to one payable at one moment, or to payments that belong to nothing. */
 export interface Change {
-  /** As the change leaves it. */
+  /** Its state after the change. */
   payable: Payable | null;
-  /** The status of a checkout before. Missing where the checkout did not change. */
+  /** A checkout's status before. Missing if the checkout did not change. */
   statusBefore?: CheckoutStatus | undefined;
   payments: readonly PaymentChange[];
 }
 
 export interface PaymentChange {
-  /** Null for a payment that is new. A stored one was changed in the same session already. */
+  /** Null for a new payment. A stored one was already changed in the session. */
   before: PaymentDoc | null;
   after: PaymentDoc;
 }
@@ -41,7 +41,7 @@ export interface SettleDeps {
 }
 
 /** @param changes in the order in which they happened
- *  @returns whether refunds were booked for payments among them: then these are not as they were given */
+ *  @returns whether refunds were booked for payments among them, which changes them */
 export type Settle = (changes: readonly Change[], session: Session) => Promise<boolean>;
 
 export function createSettle(deps: SettleDeps): Settle {
@@ -76,9 +76,9 @@ interface Effects {
   counts: LinkCountChange[];
   /** By id. */
   orders: ReadonlyMap<string, CheckoutDoc>;
-  /** Stored parts of checkouts that became PAID; of very many, some. */
+  /** Stored parts of checkouts that became PAID; only some of very many. */
   decided: { checkout: CheckoutDoc; ids: string[]; isPart: boolean }[];
-  /** They show each link and checkout as its payment left it. */
+  /** Each shows its link or checkout as the payment left it. */
   events: OutboxEvent[];
 }
 
@@ -89,7 +89,7 @@ async function effectsOf(
 ): Promise<Effects> {
   const counts = new Map<string, LinkCountChange>();
   const orders = new Map<string, CheckoutDoc>();
-  /** The payments of each checkout that changed, up to the change that the loop has reached. */
+  /** Changed payments of each checkout, up to the loop's current change. */
   const came = new Map<string, PaymentChange[]>();
   const events: OutboxEvent[] = [];
   const decided: Effects['decided'] = [];
@@ -121,13 +121,13 @@ async function effectsOf(
   return { counts: [...counts.values()], orders, decided, events };
 }
 
-/** What is told of a checkout that comes to this status. */
+/** The event kind for a checkout's new status. */
 const EVENT_OF: Partial<Record<CheckoutStatus, 'checkout.paid' | 'checkout.expired'>> = {
   PAID: 'checkout.paid',
   EXPIRED: 'checkout.expired',
 };
 
-/** The link as it is once the payment is counted. */
+/** The link with the payment counted. */
 function countedIn(
   counts: Map<string, LinkCountChange>,
   payable: LinkPayable,
@@ -153,7 +153,7 @@ async function paymentsOf(
   return { stored, fresh };
 }
 
-/** Marks products that get their first payment. The marks are never taken back, so one that is set needs no write. */
+/** Marks products that get their first payment. Marks are never removed, so a marked product needs no write. */
 async function noteFirstPayments(
   products: SettleDeps['products'],
   changes: readonly Change[],
@@ -172,7 +172,7 @@ const arrivalsIn = (changes: readonly Change[]) =>
     ),
   );
 
-/** As much of a payment as decides about its events. */
+/** The fields of a payment that decide its events. */
 interface PaymentState {
   status: PaymentStatus;
   paymentLinkId: string | null;
@@ -180,13 +180,13 @@ interface PaymentState {
 }
 
 interface Following {
-  /** In the order in which they are published. */
+  /** In publishing order. */
   events: ('payment.received' | 'payment.completed')[];
-  /** What the payment's link counts in addition: `payments` leaves out those that are REJECTED, `received` does not. */
+  /** Increments of the link's counts: `payments` leaves out REJECTED ones, `received` does not. */
   counted: { payments: 0 | 1; received: 0 | 1 };
 }
 
-/** What follows from a change to a payment. @param before null for a payment that was not stored yet */
+/** The consequences of a change to a payment. @param before null for a new payment */
 export function followingFrom(before: PaymentState | null, after: PaymentState): Following {
   const arrives = belongs(after) && !(before && belongs(before));
   const completes = isCompleted(after) && !(before && isCompleted(before));

@@ -1,4 +1,4 @@
-/** The languages of the pages, and which one a payer reads: the one asked for by `?lang=`, else the browser's first that is here. */
+/** The languages of the pages, and the choice among them: `?lang=`, else the browser's first available one. */
 import type { IncomingMessage } from 'node:http';
 import { LANGUAGES, type Language } from '../../../contracts/languages.js';
 import { ar } from './ar.js';
@@ -25,7 +25,7 @@ const DEFAULT: Language = 'en';
 /** Longer headers are cut: a browser's has some ten entries. */
 const MOST_ENTRIES = 50;
 
-/** `de-AT` → `de`; null for a language that is not here. */
+/** `de-AT` → `de`; null for an unavailable language. */
 export function toLanguage(tag: string): Language | null {
   const [primary = ''] = tag.trim().toLowerCase().split(/[-_]/);
   return Object.hasOwn(CATALOGUES, primary) ? (primary as Language) : null;
@@ -45,7 +45,7 @@ export function acceptedLanguage(header: string | undefined): Language {
   return ranked[0]?.language ?? DEFAULT;
 }
 
-/** `asked` is null where the browser chose. */
+/** `asked` is null when the browser chose. */
 export function languageOf(req: Pick<IncomingMessage, 'headers'> & { query: Record<string, unknown> }): {
   language: Language;
   asked: Language | null;

@@ -1,8 +1,8 @@
-/** What a catalogue of a language holds: each text of `en`, with the same placeholders. */
+/** A language's catalogue: each text of `en`, with the same placeholders. */
 import type { en } from './en.js';
 
 export type TextKey = keyof typeof en;
-/** Forms of `Intl.PluralRules`; those that the language does not have are left out. */
+/** Forms of `Intl.PluralRules`, without those that the language lacks. */
 export type Forms = { other: string } & Partial<Record<Exclude<Intl.LDMLPluralRule, 'other'>, string>>;
 export type Texts = { readonly [Key in TextKey]: (typeof en)[Key] extends string ? string : Forms };
 /** Texts with one form for each number. */
