@@ -59,6 +59,10 @@ export const reports = {
             'Where days and months begin: a name such as `Europe/Berlin`, `UTC`, or an offset of at most 14 h such as `+05:30`.',
         }),
       status: z.array(paymentStatusSchema).optional().meta({ description: 'Repeatable.' }),
+      parts: z.boolean().optional().meta({
+        description:
+          'With `true` the parts of PAID checkouts as well, whatever `status` says: with `status=COMPLETED` all that was received.',
+      }),
       currency: currencyInput.optional().meta({ description: 'Adds up values in this currency as well.' }),
     },
     output: z.array(summaryRowSchema).meta({ id: 'Summary' }),

@@ -1878,6 +1878,8 @@ export interface Procedures {
         timezone?: string | undefined;
         /** Repeatable. */
         status?: Array<PaymentStatus> | undefined;
+        /** With `true` the parts of PAID checkouts as well, whatever `status` says: with `status=COMPLETED` all that was received. */
+        parts?: boolean | undefined;
         /** Adds up values in this currency as well. */
         currency?: string | undefined;
       },

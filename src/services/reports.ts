@@ -25,7 +25,7 @@ export function createReportService(deps: { forAccount: ForAccount<'payments'> }
   const { forAccount } = deps;
   const turns = createTurns(TURNS);
   return {
-    async summary(caller, { status, from, to, timezone, groupBy, currency }) {
+    async summary(caller, { status, parts, from, to, timezone, groupBy, currency }) {
       const calendar = calendarOf(timezone);
       if (!calendar) throw badRequest(NO_TIMEZONE);
       const statuses = status && status.length > 0 ? status : MATCHED;
@@ -37,7 +37,7 @@ export function createReportService(deps: { forAccount: ForAccount<'payments'> }
             to: momentOf(to, calendar),
             groupBy,
             offsets: calendar.offsets,
-            status: statuses,
+            ...{ status: statuses, parts },
             currency,
             maxRows: MAX_SUMMARY_ROWS,
           },

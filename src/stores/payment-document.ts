@@ -168,6 +168,14 @@ paymentSchema.index(
   },
   { name: 'values', partialFilterExpression: { 'value.currency': { $gt: '' } } },
 );
+// The same of parts of orders, which are few: a report takes those of orders that are PAID.
+paymentSchema.index(
+  {
+    ...{ accountId: 1, ledgerClosedAt: 1, status: 1, assetCode: 1, assetIssuer: 1, checkoutId: 1 },
+    ...{ amount: 1, refundedAmount: 1, productId: 1, paymentLinkId: 1, 'value.currency': 1, 'value.amount': 1 },
+  },
+  { name: 'parts', partialFilterExpression: { status: 'UNDERPAID', checkoutId: { $gt: '' } } },
+);
 paymentSchema.index({ paymentLinkId: 1, createdAt: -1 });
 // Finds the payment of a payer that a refund returns, in ledger order.
 paymentSchema.index(

@@ -16,6 +16,8 @@ export interface SummaryFilter {
   /** Time zone of days and months. */
   offsets: readonly OffsetSpan[];
   status: readonly PaymentStatus[];
+  /** The parts of PAID checkouts as well, which are UNDERPAID. */
+  parts?: boolean | undefined;
   /** Currency of the values to sum as well. */
   currency?: string | undefined;
   maxRows: number;
@@ -37,7 +39,8 @@ interface Group<Name extends string> {
   _id: { key: Date | string | null; assetCode: string; assetIssuer: string | null };
   key: string | null;
   count: number;
-  sums: Record<Name, mongoose.mongo.Decimal128>;
+  /** Stroops. */
+  sums: Record<Name, bigint>;
 }
 
 /** The summed parts of each payment; an index covers them. */
@@ -63,13 +66,16 @@ const valuesIn = (currency: string): Added<'value'> => ({
   sums: { value: { $toDecimal: '$value.amount' } },
 });
 
-export function createPaymentSums(payments: mongoose.mongo.Collection<PaymentDoc>) {
+export function createPaymentSums(connection: mongoose.Connection, payments: mongoose.mongo.Collection<PaymentDoc>) {
   return {
     /** Ordered by key and asset. `too_many`: too many rows, or too many payments to sum in time.
      *  @param signal ends it, also in MongoDB. @throws its reason */
     async of(accountId: string, filter: SummaryFilter, signal?: AbortSignal): Promise<SummaryRow[] | 'too_many'> {
       try {
-        const found = await rowsOf(payments, accountId, filter, signal);
+        const read = (session?: mongoose.mongo.ClientSession) =>
+          rowsOf({ payments, accountId, signal, session }, filter);
+        // A part that becomes COMPLETED between the reads of both would count twice, or not at all.
+        const found = await (filter.parts ? connection.getClient().withSession({ snapshot: true }, read) : read());
         return found.length > filter.maxRows ? 'too_many' : found;
       } catch (error) {
         const code = error instanceof mongoose.mongo.MongoServerError ? error.code : null;
@@ -80,21 +86,29 @@ export function createPaymentSums(payments: mongoose.mongo.Collection<PaymentDoc
   };
 }
 
+/** Where sums are read, and what ends that. */
+interface Reading {
+  payments: mongoose.mongo.Collection<PaymentDoc>;
+  accountId: string;
+  signal: AbortSignal | undefined;
+  session: mongoose.mongo.ClientSession | undefined;
+}
+
 async function groups<Name extends string>(
-  payments: mongoose.mongo.Collection<PaymentDoc>,
-  accountId: string,
+  { payments, accountId, signal, session }: Reading,
   filter: SummaryFilter,
   { index, only, sums }: Added<Name>,
-  signal?: AbortSignal,
+  stages: object[] = [],
 ): Promise<Group<Name>[]> {
   const { from, to, groupBy, offsets, status, maxRows } = filter;
   const within = { ...(from ? { $gte: from } : {}), ...(to ? { $lt: to } : {}) };
   const names = Object.keys(sums) as Name[];
   const sumOf = (of: (name: Name) => unknown) => Object.fromEntries(names.map((name) => [name, { $sum: of(name) }]));
-  return payments
-    .aggregate<Group<Name>>(
+  const found = await payments
+    .aggregate<Omit<Group<Name>, 'sums'> & { sums: Record<Name, mongoose.mongo.Decimal128> }>(
       [
         { $match: { accountId, ...only, ledgerClosedAt: { ...ALL_TIME, ...within }, status: { $in: [...status] } } },
+        ...stages,
         {
           $group: {
             _id: { key: groupKey(groupBy, offsets), assetCode: '$assetCode', assetIssuer: '$assetIssuer' },
@@ -121,27 +135,68 @@ async function groups<Name extends string>(
         { $sort: { key: 1, '_id.assetCode': 1, '_id.assetIssuer': 1 } },
         { $limit: maxRows + 1 },
       ],
-      { hint: index, maxTimeMS: MAX_TIME_MS, signal },
+      { hint: index, maxTimeMS: MAX_TIME_MS, signal, session },
     )
     .toArray();
+  return found.map((group) => ({ ...group, sums: mapped(names, (name) => stroopsOf(group.sums[name])) }));
+}
+
+const mapped = <Name extends string>(names: readonly Name[], sumOf: (name: Name) => bigint) =>
+  Object.fromEntries(names.map((name) => [name, sumOf(name)])) as Record<Name, bigint>;
+
+/** Those of the statuses, and the parts that are none of them. */
+async function totalsOf<Name extends string>(
+  reading: Reading,
+  filter: SummaryFilter,
+  what: Added<Name>,
+): Promise<Group<Name>[]> {
+  const found = await groups(reading, filter, what);
+  if (!filter.parts || filter.status.includes('UNDERPAID')) return found;
+  const only = { ...what.only, checkoutId: { $gt: '' } };
+  const parts = { ...what, index: 'parts', only };
+  return merged(found, await groups(reading, { ...filter, status: ['UNDERPAID'] }, parts, ofPaid(reading.accountId)));
+}
+
+/** Leaves the payments of checkouts that are PAID. */
+const ofPaid = (accountId: string): object[] => [
+  {
+    $lookup: {
+      from: 'checkouts',
+      localField: 'checkoutId',
+      foreignField: '_id',
+      pipeline: [{ $match: { accountId, status: 'PAID' } }, { $project: { _id: 1 } }],
+      as: 'paid',
+    },
+  },
+  { $match: { paid: { $ne: [] } } },
+];
+
+/** Both in the order of keys and assets. */
+function merged<Name extends string>(some: readonly Group<Name>[], others: readonly Group<Name>[]): Group<Name>[] {
+  const all = new Map(some.map((group) => [nameOf(group), group]));
+  for (const other of others) {
+    const group = all.get(nameOf(other));
+    const names = Object.keys(other.sums) as Name[];
+    const sums = group ? mapped(names, (name) => group.sums[name] + other.sums[name]) : other.sums;
+    all.set(nameOf(other), { ...other, count: other.count + (group?.count ?? 0), sums });
+  }
+  const orderOf = ({ key, _id: { assetCode, assetIssuer } }: Group<Name>) => [key ?? '', assetCode, assetIssuer ?? ''];
+  return [...all.values()].sort((a, b) => {
+    const [one, other] = [orderOf(a), orderOf(b)];
+    const at = one.findIndex((each, index) => each !== other[index]);
+    return at < 0 ? 0 : one[at]! < other[at]! ? -1 : 1;
+  });
 }
 
 /** Values first: a payment that arrives between the two reads is counted without a value. */
-async function rowsOf(
-  payments: mongoose.mongo.Collection<PaymentDoc>,
-  accountId: string,
-  filter: SummaryFilter,
-  signal?: AbortSignal,
-): Promise<SummaryRow[]> {
+async function rowsOf(reading: Reading, filter: SummaryFilter): Promise<SummaryRow[]> {
   const { currency, status } = filter;
-  if (currency === undefined) return (await groups(payments, accountId, filter, MONEY, signal)).map(toRow);
+  if (currency === undefined) return (await totalsOf(reading, filter, MONEY)).map(toRow);
   const shown = { ...filter, status: status.filter((each) => each !== 'REJECTED') };
-  const values = new Map(
-    (await groups(payments, accountId, shown, valuesIn(currency), signal)).map((group) => [nameOf(group), group]),
-  );
-  return (await groups(payments, accountId, filter, MONEY, signal)).map((group) => {
+  const values = new Map((await totalsOf(reading, shown, valuesIn(currency))).map((group) => [nameOf(group), group]));
+  return (await totalsOf(reading, filter, MONEY)).map((group) => {
     const valued = values.get(nameOf(group));
-    const value = valued ? formatAmount(stroopsOf(valued.sums.value)) : '0';
+    const value = formatAmount(valued?.sums.value ?? 0n);
     return { ...toRow(group), value, valued: valued?.count ?? 0 };
   });
 }
@@ -214,8 +269,8 @@ const toRow = ({ _id, key, count, sums: { amount, refunded } }: Group<'amount' |
   assetCode: _id.assetCode,
   assetIssuer: _id.assetIssuer,
   count,
-  amount: formatAmount(stroopsOf(amount)),
-  refundedAmount: formatAmount(stroopsOf(refunded)),
+  amount: formatAmount(amount),
+  refundedAmount: formatAmount(refunded),
 });
 
 /** Stroops of a non-negative decimal in any notation, such as `1E+3`. @throws RangeError when it is no whole number of stroops */

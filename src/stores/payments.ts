@@ -93,7 +93,7 @@ export function createPaymentStore(connection: mongoose.Connection, countSegment
     ...{ payments, collection, countSegments },
     byId: createById(payments),
     ofCheckouts: createCheckoutPayments(collection),
-    sums: createPaymentSums(collection),
+    sums: createPaymentSums(connection, collection),
   };
   return {
     ensureIndexes: () => makeIndexes(payments),

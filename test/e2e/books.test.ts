@@ -110,6 +110,64 @@ t.test('sums are exact beyond 64 bits, and assets are never added up', async (t)
   );
 });
 
+t.test('the parts of paid orders are counted when asked for, each once', async (t) => {
+  const other = await service.openAccount();
+  const api = <Data = any>(method: string, path: string, body?: unknown) =>
+    service.api<Data>(method, path, body, other.apiKey);
+  const { address } = await ledger.fund();
+  const till = (await api('POST', '/wallets', { name: 'Till', address, network: 'LOCAL' })).data;
+  const order = async (price: object) =>
+    (await api('POST', '/checkouts', { walletId: till.id, name: 'Order', assetCode: 'XLM', ...price })).data;
+  const part = async ({ id, memo }: { id: string; memo: string }, amount: string, nth: number) => {
+    await ledger.pay({ to: address, amount, memo });
+    await eventually(async () => (await api('GET', `/payments?checkoutId=${id}`)).data.length === nth, 'the part');
+  };
+  const sums = async (query: string) => {
+    const { status, data } = await api('GET', `/reports/summary?${query}`);
+    t.equal(status, 200, query);
+    return data.map(({ key, count, amount, refundedAmount, value }: any) => [
+      key,
+      count,
+      amount,
+      refundedAmount,
+      value,
+    ]);
+  };
+  const parts = 'status=COMPLETED&parts=true';
+
+  const open = await order({ amount: '10' });
+  await part(open, '3', 1);
+  t.same(await sums(`groupBy=asset&${parts}`), [], 'a part of an open order is nothing yet');
+  const paid = await order({ amount: '10' });
+  await part(paid, '4', 1);
+  await part(paid, '6', 2);
+  t.same(await sums('groupBy=asset&status=COMPLETED'), [['XLM', 1, '6', '0', undefined]]);
+  t.same(await sums(`groupBy=asset&${parts}`), [['XLM', 2, '10', '0', undefined]]);
+  t.same(await sums('groupBy=asset&parts=false&status=COMPLETED'), [['XLM', 1, '6', '0', undefined]]);
+  t.same(await sums('groupBy=asset&parts=true'), [['XLM', 3, '13', '0', undefined]], 'no part counts twice');
+  t.same(await sums(`groupBy=asset&${parts}&status=UNDERPAID`), [['XLM', 3, '13', '0', undefined]]);
+  t.same(await sums('groupBy=asset&parts=true&status=REJECTED'), [['XLM', 1, '4', '0', undefined]]);
+  t.same(await sums(`groupBy=status&${parts}`), [
+    ['COMPLETED', 1, '6', '0', undefined],
+    ['UNDERPAID', 1, '4', '0', undefined],
+  ]);
+  t.same(await sums(`groupBy=day&${parts}&to=2020-01-01`), []);
+  t.equal(
+    (await sums(`groupBy=day&${parts}`)).reduce((all: number, row: any) => all + Number(row[2]), 0),
+    10,
+  );
+
+  const inEuro = await order({ currency: 'EUR', price: '10' });
+  await part(inEuro, '10', 1);
+  await part(inEuro, '30', 2);
+  t.same(await sums(`groupBy=asset&${parts}&currency=EUR`), [['XLM', 4, '50', '0', '10']], 'with their values');
+  t.same(await sums('groupBy=asset&status=COMPLETED&currency=EUR'), [['XLM', 2, '36', '0', '7.5']]);
+
+  await api('POST', `/checkouts/${open.id}/accept`);
+  t.same(await sums(`groupBy=asset&${parts}`), [['XLM', 5, '53', '0', undefined]], 'what was accepted is COMPLETED');
+  t.match(await api('GET', '/reports/summary?parts=1'), { status: 400, error: { message: /parts/ } });
+});
+
 t.test('a day begins and ends where the time zone says, also when its clocks are changed', async (t) => {
   const at = (time: string) => ({ amount: '1', ledgerClosedAt: new Date(time) });
   // On this Sunday Berlin's clocks go from 2 to 3 o'clock: the day has 23 hours.

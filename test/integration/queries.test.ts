@@ -109,6 +109,7 @@ const pathsOf = (seeded: Awaited<ReturnType<typeof seed>>) => {
     `/reports/summary?from=${month.createdFrom}&to=${month.createdTo}&timezone=Europe/Berlin`,
     '/reports/summary?groupBy=product&status=REJECTED',
     '/reports/summary?currency=EUR&groupBy=day',
+    '/reports/summary?status=COMPLETED&parts=true',
     '/events',
     '/events?order=asc&page=100',
     `/events?type=payment.completed&${time}`,

@@ -63,7 +63,7 @@ const READING: Record<string, () => Promise<Input>> = {
   'webhooks.deliveries': async () => ({ id: webhook.id, status: 'DELIVERED' }),
   'webhooks.health': id(webhook),
   'deliveries.get': id(delivery),
-  'reports.summary': async () => ({ groupBy: 'day' }),
+  'reports.summary': async () => ({ groupBy: 'day', status: ['COMPLETED'], parts: true }),
   'activity.list': nothing,
 };
 const INPUTS = { ...READING, ...changingInputs(world) };

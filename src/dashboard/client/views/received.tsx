@@ -1,4 +1,4 @@
-/** What was received: completed payments of each asset, today and lately, by the days of the browser's zone. Exact sums; assets are never added up. */
+/** What was received: completed payments of each asset, and the parts of orders that are paid, today and lately, by the days of the browser's zone. Exact sums; assets are never added up. */
 import { useState } from 'preact/hooks';
 import { type Output, useRead } from '../api.js';
 import { amountOf, dayOf, grouped, short, shortDay, startOfDay, stroopsOf, timezone } from '../format.js';
@@ -56,6 +56,7 @@ export function Received() {
     groupBy: 'day',
     timezone: timezone(),
     status: ['COMPLETED'],
+    parts: true,
     ...(currency && { currency }),
   });
   return (
