@@ -39,9 +39,12 @@ export function createCoingecko(deps: {
     async quote({ asset, currency }) {
       if (asset.issuer !== null) return null;
       const wanted = [...new Set([...(await currencies()), currency])].sort();
-      const quotes = await remember('coingecko', { everyMs: EVERY_MS, wanted }, () => read(wanted));
+      const { quotes, isPartial } = await remember('coingecko', { everyMs: EVERY_MS, wanted }, () => read(wanted));
       const found = quotes.find((each) => each.currency === currency);
-      return found ? { rate: rateIn(found.rate), at: found.at } : null;
+      if (found) return { rate: rateIn(found.rate), at: found.at };
+      // Null would mean that it has no such pair.
+      if (isPartial) throw new BadAnswer('no answer lately');
+      return null;
     },
   };
 }

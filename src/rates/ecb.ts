@@ -16,7 +16,7 @@ export function createEcb(deps: { ask: Ask; baseUrl: string; remember: Remember;
   return {
     name: 'ecb',
     async cross(from, to) {
-      const quotes = await remember('ecb', { everyMs: EVERY_MS, wanted: [] }, async () =>
+      const { quotes } = await remember('ecb', { everyMs: EVERY_MS, wanted: [] }, async () =>
         parseDay(await ask.text(`${baseUrl}/stats/eurofxref/eurofxref-daily.xml`)),
       );
       const euros = (currency: string) => quotes.find((each) => each.currency === currency);

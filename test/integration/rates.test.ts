@@ -259,6 +259,22 @@ t.test(
   },
 );
 
+t.test('CoinGecko is asked again after a failure, and not taken to lack what it did not answer', async (t) => {
+  const { sampler, servers, newest, minute } = await setUp(t, ['coingecko'], { prices: { EUR: '0.25', USD: '0.27' } });
+  servers.trouble.coingecko = { status: 500, body: '' };
+  await sampler.need(EUR, 'acct_1');
+  await minute();
+  t.equal(servers.count('coingecko'), 1, 'not at once');
+  delete servers.trouble.coingecko;
+  for (let nth = 0; nth < 5; nth += 1) await minute();
+  t.same(await newest(), ['0.25', 'coingecko']);
+  servers.trouble.coingecko = { status: 500, body: '' };
+  await sampler.need(inCurrency('USD'), 'acct_1');
+  delete servers.trouble.coingecko;
+  for (let nth = 0; nth < 6; nth += 1) await minute();
+  t.same(await newest(inCurrency('USD')), ['0.27', 'coingecko'], 'also of a currency that is new');
+});
+
 t.test('a pair that nothing uses any more is no longer sampled', async (t) => {
   const { servers, sampler, minute, seen, stores } = await setUp(t, ['kraken']);
   await sampler.need(EUR, 'acct_1');
