@@ -126,7 +126,7 @@ async function compose(deps: ContextDeps, onClose: OnClose): Promise<Omit<Contex
     publicUrl,
   );
   const stamper = composeStamper(core);
-  const rates = composeRates(core, config, { stamper, metrics });
+  const rates = composeRates(core, config, { stamper, metrics, localUrl: localLedger?.url ?? null });
   onClose(() => rates.close());
   const parts = { secrets, signers, poster, tail: events.tail, stamper, needRate: rates.sampler.need, payUri };
   const services = composeServices(core, config, parts);
@@ -217,8 +217,9 @@ function composeStamper({ ledgers, stores, clock, monotonic }: Core): LedgerStam
 function composeRates(
   { stores, clock, log }: Core,
   config: Config,
-  { stamper, metrics }: { stamper: LedgerStamper; metrics: ReturnType<typeof createMetrics> },
+  deps: { stamper: LedgerStamper; metrics: ReturnType<typeof createMetrics>; localUrl: string | null },
 ): Rates {
+  const { stamper, metrics, localUrl } = deps;
   const { products, accounts } = stores.system;
   const stamp = (network: Network) => stamper.stamp(network);
   // A checkout names what it needs with the pair.
@@ -227,7 +228,7 @@ function composeRates(
     const keepers = await accounts.idsByBooks(currency);
     return keepers.length > 0 && (assetIssuer === null || products.isPaidIn(keepers, { assetCode, assetIssuer }));
   };
-  return createRates({ stores: stores.system, stamp, isInUse, metrics: metrics.ofRates, clock, log }, config);
+  return createRates({ stores: stores.system, stamp, isInUse, metrics: metrics.ofRates, localUrl, clock, log }, config);
 }
 
 function composeServices(

@@ -28,6 +28,8 @@ export interface RatesDeps {
   metrics: { leftOut: (source: string) => void; disagreed: () => void };
   clock: Clock;
   log: Logger;
+  /** Of the built-in ledger; null where there is none. */
+  localUrl?: string | null;
   /** To use in place of undici's. */
   fetch?: Fetch;
 }
@@ -67,7 +69,7 @@ export const hasDemoRates = ({ networks, rates }: Pick<Config, 'networks' | 'rat
   rates.sources.length === 0 && networks.every((network) => network === 'LOCAL');
 
 function sourcesOf(
-  { stores, ask, clock }: Pick<RatesDeps, 'stores' | 'clock'> & { ask: Ask },
+  { stores, ask, clock, localUrl }: Pick<RatesDeps, 'stores' | 'clock' | 'localUrl'> & { ask: Ask },
   config: Config,
 ): { sources: RateSource[]; cross: CrossSource | null } {
   if (hasDemoRates(config)) return { sources: [createDemoSource(clock)], cross: null };
@@ -85,7 +87,7 @@ function sourcesOf(
     }
     if (name === 'custom') sources.push(createCustom({ ask, baseUrl: baseUrl! }));
     if (name === 'ledger') {
-      const marketOf = (network: Network) => marketAt(stores, config, { network, baseUrl });
+      const marketOf = (network: Network) => marketAt(stores, config, { network, baseUrl, localUrl });
       sources.push(createLedgerMarket({ ask, marketOf, pegs, clock }));
     }
     if (name === 'ecb') cross = createEcb({ ask, baseUrl: baseUrl ?? ECB_URL, remember, clock });
@@ -97,11 +99,11 @@ function sourcesOf(
 function marketAt(
   { requestBudgets }: Pick<SystemStores, 'requestBudgets'>,
   config: Config,
-  { network, baseUrl }: { network: Network; baseUrl: string | null },
+  { network, baseUrl, localUrl }: { network: Network; baseUrl: string | null; localUrl: string | null | undefined },
 ): Market | null {
   if (baseUrl !== null) return { baseUrl, allowances: [] };
-  const [horizon] = config.horizonUrls[network];
-  if (horizon === undefined) return null;
+  const horizon = config.horizonUrls[network][0] ?? (network === 'LOCAL' ? localUrl : null);
+  if (!horizon) return null;
   const perHour = requestsPerHourOf(network, config);
   const budget = perHour === null ? null : requestBudgets.of(network, perHour);
   return { baseUrl: horizon, allowances: budget?.allowancesOf({ purpose: 'tenants', by: 'rates' }) ?? [] };

@@ -1,4 +1,5 @@
 /** Prices in a currency, with real payments on the local ledger: what a payer was shown holds. */
+import { Keypair } from '@stellar/stellar-sdk';
 import t from 'tap';
 import { startRateServers } from '../helpers/rate-servers.js';
 import { eventually, startSelling, startTestService } from '../helpers/service.js';
@@ -209,6 +210,18 @@ t.test('health and metrics tell of sources that fail or differ', async (t) => {
   t.match(await quote(), { data: { amount: '40' } }, 'the last sample is shown until it is too old');
   servers.trouble = {};
   await eventually(async () => JSON.parse(await textOf('/health/ready')).warnings.length === 0, 'all is well again');
+});
+
+t.test("the built-in ledger's market is a source", async (t) => {
+  const key = Keypair.random();
+  const issuer = key.publicKey();
+  const shop = await startTestService(t, { env: { RATE_SOURCES: 'ledger', RATE_PEGS: `EURX:${issuer}=EUR` } });
+  const { fund, offer } = shop.context.localLedger!.client;
+  await fund(issuer);
+  const selling = { code: 'EURX', issuer };
+  await offer({ secret: key.secret(), selling, buying: null, amount: '1000', price: '4' });
+  const quote = await shop.api('GET', '/rates/quote?currency=EUR&price=10&assetCode=XLM&network=LOCAL');
+  t.match(quote, { status: 200, data: { amount: '40', rate: '0.25', source: 'ledger' } });
 });
 
 t.test('books in a currency give every later payment a value, unless its price gives it one', async (t) => {
