@@ -26,10 +26,11 @@ export function isDirectLocalRequest(req: IncomingMessage): boolean {
   return !isForwarded(req) && address !== null && LOCAL_RANGES.has(address.range());
 }
 
-const FORWARDING = ['forwarded', 'via', 'x-real-ip'];
+/** Some proxies and networks name the client in a header of their own, without `X-Forwarded-For`. */
+const FORWARDING = /forwarded|client-?ip$|^(?:via|x-real-ip|cf-connecting-ip|x-envoy-external-address)$/;
 
 export const isForwarded = (req: IncomingMessage): boolean =>
-  Object.keys(req.headers).some((name) => name.startsWith('x-forwarded-') || FORWARDING.includes(name));
+  Object.keys(req.headers).some((name) => FORWARDING.test(name));
 
 /** Takes the ports off the entries of `X-Forwarded-For`, some of which are `IP:port` or `[v6]:port`: Express knows addresses only. */
 export function dropForwardedPorts(req: IncomingMessage): void {

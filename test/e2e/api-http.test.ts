@@ -982,7 +982,11 @@ t.test('metrics and the reasons of readiness are for the operator', async (t) =>
     'a trusted proxy may forward from its own network',
   );
   t.match(await ask(trusting.origin, '/metrics'), /^200/);
-  for (const name of ['forwarded', 'via', 'x-real-ip', 'x-forwarded-host', 'x-forwarded-proto']) {
+  const forwarding = [
+    ...['forwarded', 'via', 'x-real-ip', 'x-forwarded', 'x-forwarded-host', 'x-forwarded-proto', 'x-client-ip'],
+    ...['x-original-forwarded-for', 'x-cluster-client-ip', 'true-client-ip', 'cf-connecting-ip', 'x-azure-clientip'],
+  ];
+  for (const name of forwarding) {
     for (const each of [origin, trusting.origin]) {
       t.equal((await fetch(`${each}/metrics`, { headers: { [name]: 'x' } })).status, 404, name);
     }
