@@ -1,5 +1,6 @@
 /** Payment links in the API. */
 import type { Contract } from '../../contracts/index.js';
+import { minorDigitErrors } from '../../contracts/rates.js';
 import type { Clock } from '../clock.js';
 import { formatAmount, parseAmount } from '../domain/amount.js';
 import { badRequest, conflict, invalid, notFound } from '../domain/api-error.js';
@@ -239,6 +240,8 @@ function amountToPay(product: ProductDoc, asked: string | null): string | null {
     return product.price;
   }
   if (asked === null) return null;
+  const [fault] = minorDigitErrors(product.currency, { amount: asked });
+  if (fault) throw badRequest(`amount: ${fault.message}`);
   const stroops = parseAmount(asked)!;
   if (product.minAmount !== null && stroops < parseAmount(product.minAmount)!) {
     throw badRequest(`amount: The minimum is ${product.minAmount} ${product.currency ?? product.assetCode}.`);

@@ -255,30 +255,39 @@ const refund =
       : payment.checkoutId
         ? await checkouts.byId(payment.checkoutId)
         : null;
+    const field = value === undefined ? 'amount' : 'value';
     const part = value === undefined ? amount : await worthNow(deps, payment, value);
-    return refundRequestOf(payment, paidFor?.memo ?? null, part, deps.payUri);
+    return refundRequestOf(payment, paidFor?.memo ?? null, part === undefined ? null : { field, part }, deps.payUri);
   };
+
+interface PartAsked {
+  /** The query parameter that asked for it. */
+  field: 'amount' | 'value';
+  /** In the asset. */
+  part: string;
+}
 
 /** The payment request that refunds what is left of the payment, or a part of it. @param memo of its link or checkout
  *  @throws ApiError `conflict` when nothing is left, `bad_request` for a larger part */
 function refundRequestOf(
   payment: PaymentDoc,
   memo: string | null,
-  part: string | undefined,
+  asked: PartAsked | null,
   payUri: PayUri,
 ): OutputOf<Contract['payments']['refund']> {
   const left = leftOf(payment);
   if (left === 0n) throw conflict('All of this payment was sent back already.');
-  const asked = part === undefined ? left : parseAmount(part)!;
-  if (asked > left) throw badRequest(`amount: Only ${formatAmount(left)} is left of this payment.`);
   const { network, assetCode, assetIssuer } = payment;
+  const stroops = asked ? parseAmount(asked.part)! : left;
+  if (asked && stroops > left)
+    throw badRequest(`${asked.field}: Only ${formatAmount(left)} ${assetCode} is left of this payment.`);
   const destination = payment.senderMuxedAddress ?? payment.senderAddress;
   // Tells the payer what is refunded. Names no link or checkout, because the payer's account may be a watched wallet.
   const told = memo === null ? null : `refund ${memo}`;
   const uriOf = (amount: string) =>
     isPayable(destination) ? payUri({ destination, amount, asset: assetOf(payment), memo: told, network }) : null;
-  const amount = formatAmount(asked);
-  const excess = part === undefined ? excessLeft(payment) : 0n;
+  const amount = formatAmount(stroops);
+  const excess = asked ? 0n : excessLeft(payment);
   const excessAmount = excess > 0n ? formatAmount(excess) : null;
   return {
     uri: uriOf(amount),

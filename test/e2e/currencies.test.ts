@@ -103,7 +103,11 @@ t.test('accepting takes the value of what came, and a refund may be asked for by
   t.match(worth, { status: 200, data: { amount: '10' } });
   t.match(await service.api('GET', `/payments/${part.id}/refund?value=500`), {
     status: 400,
-    error: { code: 'bad_request' },
+    error: { code: 'bad_request', message: 'value: Only 30 XLM is left of this payment.' },
+  });
+  t.match(await service.api('GET', `/payments/${part.id}/refund?amount=31`), {
+    status: 400,
+    error: { message: 'amount: Only 30 XLM is left of this payment.' },
   });
   t.match(await service.api('GET', `/payments/${part.id}/refund?value=5&amount=1`), { status: 400 });
 });
@@ -163,6 +167,9 @@ t.test('a payer chooses an amount of the currency, and the page asks for what th
   t.match((await pageOf(tip.url, '?amount=5')).text, /amount=20&|amount=20&amp;/);
   t.match(await pageOf(tip.url, '?amount=1'), { status: 422 });
   t.match(await pageOf(tip.url, '?amount=5.001'), { status: 422, text: /at most 2 decimals/ });
+  const instructions = (amount: string) => service.api('GET', `/payment-links/${tip.id}/instructions?amount=${amount}`);
+  t.match(await instructions('5.01'), { status: 200, data: { amount: '20.04' } });
+  t.match(await instructions('5.001'), { status: 400, error: { message: 'amount: EUR has at most 2 decimals.' } });
   t.match(await order({ productId: made.data.id, amount: '5' }), { status: 422 });
   t.match(await order({ productId: made.data.id, price: '5' }), { status: 201, data: { price: '5' } });
 });
