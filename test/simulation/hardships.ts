@@ -288,16 +288,18 @@ export const HARDSHIPS: { readonly [Name in HardshipName]: Hardship<NonNullable<
 
 const NAMES = Object.keys(HARDSHIPS) as HardshipName[];
 
-/** Chance draws only the first of these. A small budget takes hours for pages that are asked for several times because they are too large, for audits, and
- *  for looking at all servers for ledgers that one of them has dropped, and for what has to be asked for again; within minutes it reads no other address beside a broken account; and beside an old Horizon
- *  addresses fall so far behind that only their histories can catch up, which leave records out. Stellar RPC has no histories of accounts of which one
- *  could fail; where servers are hours apart and the host's clock is off, too, nothing tells the time. */
+/** Chance draws only the first of these. A small budget takes hours for pages that are asked for several times because they are too large, for audits, for
+ *  looking at all servers for ledgers that one of them has dropped, and for what has to be asked for again; within minutes it reads no other address beside
+ *  a broken account. Beside an old Horizon it lets addresses fall so far behind that only their histories can catch up, which leave records out, and so do
+ *  ledgers that close ten a second. Stellar RPC has no histories of accounts of which one could fail; where servers are hours apart and the host's clock is
+ *  off, too, nothing tells the time. */
 const APART: readonly (readonly [HardshipName, HardshipName])[] = [
   ['heavyPages', 'budget'],
   ['budget', 'audits'],
   ['budget', 'retentions'],
   ['budget', 'brokenAccount'],
   ['budget', 'oldVersion'],
+  ['oldVersion', 'swiftLedgers'],
   ['budget', 'lacking'],
   ['budget', 'future'],
   ['brokenAccount', 'rpc'],

@@ -69,6 +69,8 @@ export interface Knowledge {
   isKept: boolean;
   /** Every wallet has been audited up to its end. */
   isAudited: boolean;
+  /** Operations whose records were ever set aside: an audit may be the first to record them. */
+  wasParked: Set<string>;
   /** No server of another kind shows what Horizons leave out. */
   isHorizonOnly: boolean;
   /** Whether no server has a transaction for a while: an audit may be the first to have it. */
@@ -97,6 +99,7 @@ export const newKnowledge = (
   ledgers: [],
   resetsMs: [],
   isAudited: false,
+  wasParked: new Set(),
   isDismissed: false,
   ...conditions,
 });

@@ -114,12 +114,14 @@ function countFaults(
   const own = payments.filter((doc) => doc.walletId === walletId);
   const healed = own.filter(({ operationId }) => chain.omitted.has(operationId)).length;
   // The watcher may have passed over a payment in the last moment before a wallet was active, for which its stamp was too early by then, and may have set
-  // aside what lacked its transaction.
+  // aside what lacked its transaction or its effects.
   const { active } = known.wallets.get(walletId)!;
   const either = own.filter(
     ({ operationId, ledgerClosedAt, transactionHash }) =>
       !chain.omitted.has(operationId) &&
-      (known.isLacking(transactionHash) || possible(active, ledgerClosedAt.getTime()).includes(false)),
+      (known.isLacking(transactionHash) ||
+        known.wasParked.has(operationId) ||
+        possible(active, ledgerClosedAt.getTime()).includes(false)),
   ).length;
   return counted >= healed && counted <= healed + either
     ? []
@@ -136,6 +138,7 @@ export class AuditObserver {
     chain: Chain,
     stored: Record<'audits' | 'payments' | 'parkedRecords', readonly Doc[]>,
   ): string[] {
+    for (const { _id } of stored.parkedRecords) known.wasParked.add(_id.split(':')[1]!);
     if (known.resetsMs.length > 0) return [];
     const fresh = stored.audits.filter(({ _id, status }) => status === 'PROVEN' && !this.#proven.has(_id));
     for (const { _id } of fresh) this.#proven.add(_id);

@@ -58,9 +58,12 @@ export function missing(
   upTo: (wallet: Doc) => number,
 ): string[] {
   const keys = new Set(stored.payments.map((doc) => keyOf(doc.walletId, doc as never)));
-  const open = new Set(stored.parkedRecords.filter(({ dismissed }) => dismissed === null).map(({ _id }) => _id));
-  /** It is known to be missing, which may not last. */
-  const isParked = ({ operationId }: Paid, limit: number) => Number.isFinite(limit) && open.has(`LOCAL:${operationId}`);
+  const parked = new Map(stored.parkedRecords.map(({ _id, dismissed }) => [_id, dismissed === null]));
+  /** It is known to be missing, which lasts only where no server has its ledger any more. */
+  const isParked = (paid: Paid, limit: number) => {
+    const isOpen = parked.get(`LOCAL:${paid.operationId}`);
+    return isOpen !== undefined && (isDropped(chain, paid) || (isOpen && Number.isFinite(limit)));
+  };
   const faults: string[] = [];
   for (const wallet of stored.wallets) {
     const { address, active } = known.wallets.get(wallet._id) ?? { address: '', active: [] };
