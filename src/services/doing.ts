@@ -7,7 +7,7 @@ import type { Caller, ServiceOf, Services } from './caller.js';
 export interface Doing {
   operation: string;
   effect: Effect;
-  /** The valid input, without an update's own id and without absent fields. */
+  /** The validated input. */
   input: Readonly<Record<string, unknown>>;
 }
 

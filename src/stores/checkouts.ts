@@ -8,12 +8,12 @@ import type { CheckoutStatus } from '../../contracts/checkouts.js';
 import { firstIdOf } from '../domain/ids.js';
 import { accountsOf } from '../domain/owners.js';
 import { queryWords, wordsOf } from '../domain/words.js';
-import { createById } from './by-id.js';
 import { type CheckoutDoc, checkoutModel } from './checkout-document.js';
-import { createCountSegments } from './count-segments.js';
-import { isDuplicateKey, makeIndexes, orAlreadyMade, removeSome, type Session } from './database.js';
-import { createPages, type PageRequest, withinIds } from './paging.js';
-import { createPayableNames, withMemosOf } from './payable-names.js';
+import { type CountSegments, createCountSegments } from './count-segments.js';
+import { makeIndexes, type Session } from './database.js';
+import { type PageRequest, withinIds } from './paging.js';
+import { createPayableDocuments } from './payable-documents.js';
+import { createPayableNames, type PayableNames, withMemosOf } from './payable-names.js';
 import { type Priced, pricedOf } from './priced.js';
 import { batchesOf, LINES_AT_ONCE } from './snapshot.js';
 import { beginning } from './text-search.js';
@@ -107,54 +107,42 @@ const stateOf = ({
 /** What works across accounts: for the hosted page, the watcher and the expiry. */
 export type CheckoutStore = ReturnType<typeof createCheckoutStore>['system'];
 
+const openCheckouts = (connection: mongoose.Connection, countSegments: CountSegments, names: PayableNames): Store =>
+  createPayableDocuments<CheckoutDoc>(checkoutModel(connection), {
+    listsOf: (accountId) => [listOf(accountId), closedListOf(accountId)],
+    unpaid: { paymentCount: 0 },
+    ...{ countSegments, names },
+  });
+
+type Store = ReturnType<typeof createPayableDocuments<CheckoutDoc>>;
+
 export function createCheckoutStore(
   connection: mongoose.Connection,
   countSegments = createCountSegments(connection),
   names = createPayableNames(connection),
 ) {
-  const checkouts = checkoutModel(connection);
-  const store: Store = {
-    ...{ checkouts, countSegments, names },
-    collection: checkouts.collection as unknown as mongoose.mongo.Collection<CheckoutDoc>,
-    byId: createById(checkouts),
-    page: createPages(checkouts),
-  };
+  const store = openCheckouts(connection, countSegments, names);
   return {
-    ensureIndexes: () => makeIndexes(checkouts),
+    ensureIndexes: () => makeIndexes(store.model),
     forAccount: (accountId: string) => ({
       ...listsOf(store, accountId),
       ...makingOf(store, accountId),
       ...changesOf(store, accountId),
     }),
     system: {
-      async bySlug(slug: string): Promise<CheckoutDoc | null> {
-        const named = await names.bySlug(slug);
-        return named && store.byId.one(named.accountId, named.payableId);
-      },
+      bySlug: store.bySlug,
       ofAccounts: store.byId.ofAccounts,
-      withMemos: withMemosOf(checkouts, 'words'),
+      withMemos: withMemosOf<CheckoutDoc>(store.model, 'words'),
       byId: (accountId: string, id: string, session: Session) =>
         store.collection.findOne({ _id: id, accountId }, { session }),
       /** Stores changed checkouts, in the transaction that read them. */
       update: (batch: readonly CheckoutDoc[], session: Session) => update(store, batch, session),
-      /** In the transaction that found no payment for the refund: it conflicts with every one that gives the checkout a payment. */
-      async countEarlyRefund({ _id, accountId }: OwnedCheckout, session: Session): Promise<void> {
-        await store.collection.updateOne({ _id, accountId }, { $inc: { earlyRefunds: 1 } }, { session });
-      },
+      countEarlyRefund: store.countEarlyRefund,
       ...expiryOf(store),
       ...acceptanceOf(store),
       ...partsOf(store),
     },
   };
-}
-
-interface Store {
-  checkouts: mongoose.Model<CheckoutDoc>;
-  collection: mongoose.mongo.Collection<CheckoutDoc>;
-  countSegments: ReturnType<typeof createCountSegments>;
-  names: ReturnType<typeof createPayableNames>;
-  byId: ReturnType<typeof createById<CheckoutDoc>>;
-  page: ReturnType<typeof createPages<CheckoutDoc>>;
 }
 
 type OwnedCheckout = Pick<CheckoutDoc, '_id' | 'accountId'>;
@@ -163,7 +151,7 @@ const listOf = (accountId: string) => `checkouts:${accountId}`;
 /** Checkouts that are not OPEN form a list of their own, so that creating and closing never write the same segment. */
 const closedListOf = (accountId: string) => `closedCheckouts:${accountId}`;
 
-const listsOf = ({ checkouts, collection, countSegments, byId, page }: Store, accountId: string) => ({
+const listsOf = ({ model, collection, countSegments, byId, page }: Store, accountId: string) => ({
   byId: (id: string, session?: Session) => byId.one(accountId, id, session),
   list(filter: CheckoutFilter, request: PageRequest) {
     // Few are OPEN, and they change constantly.
@@ -171,7 +159,7 @@ const listsOf = ({ checkouts, collection, countSegments, byId, page }: Store, ac
     const { equal, ids } = criteriaOf(filter);
     const list = filter.status ? closedListOf(accountId) : listOf(accountId);
     const listed = { accountId, ...equal };
-    return countSegments.page<CheckoutDoc>(list, checkouts, listed, { ...request, direction: -1, ids });
+    return countSegments.page<CheckoutDoc>(list, model, listed, { ...request, direction: -1, ids });
   },
   /** All that match the filter, oldest first. */
   batches: (filter: CheckoutFilter, session: Session) =>
@@ -186,25 +174,14 @@ const listsOf = ({ checkouts, collection, countSegments, byId, page }: Store, ac
 
 const makingOf = (store: Store, accountId: string) => ({
   /** Stores them as this account's. False when a memo or slug is taken: abort the transaction and draw new ones. */
-  async insert(batch: readonly CheckoutDoc[], session: Session): Promise<boolean> {
-    try {
-      const docs = batch.map((checkout) => ({ ...checkout, words: wordsOfCheckout(checkout), accountId }));
-      await orAlreadyMade(store.collection.insertMany(docs, { session }));
-      await store.names.take(docs, session);
-      const ids = batch.map(({ _id }) => _id);
-      await store.countSegments.touch(listOf(accountId), ids, ids.length, session);
-      return true;
-    } catch (error) {
-      if (isDuplicateKey(error)) return false;
-      throw error;
-    }
-  },
-  removeUnpaid: (ids: readonly string[], session: Session) => removeUnpaid(store, accountId, ids, session),
-  /** Removes some unpaid checkouts of a deleted product. @returns whether none is left */
-  removeOfProduct: (productId: string, session: Session): Promise<boolean> =>
-    removeSome(store.collection, { accountId, productId, paymentCount: 0 }, session, (ids) =>
-      removeUnpaid(store, accountId, ids, session),
+  insert: (batch: readonly CheckoutDoc[], session: Session): Promise<boolean> =>
+    store.insert(
+      accountId,
+      batch.map((checkout) => ({ ...checkout, words: wordsOfCheckout(checkout), accountId })),
+      session,
     ),
+  removeUnpaid: (ids: readonly string[], session: Session) => store.removeUnpaid(accountId, ids, session),
+  removeOfProduct: (productId: string, session: Session) => store.removeOfProduct(accountId, productId, session),
 });
 
 const changesOf = (store: Store, accountId: string) => ({
@@ -232,21 +209,6 @@ async function update(
   // One that was closed before is counted again, which only adds segments.
   const closed = batch.filter(({ status }) => status !== 'OPEN');
   await countSegments.touchAll(closed, ({ accountId }) => closedListOf(accountId), session);
-}
-
-async function removeUnpaid(
-  { collection, countSegments, names }: Store,
-  accountId: string,
-  ids: readonly string[],
-  session: Session,
-): Promise<void> {
-  const unpaid = { _id: { $in: [...ids] }, accountId, paymentCount: 0 };
-  const found = await collection.find(unpaid, { session, projection: { memo: 1, slug: 1 } }).toArray();
-  if (found.length === 0) return;
-  await collection.deleteMany(unpaid, { session });
-  await names.release(accountId, found, session);
-  await countSegments.touch(listOf(accountId), ids, 0, session);
-  await countSegments.touch(closedListOf(accountId), ids, 0, session);
 }
 
 const expiryOf = ({ collection }: Store) => ({

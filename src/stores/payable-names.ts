@@ -18,7 +18,7 @@ const payableNameSchema = new mongoose.Schema<PayableNameDoc>(
 );
 
 /** The fields of a link or checkout that its names need. */
-interface Named {
+export interface Named {
   _id: string;
   accountId: string;
   memo: string;
@@ -31,8 +31,7 @@ const namesOf = ({ memo, slug }: Pick<Named, 'memo' | 'slug'>) => [memoName(memo
 const docsOf = (named: Named): PayableNameDoc[] =>
   namesOf(named).map((_id) => ({ _id, accountId: named.accountId, payableId: named._id }));
 
-/** Used by the stores of links and checkouts. */
-type PayableNames = ReturnType<typeof createPayableNames>;
+export type PayableNames = ReturnType<typeof createPayableNames>;
 /** For the watcher. */
 export type PayableNameStore = Pick<PayableNames, 'byMemos' | 'complete'>;
 

@@ -3,19 +3,11 @@ import mongoose from 'mongoose';
 import { foldText } from '../domain/fold.js';
 import type { LedgerStamp } from '../domain/terms.js';
 import { queryWords } from '../domain/words.js';
-import { createById } from './by-id.js';
-import { createCountSegments } from './count-segments.js';
-import {
-  isDuplicateKey,
-  makeIndexes,
-  orAlreadyMade,
-  PART_OPTIONS,
-  removeSome,
-  SCHEMA_OPTIONS,
-  type Session,
-} from './database.js';
-import { createPages, type PageRequest } from './paging.js';
-import { createPayableNames, withMemosOf } from './payable-names.js';
+import { type CountSegments, createCountSegments } from './count-segments.js';
+import { makeIndexes, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
+import type { PageRequest } from './paging.js';
+import { createPayableDocuments } from './payable-documents.js';
+import { createPayableNames, type PayableNames, withMemosOf } from './payable-names.js';
 import { beginning, startingWith } from './text-search.js';
 import { stampSchema } from './wallets.js';
 
@@ -100,49 +92,41 @@ export interface LinkCountChange {
 /** What works across accounts: for the hosted page, which finds links by slug, and the watcher, by memo. */
 export type PaymentLinkStore = ReturnType<typeof createPaymentLinkStore>['system'];
 
+const openLinks = (connection: mongoose.Connection, countSegments: CountSegments, names: PayableNames): Store =>
+  createPayableDocuments<PaymentLinkDoc>(connection.model<PaymentLinkDoc>('PaymentLink', paymentLinkSchema), {
+    listsOf: (accountId) => [listOf(accountId)],
+    unpaid: { receivedCount: 0 },
+    ...{ countSegments, names },
+  });
+
+type Store = ReturnType<typeof createPayableDocuments<PaymentLinkDoc>>;
+
 export function createPaymentLinkStore(
   connection: mongoose.Connection,
   countSegments = createCountSegments(connection),
   names = createPayableNames(connection),
 ) {
-  const links = connection.model<PaymentLinkDoc>('PaymentLink', paymentLinkSchema);
-  const store: Store = {
-    ...{ links, countSegments, names },
-    collection: links.collection as unknown as mongoose.mongo.Collection<PaymentLinkDoc>,
-    byId: createById(links),
-    page: createPages(links),
-  };
+  const store = openLinks(connection, countSegments, names);
   return {
-    ensureIndexes: () => makeIndexes(links),
+    ensureIndexes: () => makeIndexes(store.model),
     forAccount: (accountId: string) => ({
       ...listsOf(store, accountId),
       ...makingOf(store, accountId),
       ...changesOf(store, accountId),
     }),
     system: {
-      async bySlug(slug: string): Promise<PaymentLinkDoc | null> {
-        const named = await names.bySlug(slug);
-        return named && store.byId.one(named.accountId, named.payableId);
-      },
+      bySlug: store.bySlug,
       ofAccounts: store.byId.ofAccounts,
-      withMemos: withMemosOf(links, 'suffixes'),
+      withMemos: withMemosOf<PaymentLinkDoc>(store.model, 'suffixes'),
+      countEarlyRefund: store.countEarlyRefund,
       ...ledgerSideOf(store),
     },
   };
 }
 
-interface Store {
-  links: mongoose.Model<PaymentLinkDoc>;
-  collection: mongoose.mongo.Collection<PaymentLinkDoc>;
-  countSegments: ReturnType<typeof createCountSegments>;
-  names: ReturnType<typeof createPayableNames>;
-  byId: ReturnType<typeof createById<PaymentLinkDoc>>;
-  page: ReturnType<typeof createPages<PaymentLinkDoc>>;
-}
-
 const listOf = (accountId: string) => `paymentLinks:${accountId}`;
 
-const listsOf = ({ links, countSegments, byId, page }: Store, accountId: string) => ({
+const listsOf = ({ model, countSegments, byId, page }: Store, accountId: string) => ({
   byId: (id: string, session?: Session) => byId.one(accountId, id, session),
   list({ productId, active, search }: PaymentLinkFilter, request: PageRequest) {
     const filter = {
@@ -151,7 +135,7 @@ const listsOf = ({ links, countSegments, byId, page }: Store, accountId: string)
       ...(active === undefined ? {} : { active }),
     };
     if (!search)
-      return countSegments.page<PaymentLinkDoc>(listOf(accountId), links, filter, { ...request, direction: -1 });
+      return countSegments.page<PaymentLinkDoc>(listOf(accountId), model, filter, { ...request, direction: -1 });
     // Each branch repeats the filter, so that each can use its index.
     const found = branchesOf(search).map((each) => ({ $and: [filter, each] }));
     return page({ $or: found }, { ...request, sort: { _id: -1 } });
@@ -171,43 +155,16 @@ const branchesOf = ({ text, productIds }: NonNullable<PaymentLinkFilter['search'
 
 const makingOf = (store: Store, accountId: string) => ({
   /** Stores them as this account's. False when a memo or slug is taken: abort the transaction and draw new ones. */
-  async insert(batch: readonly PaymentLinkDoc[], session: Session): Promise<boolean> {
-    const docs = batch.map((link) => ({ ...link, accountId, suffixes: suffixesOf(link) }));
-    try {
-      await orAlreadyMade(store.collection.insertMany(docs, { session }));
-      await store.names.take(docs, session);
-      const ids = batch.map(({ _id }) => _id);
-      await store.countSegments.touch(listOf(accountId), ids, ids.length, session);
-      return true;
-    } catch (error) {
-      if (isDuplicateKey(error)) return false;
-      throw error;
-    }
-  },
-  removeUnpaid: async (id: string, session: Session): Promise<boolean> =>
-    (await removeUnpaid(store, accountId, [id], session)) === 1,
-  /** Removes some unpaid links of a deleted product. @returns whether none is left */
-  removeOfProduct: (productId: string, session: Session): Promise<boolean> =>
-    removeSome(store.collection, { accountId, productId, receivedCount: 0 }, session, (ids) =>
-      removeUnpaid(store, accountId, ids, session),
+  insert: (batch: readonly PaymentLinkDoc[], session: Session): Promise<boolean> =>
+    store.insert(
+      accountId,
+      batch.map((link) => ({ ...link, accountId, suffixes: suffixesOf(link) })),
+      session,
     ),
+  removeUnpaid: async (id: string, session: Session): Promise<boolean> =>
+    (await store.removeUnpaid(accountId, [id], session)) === 1,
+  removeOfProduct: (productId: string, session: Session) => store.removeOfProduct(accountId, productId, session),
 });
-
-/** Removes those of these that have no payments. @returns their number */
-async function removeUnpaid(
-  { collection, countSegments, names }: Store,
-  accountId: string,
-  ids: readonly string[],
-  session: Session,
-): Promise<number> {
-  const unpaid = { _id: { $in: [...ids] }, accountId, receivedCount: 0 };
-  const found = await collection.find(unpaid, { session, projection: { memo: 1, slug: 1 } }).toArray();
-  if (found.length === 0) return 0;
-  await collection.deleteMany(unpaid, { session });
-  await names.release(accountId, found, session);
-  await countSegments.touch(listOf(accountId), ids, 0, session);
-  return found.length;
-}
 
 const changesOf = ({ collection, countSegments }: Store, accountId: string) => ({
   /** Null when the link already is `active` or does not exist. */
@@ -244,13 +201,6 @@ const ledgerSideOf = ({ collection }: Store) => ({
       })),
       { session, ordered: false },
     );
-  },
-  /** In the transaction that found no payment for the refund: it conflicts with every one that gives the link a payment. */
-  async countEarlyRefund(
-    { _id, accountId }: Pick<PaymentLinkDoc, '_id' | 'accountId'>,
-    session: Session,
-  ): Promise<void> {
-    await collection.updateOne({ _id, accountId }, { $inc: { earlyRefunds: 1 } }, { session });
   },
   /** The network was reset: only the times of stamps count for these products' links. */
   async forgetLedgers(productIds: readonly string[]): Promise<void> {
