@@ -98,24 +98,13 @@ export function AssetFields({
         </p>
       )}
       {chosen === OTHER ? (
-        <>
-          <Field
-            name="assetCode"
-            label="Code of the asset"
-            hint="As wallets show it, such as USDC."
-            value={typed}
-            onInput={(text) => {
-              setTyped(text);
-              onCode(text);
-            }}
-          />
-          <Field
-            name="assetIssuer"
-            label="Issuer of the asset"
-            placeholder="G…"
-            hint="The Stellar address of who issues it: their web site names it."
-          />
-        </>
+        <OtherAsset
+          code={typed}
+          onCode={(text) => {
+            setTyped(text);
+            onCode(text);
+          }}
+        />
       ) : (
         <>
           <input type="hidden" name="assetCode" value={code} />
@@ -125,3 +114,21 @@ export function AssetFields({
     </>
   );
 }
+
+const OtherAsset = ({ code, onCode }: { code: string; onCode: (code: string) => void }) => (
+  <>
+    <Field
+      name="assetCode"
+      label="Code of the asset"
+      hint="As wallets show it, such as USDC."
+      value={code}
+      onInput={onCode}
+    />
+    <Field
+      name="assetIssuer"
+      label="Issuer of the asset"
+      placeholder="G…"
+      hint="The Stellar address of who issues it: their web site names it."
+    />
+  </>
+);

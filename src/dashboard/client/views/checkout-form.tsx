@@ -26,6 +26,33 @@ const LIFETIMES = [
   ['720', '30 days'],
 ] as const;
 
+const commonOf = (values: Values) => ({
+  reference: values.orNull('reference'),
+  customerEmail: values.orNull('customerEmail'),
+  language: values.text('customerEmail') ? (values.text('language') as Language) : null,
+  successUrl: values.orNull('successUrl'),
+  cancelUrl: values.orNull('cancelUrl'),
+  expiresAt: new Date(Date.now() + Number(values.text('hours')) * HOUR_MS).toISOString(),
+});
+
+function orderOf(values: Values, isFree: boolean) {
+  const amount = values.text('amount');
+  return isFree
+    ? {
+        walletId: values.text('walletId'),
+        name: values.text('name'),
+        assetCode: values.text('assetCode'),
+        assetIssuer: values.orNull('assetIssuer'),
+        ...(values.text('currency') ? { currency: values.text('currency'), price: values.text('price') } : { amount }),
+      }
+    : {
+        productId: values.text('productId'),
+        ...(values.text('quantity') && { quantity: Number(values.text('quantity')) }),
+        ...(amount && { amount }),
+        ...(values.text('price') && { price: values.text('price') }),
+      };
+}
+
 export function NewCheckout() {
   const [kind, setKind] = useParam('of');
   const isFree = kind === 'free';
@@ -33,33 +60,8 @@ export function NewCheckout() {
   const draft = useDraft('checkout:new');
   const [, navigate] = useLocation();
   const submit = async (values: Values) => {
-    const common = {
-      reference: values.orNull('reference'),
-      customerEmail: values.orNull('customerEmail'),
-      language: values.text('customerEmail') ? (values.text('language') as Language) : null,
-      successUrl: values.orNull('successUrl'),
-      cancelUrl: values.orNull('cancelUrl'),
-      expiresAt: new Date(Date.now() + Number(values.text('hours')) * HOUR_MS).toISOString(),
-    };
-    const amount = values.text('amount');
-    const ordered = isFree
-      ? {
-          walletId: values.text('walletId'),
-          name: values.text('name'),
-          assetCode: values.text('assetCode'),
-          assetIssuer: values.orNull('assetIssuer'),
-          ...(values.text('currency')
-            ? { currency: values.text('currency'), price: values.text('price') }
-            : { amount }),
-        }
-      : {
-          productId: values.text('productId'),
-          ...(values.text('quantity') && { quantity: Number(values.text('quantity')) }),
-          ...(amount && { amount }),
-          ...(values.text('price') && { price: values.text('price') }),
-        };
     try {
-      const checkout = await create.mutateAsync({ ...ordered, ...common });
+      const checkout = await create.mutateAsync({ ...orderOf(values, isFree), ...commonOf(values) });
       draft.forget();
       say('The checkout is ready.');
       navigate(`/checkouts/${checkout.id}`);

@@ -26,15 +26,13 @@ export function Checkout({ id }: { id: string }) {
 }
 
 function Details({ checkout }: { checkout: Checkout }) {
-  const { id, url, name, reference, status, assetCode: code } = checkout;
+  const { id, url, name, reference, status } = checkout;
   const canWrite = useCanWrite();
   const payments = useRead('payments.list', { checkoutId: id, status: [...STATUSES], pageSize: 20 });
   const { items = [], meta } = payments.data ?? {};
   const hasMore = meta !== undefined && meta.total > items.length;
   const mayAccept =
     items.some((payment) => isLeftFor(payment, checkout)) || (hasMore && checkout.receivedAmount !== '0');
-  const money = (amount: string) => <Money amount={amount} code={code} />;
-  const inCurrency = (value: string) => <Money amount={value} code={checkout.currency!} />;
   return (
     <Page
       title={reference ?? name}
@@ -50,42 +48,7 @@ function Details({ checkout }: { checkout: Checkout }) {
         </div>
       )}
       <div class="beside">
-        <Facts
-          facts={[
-            ['Price', checkout.price && inCurrency(checkout.price)],
-            ['Amount', checkout.amount && money(checkout.amount)],
-            ['Received', money(checkout.receivedAmount)],
-            ['Its value', checkout.receivedValue && inCurrency(checkout.receivedValue)],
-            ['Still due', status !== 'PAID' && checkout.remainingAmount && money(checkout.remainingAmount)],
-            ['Value due', status !== 'PAID' && checkout.remainingValue && inCurrency(checkout.remainingValue)],
-            ['Too much', checkout.excessAmount && money(checkout.excessAmount)],
-            ['For', checkout.quantity ? `${checkout.quantity} × ${name}` : name],
-            [
-              'Product',
-              checkout.product && <Link href={`/products/${checkout.product.id}`}>{checkout.product.name}</Link>,
-            ],
-            ['Customer', checkout.customerEmail],
-            ['Receipt in', checkout.customerEmail && LANGUAGE[checkout.language ?? 'en']],
-            ['Ends', <Time key="ends" at={checkout.expiresAt} exact />],
-            ['Paid', checkout.paidAt && <Time at={checkout.paidAt} exact />],
-            ['Closed', checkout.closedAt && <Time at={checkout.closedAt} exact />],
-            [
-              'URL',
-              <Outside key="url" href={url}>
-                {url}
-              </Outside>,
-            ],
-            ['Memo', <Code key="memo" text={checkout.memo} what="the memo" whole />],
-            [
-              'Wallet',
-              <Link key="wallet" href={`/wallets/${checkout.wallet.id}`}>
-                {checkout.wallet.name}
-              </Link>,
-            ],
-            ...Object.entries(checkout.metadata).map(([key, value]) => [key, value] as const),
-            ['Checkout id', <Code key="id" text={id} what="the checkout’s id" whole />],
-          ]}
-        />
+        <CheckoutFacts checkout={checkout} />
         {status === 'OPEN' && (
           <QrBlock text={url} label="Page QR" file={reference ?? checkout.slug}>
             <span class="hint">Show it to the customer: it opens the payment page.</span>
@@ -103,6 +66,47 @@ function Details({ checkout }: { checkout: Checkout }) {
         />
       </Section>
     </Page>
+  );
+}
+
+function CheckoutFacts({ checkout }: { checkout: Checkout }) {
+  const { id, url, name, status } = checkout;
+  const money = (amount: string) => <Money amount={amount} code={checkout.assetCode} />;
+  const inCurrency = (value: string) => <Money amount={value} code={checkout.currency!} />;
+  return (
+    <Facts
+      facts={[
+        ['Price', checkout.price && inCurrency(checkout.price)],
+        ['Amount', checkout.amount && money(checkout.amount)],
+        ['Received', money(checkout.receivedAmount)],
+        ['Its value', checkout.receivedValue && inCurrency(checkout.receivedValue)],
+        ['Still due', status !== 'PAID' && checkout.remainingAmount && money(checkout.remainingAmount)],
+        ['Value due', status !== 'PAID' && checkout.remainingValue && inCurrency(checkout.remainingValue)],
+        ['Too much', checkout.excessAmount && money(checkout.excessAmount)],
+        ['For', checkout.quantity ? `${checkout.quantity} × ${name}` : name],
+        ['Product', checkout.product && <Link href={`/products/${checkout.product.id}`}>{checkout.product.name}</Link>],
+        ['Customer', checkout.customerEmail],
+        ['Receipt in', checkout.customerEmail && LANGUAGE[checkout.language ?? 'en']],
+        ['Ends', <Time key="ends" at={checkout.expiresAt} exact />],
+        ['Paid', checkout.paidAt && <Time at={checkout.paidAt} exact />],
+        ['Closed', checkout.closedAt && <Time at={checkout.closedAt} exact />],
+        [
+          'URL',
+          <Outside key="url" href={url}>
+            {url}
+          </Outside>,
+        ],
+        ['Memo', <Code key="memo" text={checkout.memo} what="the memo" whole />],
+        [
+          'Wallet',
+          <Link key="wallet" href={`/wallets/${checkout.wallet.id}`}>
+            {checkout.wallet.name}
+          </Link>,
+        ],
+        ...Object.entries(checkout.metadata).map(([key, value]) => [key, value] as const),
+        ['Checkout id', <Code key="id" text={id} what="the checkout’s id" whole />],
+      ]}
+    />
   );
 }
 

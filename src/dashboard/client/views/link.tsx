@@ -17,12 +17,12 @@ type PaymentLink = Item<'paymentLinks.list'>;
 
 const BACK = { href: '/links', label: 'Payment links' };
 
-function useLink(id: string) {
-  return useRead('paymentLinks.get', { id }, { keepPrevious: false });
-}
+const useInstructions = ({ id, active }: PaymentLink) =>
+  useRead('paymentLinks.instructions', { id }, { enabled: active });
+type Instructions = Pick<ReturnType<typeof useInstructions>, 'data' | 'error'>;
 
 export function Link({ id }: { id: string }) {
-  const link = useLink(id);
+  const link = useRead('paymentLinks.get', { id }, { keepPrevious: false });
   return (
     <Loaded query={link} title="Payment link" back={BACK}>
       {(data) => <Details link={data} />}
@@ -31,13 +31,10 @@ export function Link({ id }: { id: string }) {
 }
 
 function Details({ link }: { link: PaymentLink }) {
-  const { id, url, product, slug } = link;
+  const { id, url, product } = link;
   const canWrite = useCanWrite();
-  const instructions = useRead('paymentLinks.instructions', { id }, { enabled: link.active });
+  const instructions = useInstructions(link);
   const payments = useRead('payments.list', { paymentLinkId: id, pageSize: 10 });
-  const remove = useWrite('paymentLinks.delete');
-  const [, navigate] = useLocation();
-  const file = `${slug}-${product.name.replace(/[^\p{L}\p{N}]+/gu, '-').slice(0, 40)}`;
   return (
     <Page
       title={`Link for ${product.name}`}
@@ -78,20 +75,7 @@ function Details({ link }: { link: PaymentLink }) {
           ['Link id', <Code key="id" text={id} what="the link’s id" whole />],
         ]}
       />
-      <Section title="QR codes">
-        <div class="codes">
-          <QrBlock text={url} label="Page QR" file={file}>
-            <span class="hint">Opens the payment page. For posters, the counter and messages.</span>
-          </QrBlock>
-          {instructions.data ? (
-            <QrBlock text={instructions.data.uri} label="Payment QR" file={`${file}-payment`}>
-              <span class="hint">Opens a Stellar wallet with address, memo and amount filled in.</span>
-            </QrBlock>
-          ) : (
-            instructions.error && <p class="hint">The payment QR is there while link, product and wallet are on.</p>
-          )}
-        </div>
-      </Section>
+      <Codes link={link} instructions={instructions} />
       <Section title="Payments" actions={<To href={`/payments?link=${id}`}>All payments of this link</To>}>
         <List
           title="Payments of this link"
@@ -103,26 +87,53 @@ function Details({ link }: { link: PaymentLink }) {
         />
       </Section>
       {canWrite && <Naming link={link} />}
-      {canWrite && (
-        <Section title="Delete">
-          <p class="hint">A link with payments cannot be deleted: switch it off instead.</p>
-          {payments.data?.meta.total === 0 && (
-            <Ask
-              label="Delete the link"
-              title="Delete this link?"
-              confirm="Delete"
-              isDestructive
-              write={remove}
-              input={{ id }}
-              done="The link is deleted."
-              onDone={() => navigate('/links')}
-            >
-              <p>Its page stops working, and money sent with its memo will be unmatched.</p>
-            </Ask>
-          )}
-        </Section>
-      )}
+      {canWrite && <Deletion id={id} mayDelete={payments.data?.meta.total === 0} />}
     </Page>
+  );
+}
+
+function Codes({ link, instructions }: { link: PaymentLink; instructions: Instructions }) {
+  const { url, product, slug } = link;
+  const file = `${slug}-${product.name.replace(/[^\p{L}\p{N}]+/gu, '-').slice(0, 40)}`;
+  return (
+    <Section title="QR codes">
+      <div class="codes">
+        <QrBlock text={url} label="Page QR" file={file}>
+          <span class="hint">Opens the payment page. For posters, the counter and messages.</span>
+        </QrBlock>
+        {instructions.data ? (
+          <QrBlock text={instructions.data.uri} label="Payment QR" file={`${file}-payment`}>
+            <span class="hint">Opens a Stellar wallet with address, memo and amount filled in.</span>
+          </QrBlock>
+        ) : (
+          instructions.error && <p class="hint">The payment QR is there while link, product and wallet are on.</p>
+        )}
+      </div>
+    </Section>
+  );
+}
+
+function Deletion({ id, mayDelete }: { id: string; mayDelete: boolean }) {
+  const remove = useWrite('paymentLinks.delete');
+  const [, navigate] = useLocation();
+  return (
+    <Section title="Delete">
+      <p class="hint">A link with payments cannot be deleted: switch it off instead.</p>
+      {mayDelete && (
+        <Ask
+          label="Delete the link"
+          title="Delete this link?"
+          confirm="Delete"
+          isDestructive
+          write={remove}
+          input={{ id }}
+          done="The link is deleted."
+          onDone={() => navigate('/links')}
+        >
+          <p>Its page stops working, and money sent with its memo will be unmatched.</p>
+        </Ask>
+      )}
+    </Section>
   );
 }
 

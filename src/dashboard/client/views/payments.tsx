@@ -42,46 +42,41 @@ export const PAYMENT_COLUMNS: readonly Column<Payment>[] = [
 
 const isDay = (text: string) => /^\d{4}-\d{2}-\d{2}$/.test(text);
 
+const useText = (name: string): string => useParam(name)[0];
+
+const useFilters = () => ({
+  product: useText('product'),
+  wallet: useText('wallet'),
+  link: useText('link'),
+  checkout: useText('checkout'),
+  asset: useText('asset'),
+  sender: useText('sender'),
+  transaction: useText('transaction'),
+  from: useText('from'),
+  to: useText('to'),
+});
+
 export function Payments() {
   const [status, setStatus] = useParam('status');
   const isToDecide = status === TO_DECIDE;
   const [search] = useParam('search');
-  const [productId] = useParam('product');
-  const [walletId] = useParam('wallet');
-  const [paymentLinkId] = useParam('link');
-  const [checkoutId] = useParam('checkout');
-  const [assetCode] = useParam('asset');
-  const [senderAddress] = useParam('sender');
-  const [transactionHash] = useParam('transaction');
-  const [from] = useParam('from');
-  const [to] = useParam('to');
+  const filters = useFilters();
   const known = STATUSES.find((each) => each === status);
   const wanted = {
     ...(isToDecide ? { needsDecision: true } : { status: known ? [known] : [...STATUSES] }),
     ...(search && { search }),
-    ...(productId && { productId }),
-    ...(walletId && { walletId }),
-    ...(paymentLinkId && { paymentLinkId }),
-    ...(checkoutId && { checkoutId }),
-    ...(assetCode && { assetCode }),
-    ...(senderAddress && { senderAddress }),
-    ...(transactionHash && { transactionHash }),
-    ...(isDay(from) && { createdFrom: startOfDay(from).toISOString() }),
+    ...(filters.product && { productId: filters.product }),
+    ...(filters.wallet && { walletId: filters.wallet }),
+    ...(filters.link && { paymentLinkId: filters.link }),
+    ...(filters.checkout && { checkoutId: filters.checkout }),
+    ...(filters.asset && { assetCode: filters.asset }),
+    ...(filters.sender && { senderAddress: filters.sender }),
+    ...(filters.transaction && { transactionHash: filters.transaction }),
+    ...(isDay(filters.from) && { createdFrom: startOfDay(filters.from).toISOString() }),
     // The day itself belongs to it.
-    ...(isDay(to) && { createdTo: startOfDay(to, 1).toISOString() }),
+    ...(isDay(filters.to) && { createdTo: startOfDay(filters.to, 1).toISOString() }),
   };
   const payments = useRead('payments.list', { page: usePage(), ...wanted });
-  const filters = {
-    product: productId,
-    wallet: walletId,
-    link: paymentLinkId,
-    checkout: checkoutId,
-    asset: assetCode,
-    sender: senderAddress,
-    transaction: transactionHash,
-    from,
-    to,
-  };
   return (
     <Page title="Payments" actions={<Export of="payments" filters={wanted} />}>
       <Tabs label="Status" options={TABS} value={isToDecide ? TO_DECIDE : (known ?? '')} set={setStatus} />

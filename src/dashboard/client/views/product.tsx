@@ -100,6 +100,19 @@ const PRICE_TYPES = [
   { value: 'CUSTOM', label: 'The customer chooses' },
 ];
 
+const fieldsOf = (values: Values, priceType: string) => ({
+  name: values.text('name'),
+  description: values.orNull('description'),
+  imageUrl: values.orNull('imageUrl'),
+  walletId: values.text('walletId'),
+  assetCode: values.text('assetCode'),
+  assetIssuer: values.orNull('assetIssuer'),
+  currency: values.orNull('currency'),
+  priceType: priceType as 'FIXED' | 'CUSTOM',
+  price: priceType === 'FIXED' ? values.orNull('price') : null,
+  minAmount: priceType === 'CUSTOM' ? values.orNull('minAmount') : null,
+});
+
 function ProductForm({ product }: { product: Product | null }) {
   const create = useWrite('products.create');
   const update = useWrite('products.update');
@@ -113,23 +126,11 @@ function ProductForm({ product }: { product: Product | null }) {
   const [currency, setCurrency] = useState(draft.first('currency') ?? product?.currency ?? '');
   const unit = currency.trim() || code;
 
-  const fieldsOf = (values: Values) => ({
-    name: values.text('name'),
-    description: values.orNull('description'),
-    imageUrl: values.orNull('imageUrl'),
-    walletId: values.text('walletId'),
-    assetCode: values.text('assetCode'),
-    assetIssuer: values.orNull('assetIssuer'),
-    currency: values.orNull('currency'),
-    priceType: priceType as 'FIXED' | 'CUSTOM',
-    price: priceType === 'FIXED' ? values.orNull('price') : null,
-    minAmount: priceType === 'CUSTOM' ? values.orNull('minAmount') : null,
-  });
   const submit = async (values: Values) => {
     try {
       const saved = product
-        ? await update.mutateAsync({ id: product.id, ...fieldsOf(values) })
-        : await create.mutateAsync(fieldsOf(values));
+        ? await update.mutateAsync({ id: product.id, ...fieldsOf(values, priceType) })
+        : await create.mutateAsync(fieldsOf(values, priceType));
       draft.forget();
       say(product ? 'Saved.' : `${saved.name} is created.`);
       if (!product) navigate(`/products/${saved.id}`);
@@ -178,21 +179,24 @@ function ProductForm({ product }: { product: Product | null }) {
         options={PRICE_TYPES}
         onInput={setPriceType}
       />
-      {priceType === 'FIXED' ? (
-        <Field name="price" label="Price" inputMode="decimal" value={product?.price ?? ''} suffix={unit} />
-      ) : (
-        <Field
-          name="minAmount"
-          label="Least amount"
-          isOptional
-          inputMode="decimal"
-          value={product?.minAmount ?? ''}
-          suffix={unit}
-        />
-      )}
+      <PriceField product={product} isFixed={priceType === 'FIXED'} unit={unit} />
       {product && (
         <p class="hint">New terms count from the next ledger on. Payments before it are judged by the old ones.</p>
       )}
     </Form>
   );
 }
+
+const PriceField = ({ product, isFixed, unit }: { product: Product | null; isFixed: boolean; unit: string }) =>
+  isFixed ? (
+    <Field name="price" label="Price" inputMode="decimal" value={product?.price ?? ''} suffix={unit} />
+  ) : (
+    <Field
+      name="minAmount"
+      label="Least amount"
+      isOptional
+      inputMode="decimal"
+      value={product?.minAmount ?? ''}
+      suffix={unit}
+    />
+  );
