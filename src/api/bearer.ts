@@ -1,9 +1,9 @@
-/** Finds out who sends a request, and counts it. Both happen before anything else of the request is read, so that a stranger costs little. */
+/** Authenticates and counts a request before reading the rest of it, so that strangers cost little. */
 import type { IncomingMessage } from 'node:http';
 import { ApiError, rateLimited } from '../domain/api-error.js';
 import type { Caller } from '../services/caller.js';
 
-/** Longer than any key; what is longer is not worth a look-up. */
+/** Longer than any key: longer tokens are refused without a look-up. */
 const BEARER = /^Bearer +([\x21-\x7e]{1,256}) *$/i;
 
 interface CallerDeps {
@@ -25,7 +25,7 @@ export function createCallerOf(deps: CallerDeps): CallerOf {
   return async (req, calls = 1) => {
     const { authorization } = req.headers;
     const token = BEARER.exec(authorization ?? '')?.[1];
-    // A good key is served whatever else came from its address.
+    // A valid key is served regardless of other requests from its address.
     const caller = token === undefined ? null : await authenticate(token);
     const address = addressOf(req);
     const waitSeconds = caller ? accountLimit(caller.accountId, calls) : strangerLimit(address);

@@ -11,7 +11,7 @@ const MAX_MS = 300_000;
  *  @throws what its making failed with: after the first byte the connection is closed, so that no client takes a part for the whole */
 export async function sendDownload(req: IncomingMessage, res: ServerResponse, download: Download): Promise<void> {
   const chunks = download.chunks[Symbol.asyncIterator]();
-  // What fails at once is still answered as a failure.
+  // A failure before the first chunk is still answered as an error.
   const first = await chunks.next();
   res.statusCode = 200;
   res.setHeader('Content-Type', download.contentType);

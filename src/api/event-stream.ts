@@ -8,7 +8,7 @@ export const EVENT_STREAM = 'text/event-stream';
 /** A comment comes after this much silence; the contract promises 30 s. */
 const COMMENT_AFTER_MS = 15_000;
 const LOOK_MS = 1000;
-/** A reader that leaves what was written unread for so long is gone. What waits for it is bounded: one event, and what the socket holds. */
+/** A reader that reads nothing for this long is gone. Its backlog is bounded: one event, and the socket's buffer. */
 const STALLED_AFTER_MS = 60_000;
 
 interface Open {
@@ -22,7 +22,7 @@ export function createEventStreams(clock: Pick<Clock, 'nowMs' | 'sleep' | 'rando
   const streams = new Set<Open>();
   let looking = false;
 
-  /** One look at all streams each second, while there are any. */
+  /** Checks all streams every second, while there are any. */
   async function lookOn(): Promise<void> {
     if (looking) return;
     looking = true;
@@ -50,13 +50,13 @@ export function createEventStreams(clock: Pick<Clock, 'nowMs' | 'sleep' | 'rando
   async function send(req: IncomingMessage, res: ServerResponse, events: AsyncGenerator<StreamedEvent>): Promise<void> {
     res.setHeader('Content-Type', EVENT_STREAM);
     res.setHeader('Cache-Control', 'no-store, no-transform');
-    // For proxies that would hold back what came.
+    // For proxies that buffer answers.
     res.setHeader('X-Accel-Buffering', 'no');
     if (req.method === 'HEAD') return void (await events.return(undefined));
     const open: Open = { res, wroteMs: 0 };
     streams.add(open);
     void lookOn();
-    // Spread, so that readers do not all come back at once after a restart.
+    // Spread, so that readers do not all reconnect at once after a restart.
     write(open, `retry: ${Math.round(1000 + 2000 * clock.random())}\n\n`);
     try {
       for await (const { id, type, data } of events) {

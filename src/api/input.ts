@@ -37,7 +37,7 @@ export function checkInput(
   return { parsed: null, faults };
 }
 
-/** Faults that are listed; of more only the number is told. */
+/** Faults that are listed; of further ones only the number is given. */
 const MOST_FAULTS = 50;
 
 /** Faults in their order, at most one more than are listed: the last one then says how many more there are. No more are made than that. */
@@ -72,7 +72,7 @@ class Faults {
   }
 }
 
-/** What a list of faults is cut down to. */
+/** Shortens a list of faults. */
 export const cutFaults = (names: readonly string[], faultOf: (name: string) => FieldError): FieldError[] =>
   new Faults().add(names.length, (index) => faultOf(names[index]!)).list();
 
@@ -119,7 +119,7 @@ const entries = (count: number | bigint) => `${count} ${Number(count) === 1 ? 'e
 const messageOf: z.core.$ZodErrorMap = (issue) => {
   if (issue.input === undefined) return 'Required.';
   if (issue.code === 'invalid_value') return `Must be one of ${issue.values.join(', ')}.`;
-  // What the contract says of a key stands one level below.
+  // The contract's issues for a key are one level below.
   if (issue.code === 'invalid_key') return issue.issues[0]?.message;
   if (issue.code === 'too_small' && issue.origin === 'array') return `Must have at least ${entries(issue.minimum)}.`;
   if (issue.code === 'too_big' && issue.origin === 'array') return `Must have at most ${entries(issue.maximum)}.`;

@@ -1,11 +1,11 @@
-/** Query text to typed values, by the contract's types. What is no number, boolean or single value stays as it is, for the contract to refuse. */
+/** Converts query text to values by the contract's types. Text of another form stays as it is, for the contract to refuse. */
 import { z } from 'zod';
 import type { Operation } from '../../contracts/operation.js';
 import { ApiError } from '../domain/api-error.js';
 
 export type QueryReader = (query: string) => Record<string, unknown>;
 
-/** What the contract does not name comes along as text, for the contract to refuse. */
+/** Unknown names are passed on as text, for the contract to refuse. */
 export function queryReader(operation: Operation): QueryReader {
   const kinds = new Map(Object.entries(operation.query).map(([name, schema]) => [name, kindOf(schema as z.ZodType)]));
   return (query) => {

@@ -22,7 +22,7 @@ export interface RestDeps {
   router: AppRouter;
   validationContext: () => ValidationContext;
   callerOf: CallerOf;
-  /** What makes the file of a download. */
+  /** Makes the file of a download. */
   exportOf: (name: string) => (caller: Caller, input: object) => Download;
   eventStreams: EventStreams;
   onInternalError: OnInternalError;
@@ -36,7 +36,7 @@ export function createRest(deps: RestDeps) {
   return async (req: IncomingMessage, res: ServerResponse, requestId: string): Promise<string | null> => {
     let route: Route | null = null;
     try {
-      // First of all, even on a path that does not exist: who has no key learns nothing.
+      // First, even on unknown paths: without a key nothing is revealed.
       const caller = await callerOf(req);
       const [path, query] = splitUrl(req.url ?? '/');
       const found = findRoute(req.method ?? '', path);
@@ -134,7 +134,7 @@ function splitUrl(url: string): [path: string, query: string] {
 const decodeAll = (params: Record<string, string>) =>
   Object.fromEntries(Object.entries(params).map(([name, text]) => [name, decodeId(text)]));
 
-/** What cannot be decoded stays as it is: an id of the wrong form, which belongs to nothing. */
+/** Undecodable text stays as it is: a malformed id, which belongs to nothing. */
 function decodeId(text: string): string {
   try {
     return decodeURIComponent(text);

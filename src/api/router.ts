@@ -16,7 +16,7 @@ import { type ApiContext, t } from './trpc.js';
 
 export interface RouterDeps {
   services: Services;
-  /** What completes the faults of a body that is refused. */
+  /** Completes the faults of a refused body. */
   storedRules: StoredRules;
   idempotency: Pick<Idempotency, 'run'>;
   validationContext: () => ValidationContext;
@@ -54,7 +54,7 @@ function withSignal(caller: Caller, signal: AbortSignal | undefined): Caller {
   return { ...caller, signal };
 }
 
-/** REST gets the service's events as they are; a tRPC client gets them parsed, and goes on by their ids. */
+/** REST gets the service's events as text; a tRPC client gets them parsed, and resumes by their ids. */
 async function subscribe(service: StreamService, { ctx, input, signal }: Call): Promise<AsyncGenerator<unknown>> {
   const events = await service(withSignal(ctx.caller, signal), input as never);
   return ctx.isRest ? events : trackedEvents(events);
@@ -82,7 +82,7 @@ function procedureOf(
     return next();
   });
 
-  // All faults of a body are told at once, whether its own words show them, the moment or what is stored.
+  // All faults of a body are reported at once, whether they follow from the body, the time or stored data.
   const asSent = authorized.input({ parse: (sent: unknown) => sent as Record<string, unknown> });
   const withInput = asSent.use(async ({ ctx, input: sent, next }) => {
     const { parsed, faults } = checkInput(operation, sent, validationContext(), ctx.strays);

@@ -33,7 +33,7 @@ export function createTrpcHttp(deps: Omit<RestDeps, 'validationContext' | 'event
     } catch (error) {
       refusal = error;
     }
-    // A client that has hung up by now would never be noticed, and a stream would keep its place.
+    // A client that has already hung up would go unnoticed, and its stream would keep its place.
     if (res.destroyed) return;
     await nodeHTTPRequestHandler<AppRouter, IncomingMessage, ServerResponse>({
       req,

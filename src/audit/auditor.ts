@@ -14,21 +14,21 @@ import type { LeaseStore } from '../stores/leases.js';
 import type { WalletStore } from '../stores/wallets.js';
 import type { AuditLedger, TakeTurn } from './turn.js';
 
-/** Between two looks at who has the lease, and the most between two for something to do. */
+/** Interval of attempts at the lease, and the longest interval of checks for work. */
 const LOOK_MS = 1000;
-/** Between two looks at what is due by itself. */
+/** Interval of checks for planned audits. */
 const PLAN_MS = 5000;
 const PLANNED_AT_ONCE = 200;
 
 /** How fast the audits of a network go. Milliseconds. */
 interface AuditPace {
-  /** From an audit's turn to its next, and at first between two looks for something to do. */
+  /** From an audit's turn to its next, and the first interval of checks for work. */
   lookMs: number;
   /** Nobody takes over before a process that died has lost its lease. */
   leaseMs: number;
-  /** The answers of all servers about themselves count so long. */
+  /** How long the tips of all servers are kept. */
   tipsForMs: number;
-  /** A difference is looked at again after this. */
+  /** A difference is checked again after this. */
   recheckMs: number;
 }
 
@@ -56,7 +56,7 @@ export interface AuditorDeps {
 
 export type Auditor = ReturnType<typeof createAuditor>;
 
-/** What the audits of a network are run with. */
+/** Dependencies of a network's audits. */
 interface Work {
   network: Network;
   ledgerOf: (audit: AuditDoc) => AuditLedger;
@@ -89,7 +89,7 @@ export function createAuditor(deps: AuditorDeps) {
     return turns;
   }
 
-  /** Planned audits and those that were asked for, side by side. When one fails, the other ends too. */
+  /** Runs planned and requested audits concurrently. When one loop fails, the other ends too. */
   async function workOffBoth(work: Work, enough: AbortSignal): Promise<number> {
     const failed = new AbortController();
     const either = AbortSignal.any([enough, failed.signal]);
@@ -133,7 +133,7 @@ export function createAuditor(deps: AuditorDeps) {
   return {
     /** Runs audits until there is enough, each network by itself. @returns how many turns were taken */
     async run(networks: readonly Network[], enough: AbortSignal, ended: AbortSignal): Promise<number> {
-      // None goes on alone, beside the next run.
+      // Wait for all networks, so that no loop overlaps the next run.
       const ends = await Promise.allSettled(
         networks.filter((network) => ledgers.has(network)).map((network) => runNetwork(network, enough, ended)),
       );
@@ -142,7 +142,7 @@ export function createAuditor(deps: AuditorDeps) {
   };
 }
 
-/** Plans the audits of wallets that have no plan, and starts one that is due. */
+/** Plans audits for wallets without a plan, and starts a due one. */
 function createPlan({ audits, wallets, intervalMs, newId, clock }: AuditorDeps) {
   /** The same for a wallet each time: what is made at once is not audited at once. */
   const phaseOf = (walletId: string): number =>
@@ -164,7 +164,7 @@ function createPlan({ audits, wallets, intervalMs, newId, clock }: AuditorDeps) 
 const paceOf = ({ pace, ledgers }: AuditorDeps, network: Network): AuditPace =>
   pace ?? (ledgers.get(network)!.isFree ? FREE_PACE : PACE);
 
-/** @returns what an audit's turn asks of the network */
+/** @returns the ledger access of an audit's turn */
 function ledgersOf(deps: AuditorDeps, network: Network, ended: AbortSignal): (audit: AuditDoc) => AuditLedger {
   const { ledgers, monotonic } = deps;
   const ledger = ledgers.get(network)!;

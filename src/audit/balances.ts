@@ -1,4 +1,4 @@
-/** What an account holds, for an audit: from another server than its movements where there is one, which may be of a kind that cannot list it. */
+/** An account's balances for an audit: from another server than its movements if possible, which may be unable to list them. */
 import { type Asset, assetName, NATIVE } from '../domain/asset.js';
 import type { Amount, BookRow } from '../domain/books.js';
 import type { LedgerSession } from '../ledger/network-ledger.js';
@@ -8,7 +8,7 @@ import type { AuditServers } from './plan.js';
 interface ReadBalances {
   held: Holdings;
   balanceSource: string;
-  /** Names of the assets that were asked for; null where the server lists what an account holds. */
+  /** Names of the requested assets; null if the server lists all balances. */
   asked: string[] | null;
 }
 

@@ -4,7 +4,7 @@ import type { ListEnd } from '../ledger/history.js';
 import { isAfter, placeOf } from '../ledger/toid.js';
 import type { ListRead } from './read.js';
 
-/** What an audit knows of its account. */
+/** The audit's knowledge of its account. */
 interface Account {
   fromLedger: number;
   toLedger: number;

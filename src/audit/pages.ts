@@ -14,13 +14,13 @@ import { type EffectsRead, type ListRead, type Range, readEffects, readFees } fr
 import { readAmounts, readBooks, storeBooks } from './stored.js';
 import { Hopeless, isPatient, Late, NotYet, type Save } from './trouble.js';
 
-/** So much is read of what was before a first audit; beyond that its opening is worked out backwards. */
+/** Pages read from before a first audit; with more, its opening is computed backwards. */
 const PAGES_BEFORE = 50;
 
-/** An audit with so many is not proven, however many more there are. */
+/** From this number on an audit is not proven; more are not counted. */
 const MOST_PARKED = 1000;
 
-/** After so many failures lists are done without. Each is asked for with half as many records as the one before. */
+/** After this many failures, lists are given up. Each failed request is repeated with half as many records. */
 const MOST_LISTS_FAILED = 3;
 
 export const readsOneByOne = ({ listsFailed = 0 }: AuditProgress): boolean => listsFailed >= MOST_LISTS_FAILED;
@@ -42,12 +42,12 @@ function storable(books: Books) {
   return storeBooks(books);
 }
 
-/** Nothing says that there ever was an account. */
+/** No sign that the account ever existed. */
 const isNobody = ({ closing, opening }: AuditProgress): boolean =>
   closing.length === 0 && readAmounts(opening ?? []).every(({ stroops }) => stroops === 0n);
 
 /**
- * Whether nothing of the range is left to be read.
+ * Whether the whole range is read.
  * @throws NotYet while no answer has shown that, LedgerUnavailable
  */
 async function isRead(
@@ -66,7 +66,7 @@ async function isRead(
   const check = checkEnd(read, end, ledger);
   if (check === 'whole') return true;
   if (check === 'more') {
-    // Another server gave the page: without an item of it there is nothing to go on from.
+    // Another server gave the page: without an item there is no token to continue from.
     if (read.shownLedger === 0) throw behind;
     return false;
   }
@@ -98,13 +98,13 @@ export function createPageReaders(deps: PageReaderDeps) {
   };
 }
 
-/** What lies before the audit is not known as a whole. */
+/** The time before the audit is not known completely. */
 const computedBack = ({ save }: PageReaderDeps, audit: AuditDoc): Promise<AuditDoc> => {
   const progress = { ...audit.progress!, ...cursorsAfter(audit.fromLedger!), before: [], books: [] };
   return save(audit, { openingSource: 'COMPUTED_BACK', progress });
 };
 
-/** Those of these records that may be payments and are not recorded, up to `MOST_PARKED`. */
+/** Unrecorded ones of these records that may be payments, up to `MOST_PARKED`. */
 const stillOpen = async ({ parkedRecords }: PageReaderDeps, parked: readonly string[]): Promise<string[]> =>
   (await parkedRecords.openOf(parked)).slice(0, MOST_PARKED);
 
@@ -182,7 +182,7 @@ async function effectsPage(
   const { missingPayments, left } = await countHealed(deps, current, healing);
   return save(current, {
     missingPayments,
-    // What this step was to record is there by now, or refused for good.
+    // The step's payments are recorded by now, or refused for good.
     healing: left.filter((each) => cut.includes(each)),
     progress: {
       ...progress,

@@ -1,10 +1,10 @@
-/** What an audit decides before it reads: which servers it asks, and which ledgers it covers. */
+/** Plans an audit before it reads: its servers and the ledgers it covers. */
 import { type LedgerStamp, secondBefore } from '../domain/terms.js';
 import type { LedgerSession, ServerTip } from '../ledger/network-ledger.js';
 
 export interface AuditServers {
   movements: Required<ServerTip> & { tip: NonNullable<ServerTip['tip']> };
-  /** Another server where there is one; one that keeps no histories rather than the same. */
+  /** Another server if possible; rather one without histories than the same. */
   balances: Pick<ServerTip, 'server' | 'hasHistories'>;
   /** One that keeps histories gives no answer. */
   isOneAway: boolean;
@@ -48,7 +48,7 @@ interface RangeStart {
  * Where an audit begins: where the last one ended, else with the wallet's first ledger.
  * @param previous the ledger that the last one ended with; null when there is none
  * @param firstLedger of the wallet, not included
- * @returns null when the server has not come that far
+ * @returns null when the server has not reached that ledger
  */
 export function startOf(
   previous: number | null,

@@ -14,11 +14,11 @@ import type { OwnedWallet, PaymentStore } from '../stores/payments.js';
 import { ListFailed } from './trouble.js';
 
 const PAGE_LIMIT = 200;
-/** So few effects, where each operation is a request of its own. */
+/** Page size when each operation takes a request of its own. */
 const ONE_BY_ONE_LIMIT = 10;
-/** So many effects of one operation are more than there can be. */
+/** More effects than one operation can have. */
 const MOST_OF_OPERATION = 20_000;
-/** Up to so many operations are asked for one by one. */
+/** Up to this many operations are requested one by one. */
 const FEW = 3;
 
 export interface Range {
@@ -64,7 +64,7 @@ interface ReadDeps {
   history: AccountHistory;
   session: Pick<LedgerSession, 'accountPayments'>;
   payments: Pick<PaymentStore, 'ofOperations'>;
-  /** Lists of payments are too heavy for the server: every operation is asked for by its id. */
+  /** Lists of payments are too heavy for the server: operations are requested by id. */
   oneByOne: boolean;
   /** Whether the wallet should have a payment for a credit in this ledger. */
   shouldBePaid: (close: LedgerClose) => boolean;
@@ -194,7 +194,7 @@ interface Facts {
   record: LedgerRecord | null;
 }
 
-/** Lists name the operations of an account and its payments; what they leave out is asked for by its id. */
+/** Lists hold the operations and payments of an account; the others are requested by id. */
 async function factsOf(deps: ReadDeps, address: string, groups: readonly Group[]): Promise<Map<string, Facts>> {
   const { history, session } = deps;
   const isUnpaid = (group: Group) => isCredited(group) && deps.shouldBePaid(group);

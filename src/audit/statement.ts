@@ -37,7 +37,7 @@ interface StatementDeps {
 export function createReadStatement(deps: StatementDeps) {
   const { ledgers } = deps;
 
-  /** @throws ApiError `rate_limited` when the account has used up what it may ask of the ledger */
+  /** @throws ApiError `rate_limited` when the account's share of the request budget is used up */
   return async (wallet: WalletDoc, from: Date, to: Date | null): Promise<StatementRead | StatementRefusal> => {
     const session = ledgers.get(wallet.network)?.session({ purpose: 'tenants', by: wallet.accountId });
     if (!session) return 'away';
@@ -85,7 +85,7 @@ async function readFrom(
   from: Date,
   to: Date | null,
 ): Promise<StatementRead | StatementRefusal> {
-  // Balances and movements come from one server: a statement does not prove, it tells.
+  // Balances and movements come from one server: a statement reports, it does not prove.
   const session = any.on(server);
   const start = await session.ledgerAtOrBefore(new Date(from.getTime() - 1));
   // Ledger 2 is the first that can hold a transaction.

@@ -46,6 +46,6 @@ const storeSums = ({ received, sent, fees, traded, other }: Sums) => ({
   ...{ traded: `${traded}`, other: `${other}` },
 });
 
-/** What an audit ended with. */
+/** The result of an audit. */
 export const closingOf = (rows: readonly StoredRow[]): Amount[] =>
   rows.map((row) => ({ asset: assetOf(row), stroops: BigInt(row.closing) }));

@@ -1,4 +1,4 @@
-/** What keeps an audit from going on, and for how long. */
+/** Trouble that holds up an audit, and for how long. */
 import type { Clock } from '../clock.js';
 import { LedgerUnavailable } from '../ledger/errors.js';
 import type { AuditDoc } from '../stores/audit-document.js';
@@ -7,20 +7,20 @@ import type { AuditDoc } from '../stores/audit-document.js';
 export class Superseded extends Error {}
 /** The audit has to wait. */
 export class NotYet extends Error {}
-/** Something may come that the audit goes on without in the end: a server that is away, what a machine that is behind lacks. */
+/** Data may be late that the audit can do without in the end: of a server that is away, or of one that is behind. */
 export class Late extends Error {}
-/** The audit cannot come to a result. */
+/** The audit cannot reach a result. */
 export class Hopeless extends Error {}
 
-/** An audit that comes no further for so long has failed. */
+/** An audit without progress for this long has failed. */
 export const STUCK_MS = 60_000;
-/** So long it waits for what it can do without: longer than a server that failed is left alone. */
+/** How long an audit waits for data that it can do without: longer than the pause after a server's failure. */
 const PATIENT_MS = 120_000;
 
 export const isPatient = ({ lateSince }: Pick<AuditDoc, 'lateSince'>, clock: Clock): boolean =>
   !lateSince || clock.nowMs() - lateSince.getTime() < PATIENT_MS;
 
-/** A list of the account did not come through. */
+/** A list of the account could not be fetched. */
 export class ListFailed extends LedgerUnavailable {}
 
 /** Saves a step. @throws Superseded */

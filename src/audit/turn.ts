@@ -25,7 +25,7 @@ import { Hopeless, isPatient, Late, ListFailed, NotYet, type Save, STUCK_MS, Sup
 const PAGES_PER_TURN = 20;
 /** Pages of operations that are read one by one take many requests each. */
 const PAGES_ONE_BY_ONE = 2;
-/** An audit fails when no difference shows twice in a row within so many readings. */
+/** An audit fails when no difference shows twice in a row within this many readings. */
 const MOST_READINGS = 5;
 
 interface TurnDeps extends Omit<HealDeps, 'clock'> {
@@ -47,14 +47,14 @@ interface TurnTools extends TurnDeps {
   pages: PageReaders;
 }
 
-/** What a turn asks of a network's ledger. */
+/** A turn's access to a network's ledger. */
 export interface AuditLedger {
-  /** What all servers say of themselves: not long ago, or when `isFresh`, now. */
+  /** The tips of all servers: recent ones, or with `isFresh` current ones. */
   tips: (isFresh: boolean) => Promise<readonly ServerTip[]>;
   on: (server: string) => LedgerSession;
-  /** How soon the next look is worth it. */
+  /** Time until the next check. */
   pauseMs: number;
-  /** How long to wait before a difference is looked at again. */
+  /** Wait before a difference is checked again. */
   recheckMs: number;
 }
 
@@ -149,7 +149,7 @@ async function takeBalances(
   });
 }
 
-/** Settles where the audit ends, once the watcher has come that far. */
+/** Fixes the audit's end, once the watcher has reached it. */
 async function settleEnd(
   { readToOf, save }: TurnTools,
   audit: AuditDoc,
@@ -193,7 +193,7 @@ async function keptFrom({ openingSource, fromLedger, movementSource, progress }:
   return oldestLedger > begin ? oldestLedger : null;
 }
 
-/** What every audit ends with. */
+/** Fields of every ended audit. */
 async function endNow({ pages, clock }: TurnTools, audit: AuditDoc): Promise<Partial<AuditDoc>> {
   const { missingPayments } = await pages.countHealed(audit);
   return { progress: null, turnAt: null, finishedAt: clock.now(), missingPayments, healing: [] };
@@ -233,7 +233,7 @@ async function conclude(tools: TurnTools, audit: AuditDoc, wallet: WalletDoc, le
   await endWithDifference(tools, audit, wallet, assets);
 }
 
-/** Ends the audit and tells of its difference, in one transaction. */
+/** Ends the audit and publishes its difference, in one transaction. */
 async function endWithDifference(
   tools: TurnTools,
   audit: AuditDoc,

@@ -1,4 +1,4 @@
-/** What the commands work with: the core around the database of these settings, whether or not the service runs. */
+/** Connects the commands to the core around the database of these settings, whether or not the service runs. */
 import { pino } from 'pino';
 import { contract } from '../../contracts/index.js';
 import { NETWORKS } from '../../contracts/networks.js';

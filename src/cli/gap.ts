@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import type { MendOutcome } from '../ingest/mend-gap.js';
 import { type Connect, connected, print, printTable } from './program.js';
 
-/** What came of a wallet's gaps. */
+/** The result for a wallet's gaps. */
 export interface MendReport {
   walletId: string;
   outcome: MendOutcome;

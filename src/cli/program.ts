@@ -19,7 +19,7 @@ import type { Keyring } from '../webhooks/keyring.js';
 import type { MendReport } from './gap.js';
 import type { JobReport } from './jobs.js';
 
-/** What the commands work with, connected. */
+/** The parts that commands use. */
 export interface Administration {
   accounts: AccountStore;
   apiKeys: ApiKeyStore;
@@ -40,7 +40,7 @@ export interface Administration {
   rotateWebhookKey: () => ReturnType<Keyring['rotate']>;
   /** Null when there is no such open record. */
   dismissParked: (id: string, why: string) => Promise<{ at: Date; why: string } | null>;
-  /** How many values were sealed with the first key now, and how many had it already. */
+  /** The numbers of values resealed with the first key, and of those that already were. */
   resealSecrets: () => Promise<{ resealed: number; kept: number }>;
   clock: Clock;
   newId: NewId;

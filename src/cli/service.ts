@@ -1,9 +1,9 @@
-/** What the commands share that call the running service over HTTP. */
+/** Shared by commands that call the running service over HTTP. */
 import { TRPCClientError } from '@trpc/client';
 import { InvalidArgumentError } from 'commander';
 import type { ErrorBody } from '../../contracts/errors.js';
 
-/** What the service answered; null when it did not answer. */
+/** The service's answer; null when it did not answer. */
 export const answeredError = (error: unknown): ErrorBody | null =>
   error instanceof TRPCClientError ? ((error.data?.error as ErrorBody | undefined) ?? null) : null;
 

@@ -19,7 +19,7 @@ export type EventNotifier = ReturnType<typeof createEventNotifier>;
 
 interface EventNotifierDeps {
   eventCounters: Pick<EventCounterStore, 'watch' | 'lastOf'>;
-  /** As through a router of a sharded cluster, which tells nothing until every shard has something to tell: up to 10 s. */
+  /** A sharded cluster's router delays changes until every shard has reported: up to 10 s. */
   isStreamLate: boolean;
   clock: Clock;
   log: Logger;
@@ -52,7 +52,7 @@ export function createEventNotifier(deps: EventNotifierDeps) {
     notify(numbering);
   }
 
-  /** As long as there are followers. A question that fails is asked again: the log has it from the follower. */
+  /** Runs while there are followers. A failed query is repeated; the follower logs it. */
   async function keepAsking(): Promise<void> {
     if (isAsking) return;
     isAsking = true;

@@ -28,7 +28,7 @@ interface ReplayerDeps {
 export interface ReplayRound {
   /** There are replays that are not prepared. */
   isOpen: boolean;
-  /** One of them came further. */
+  /** At least one replay advanced. */
   isBusy: boolean;
 }
 
@@ -71,7 +71,7 @@ async function replayBatch(deps: ReplayerDeps, replay: ReplayDoc): Promise<void>
 }
 
 interface Batch {
-  /** What is dealt with by it, in order. */
+  /** Its deliveries or events, in order. */
   ids: string[];
   /** @returns how many deliveries were made due */
   makeDue(session: Session): Promise<number>;
@@ -90,7 +90,7 @@ async function eventsOf({ events, webhooks, deliveries }: ReplayerDeps, replay: 
     ids: found.map((event) => event._id),
     async makeDue(session) {
       const webhook = await webhooks.byId(webhookId, session);
-      // Deleted: what is left is walked through, and nothing is sent.
+      // The webhook was deleted: skip through the rest without sending.
       if (!webhook) return 0;
       const unfinished = await deliveries.unfinished(replay, found, session);
       const again = found.filter((event) => !unfinished.has(event._id));

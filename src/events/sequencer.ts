@@ -40,7 +40,7 @@ export interface SequencerDeps {
 
 const LEASE_MS = 5000;
 const RETRY_MS = 500;
-/** Between two looks for anything but new events, while there is nothing else: what a process that died left undone, and replays that another one began. */
+/** Interval of checks for other work: leftovers of a dead process, and replays begun by another one. */
 const LOOK_AT_ALL_MS = 1000;
 /** Bounds of one transaction: accounts, events of each account, deliveries of each account and in all. */
 const ACCOUNTS = 40;
@@ -68,7 +68,7 @@ export function createSequencer(deps: SequencerDeps) {
     const behind = await nextBehind();
     if (behind.length > 0) {
       const { opened, cutAt } = await openBatch(deps, behind);
-      // Those after it have had nothing yet.
+      // Later accounts have had no turn yet.
       if (cutAt !== null) lastOpened = cutAt;
       if (opened > 0) deps.deliveriesDue();
     }
@@ -76,11 +76,11 @@ export function createSequencer(deps: SequencerDeps) {
     return { isOpen: replayed.isOpen || behind.length > 0, isBusy: replayed.isBusy || behind.length > 0 };
   }
 
-  /** @param all looks for more than new events, too. @returns whether there may be more to do */
+  /** @param all checks for other work than new events, too. @returns whether there may be more to do */
   async function round(all = true): Promise<boolean> {
     const hasNumbered = await number();
     if (!hasNumbered && !all) return false;
-    // Before: what fails is tried again at the next look.
+    // Set before: failed work is repeated at the next check.
     lookAtAllMs = 0;
     const { isOpen, isBusy } = await open();
     if (!isOpen && !hasNumbered) lookAtAllMs = monotonic.nowMs() + LOOK_AT_ALL_MS;

@@ -28,11 +28,11 @@ export interface HttpApi {
   services: Services;
   storedRules: RouterDeps['storedRules'];
   exports: ExportService;
-  /** The caller whose key this is; null for one that is unknown, revoked or expired. */
+  /** The caller with this key; null for an unknown, revoked or expired one. */
   authenticate: (token: string) => Promise<Caller | null>;
   idempotency: Idempotency;
   guard: RouterDeps['guard'];
-  /** Those that the service watches. */
+  /** The watched networks. */
   networks: readonly Network[];
   /** URLs may lead to this machine and be http. */
   allowPrivate: boolean;
@@ -149,7 +149,7 @@ function mountApi(app: express.Express, { metrics, clock, api, onInternalError }
     observe('trpc', res, startedAtMs);
   });
   app.use(api.pages);
-  // What needs no key is counted apart from wrong keys, each kind by itself, so that none locks visitors of the same address out of the others.
+  // Requests without a key are counted apart from wrong keys, each kind by itself, so that none locks an address out of the others.
   const dashboard = createDashboard({
     ...api.dashboard,
     networks,
@@ -181,7 +181,7 @@ function mountWellKnown(app: express.Express, { webhookKeys, stellarToml }: Http
     });
   }
   if (stellarToml) {
-    // Wallets in a browser ask from any origin.
+    // Wallets in a browser send requests from any origin.
     app.get('/.well-known/stellar.toml', (_req, res) => {
       res.set({ 'cache-control': 'public, max-age=300', 'access-control-allow-origin': '*' });
       res.set('cross-origin-resource-policy', 'cross-origin').type('text/plain').send(stellarToml);
@@ -189,7 +189,7 @@ function mountWellKnown(app: express.Express, { webhookKeys, stellarToml }: Http
   }
 }
 
-/** What makes the file of a download: `payments.export`. */
+/** Makes the file of a download: `payments.export`. */
 const byName = (exports: ExportService) => (name: string) =>
   exports[name.split('.', 1)[0] as keyof ExportService].export as (caller: Caller, input: object) => Download;
 
@@ -208,7 +208,7 @@ function createObserve(metrics: Registry, clock: Clock) {
   };
 }
 
-/** Behind a proxy that is not trusted, all visitors share one address and its limits: the operator is told once. */
+/** Behind an untrusted proxy, all visitors share one address and its limits: warn the operator once. */
 function warnOfProxy(log: Logger): RequestHandler {
   let warned = false;
   return (req, _res, next) => {
@@ -220,7 +220,7 @@ function warnOfProxy(log: Logger): RequestHandler {
   };
 }
 
-/** What express itself refuses is the client's mistake. */
+/** Express itself refuses only faulty requests. */
 function asApiError(error: unknown): unknown {
   const { status } = error as { status?: number };
   const isClients = error instanceof URIError || (status !== undefined && status >= 400 && status < 500);

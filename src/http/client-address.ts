@@ -7,7 +7,7 @@ const LOCAL_RANGES: ReadonlySet<string> = new Set(['loopback', 'private', 'uniqu
 /** One customer of a provider usually has a whole /64 of IPv6. */
 const IPV6_GROUPS = 4;
 
-/** @param ip as express tells it; IPv6 addresses are cut to their /64 */
+/** @param ip from express; IPv6 addresses are cut to their /64 */
 function toClientAddress(ip: string | undefined): string {
   const address = parse(ip);
   if (address === null) return 'unknown';
@@ -20,7 +20,7 @@ function toClientAddress(ip: string | undefined): string {
 
 export const clientAddressOf = (req: Request): string => toClientAddress(req.ip);
 
-/** True for a connection from a loopback or private address that carries no word of a proxy. What a proxy says of its client decides nothing here. */
+/** True for a connection from a loopback or private address without proxy headers. A proxy's statement about its client does not count here. */
 export function isDirectLocalRequest(req: IncomingMessage): boolean {
   const address = parse(req.socket.remoteAddress);
   return !isForwarded(req) && address !== null && LOCAL_RANGES.has(address.range());

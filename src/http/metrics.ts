@@ -1,4 +1,4 @@
-/** What the service counts, for Prometheus. */
+/** The service's metrics, for Prometheus. */
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { Network } from '../../contracts/networks.js';
 import { type Clock, within } from '../clock.js';
@@ -16,7 +16,7 @@ interface MetricsDeps {
   networkStates: NetworkStateStore;
   parkedRecords: Pick<ParkedRecordStore, 'count'>;
   mails: Pick<MailStore, 'waiting'>;
-  /** Those that are watched: the states of others are of the past. */
+  /** The watched networks: states of others are outdated. */
   networks: readonly Network[];
   clock: Clock;
 }
@@ -76,7 +76,7 @@ export function createMetrics(deps: MetricsDeps) {
   };
 }
 
-/** What the database does not say within `DATABASE_MS` is left out: the counts of the process itself do not wait for a database that hangs. */
+/** Leaves out what the database does not answer within `DATABASE_MS`: the process's own counts must not wait for it. */
 const soon = <T>(clock: Clock, asked: Promise<T>, none: T) =>
   within(
     clock,

@@ -11,7 +11,7 @@ import type { NetworkStateDoc, NetworkStateStore } from '../stores/network-state
 import type { ParkedRecordStore } from '../stores/parked-records.js';
 import type { RatePairDoc, RatePairStore } from '../stores/rate-pairs.js';
 
-/** A record that is parked longer is told of. */
+/** Records parked for longer are reported. */
 const PARKED_AFTER_MS = 60_000;
 /** E-mails that have waited longer, and as far as they are counted. */
 const MAIL_WAITS_MS = 10 * 60_000;
@@ -20,11 +20,11 @@ const MOST_MAILS = 1000;
 export interface Readiness {
   /** Empty when the process is ready. */
   reasons: readonly string[];
-  /** What makes it no less ready, and should be mended. */
+  /** Problems to mend that do not affect readiness. */
   warnings: readonly string[];
 }
 
-/** A probe that is answered after 2 s has been given up. */
+/** Probes give up after 2 s. */
 const LOOK_MS = 1000;
 const DATABASE_SILENT = 'MongoDB does not answer';
 
@@ -68,7 +68,7 @@ export function createReadiness(deps: {
       const states = new Map((await networkStates.all()).map((state) => [state._id, state]));
       const reasons = networks.flatMap((network) => {
         const state = states.get(network);
-        // A network that was never read is given the same time, from the start of this process.
+        // A network that was never read gets the same time, from the start of this process.
         const silentMs = clock.nowMs() - Math.max(state?.seenAt?.getTime() ?? 0, state?.seenAt ? 0 : startedMs);
         if (silentMs <= LAGGING_AFTER_MS) return [];
         const why = state?.trouble ? `: ${state.trouble.reason}` : '';
@@ -99,7 +99,7 @@ export function createReadiness(deps: {
   };
 }
 
-/** Pairs without a rate that are told of. */
+/** Reported pairs without a rate. */
 const MOST_TROUBLED = 10;
 
 const rateWarningOf = ({ _id, trouble }: RatePairDoc): string =>

@@ -10,11 +10,11 @@ interface HttpServer {
   port: number;
   /** How many are open. */
   connections(): Promise<number>;
-  /** Stops accepting, lets what is in flight finish for at most `graceMs`, then drops what is left. */
+  /** Stops accepting, waits at most `graceMs` for requests in flight, then drops the rest. */
   close(graceMs: number): Promise<void>;
 }
 
-/** A connection on which nothing moves for so long is dropped: its reader takes no answer any more. Event streams beat more often. */
+/** A connection idle for this long is dropped: its reader takes no answer any more. Event streams send heartbeats more often. */
 const IDLE_MS = 120_000;
 
 /** @param options.setting the name of the setting that `port` comes from, for messages
@@ -70,7 +70,7 @@ export async function listen(
   };
 }
 
-/** What is wrong with the `Host` of a request; null where nothing is. With two, a proxy and the service may mean different ones. */
+/** The fault of a request's `Host`; null if none. With two, proxy and service might use different ones. */
 function hostFault({ httpVersion, rawHeaders }: IncomingMessage): string | null {
   const hosts = rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host').length;
   if (hosts > 1) return 'The request has more than one Host.';
@@ -107,7 +107,7 @@ function refuse(socket: Socket, message: string, requestId: string): void {
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
 }
 
-/** What a person can do about an address that cannot be listened on. */
+/** Advice for an address that cannot be listened on. */
 export function listenError(error: NodeJS.ErrnoException, host: string, port: number, setting: string): StartupError {
   const at = `${setting} ${port}`;
   if (error.code === 'EADDRINUSE') return new StartupError(`${at} is taken on ${host}: set ${setting} to a free one.`);

@@ -13,7 +13,7 @@ import { every } from '../runtime/every.js';
 import { AGENDA_COLLECTION, type JobStore } from '../stores/jobs.js';
 import type { Job } from './run.js';
 
-/** How often Agenda looks for jobs that are due. */
+/** Agenda's polling interval for due jobs. */
 const PROCESS_EVERY_MS = 1000;
 /** Agenda looks after a job's lock at half of its life, also once more after its end: a longer one would delay the end of the process. It reports
  *  a run that ends at that moment as failed, so half of this must not divide a minute, which many runs last. */
@@ -22,7 +22,7 @@ const NO_LIMIT = 1_000_000;
 const TOUCH_EVERY_MS = 1500;
 /** How often a process puts right what clocks and other processes did to its documents. */
 const RESCHEDULE_EVERY_MS = 5000;
-/** A job that a process was given after its end is due again then. */
+/** A job assigned to a process after its end is due again then. */
 const LEFT_FOR_MS = 1000;
 
 export interface Jobs {
@@ -30,7 +30,7 @@ export interface Jobs {
   close(): Promise<void>;
 }
 
-/** What Agenda is to know after a run. `atOnce`: the run ended because it had lasted its time. */
+/** A run's outcome for Agenda. `atOnce`: the run ended because its time was up. */
 interface Next {
   nextInMs: number | undefined;
   atOnce: boolean;
@@ -106,7 +106,7 @@ function openAgenda({ db, processId, log }: JobsDeps, ended: AbortSignal): Agend
     maxConcurrency: NO_LIMIT,
   });
   agenda.on('error', (error: unknown) => {
-    // In the end its jobs' documents are removed, which it may still look for.
+    // At the end its jobs' documents are removed, which Agenda may still look for.
     if (!ended.aborted) report(error, log);
   });
   return agenda;
@@ -127,7 +127,7 @@ function define(agenda: Agenda, name: string, run: () => Promise<Next>): void {
         const { nextInMs, atOnce } = await run();
         const inMs = atOnce ? 0 : nextInMs;
         if (inMs !== undefined) document.attrs.nextRunAt = new Date(systemClock.nowMs() + inMs);
-        // Agenda would find the job at its next look, within a second.
+        // Agenda would find the job at its next poll, within a second.
         if (atOnce) agenda.once(`complete:${name}`, () => setImmediate(() => agenda.publishJobNotification(document)));
       } finally {
         done.abort();

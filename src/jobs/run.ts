@@ -1,4 +1,4 @@
-/** What makes a job. */
+/** A job's definition. */
 import type { JobInfo } from './table.js';
 
 interface RunLimits {
@@ -9,7 +9,7 @@ interface RunLimits {
 }
 
 interface RunOutcome {
-  /** What the run did, for people and programs: counts, mostly. */
+  /** The run's result for people and programs, mostly counts. */
   result: Readonly<Record<string, number>>;
   /** Milliseconds from the end of this run to the next; without it, the job's schedule decides. */
   nextInMs?: number;

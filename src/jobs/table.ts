@@ -8,11 +8,10 @@ export interface JobInfo {
   name: string;
   /** When it runs, for people. */
   schedule: string;
-  /** What a run does. */
   does: string;
-  /** From the beginning of a run to the next one that is scheduled. */
+  /** From the beginning of a run to the next scheduled one. */
   everyMs: number;
-  /** How long a run goes on before it ends at the next good moment; null where a run ends when its work is done. */
+  /** How long a run lasts before it ends at the next opportunity; null if it ends with its work. */
   lastsMs: number | null;
   /** `one`: a run holds Agenda's lock, so that one process runs it at a time. `each`: every worker has its own run, and leases in the data say who
    *  works on what; such a job never waits for a lock of a process that died, nor for a clock that was set. */
@@ -23,7 +22,7 @@ const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** The longest time between two looks for retries: one that failed just now may be due before those that were known. */
+/** Longest interval of checks for retries: one that has just failed may be due before the known ones. */
 export const RETRIES_LOOK_MS = 10 * SECOND_MS;
 
 const drains = { everyMs: SECOND_MS, lastsMs: MINUTE_MS, processes: 'each' } as const;

@@ -1,4 +1,4 @@
-/** What each e-mail tells, as it is stored until it is sent. */
+/** The content of each e-mail, stored until it is sent. */
 import type { NoticeKind } from '../../contracts/notifications.js';
 import type { Role } from '../../contracts/roles.js';
 
@@ -6,12 +6,12 @@ export interface PaymentFacts {
   id: string;
   amount: string;
   assetCode: string;
-  /** What it counted for, with its currency. */
+  /** Its value, with the currency. */
   value: string | null;
   sender: string;
   memo: string | null;
   network: string;
-  /** What was bought: of a checkout or product. */
+  /** The item: of a checkout or product. */
   name: string | null;
   reference: string | null;
   closedAt: string;
@@ -35,7 +35,7 @@ interface FactsOfKind {
 /** A notification. */
 export type Notice = { [Kind in NoticeKind]: { kind: Kind; facts: FactsOfKind[Kind] } }[NoticeKind];
 
-/** A change that every OWNER is told of. */
+/** A change reported to every OWNER. */
 export type SecurityNotice =
   | { kind: 'wallet.created'; wallet: WalletFacts }
   | { kind: 'product.wallet'; product: { id: string; name: string }; from: WalletFacts; to: WalletFacts }

@@ -7,10 +7,10 @@ import type { WebhookDoc, WebhookStore } from '../stores/webhooks.js';
 import type { Notice } from './facts.js';
 import { noticeMails } from './follow.js';
 
-/** A delivery that fails so often fails for longer than a restart of its endpoint takes: by then its third attempt is due. */
+/** A delivery with this many failures has failed for longer than a restart of its endpoint takes: its third attempt is due. */
 const FAILED_ATTEMPTS = 3;
 const OF_RETRY_BASE = 4;
-/** In one look. */
+/** Webhooks in one check. */
 const BATCH = 100;
 
 export function createTellOfFailing(deps: {

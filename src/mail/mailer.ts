@@ -12,7 +12,7 @@ export interface MailerDeps {
   mails: MailStore;
   render: Render;
   transport: Pick<Transport, 'send'>;
-  /** Stores what is told of webhooks that fail. */
+  /** Stores e-mails about failing webhooks. */
   tellOfFailing: () => Promise<void>;
   /** Unique per process. */
   holder: string;
@@ -65,7 +65,7 @@ export function createMailer(deps: MailerDeps) {
     });
   }
 
-  /** One e-mail of each account that has one due, as far as there is room, beginning after the last that had its turn. @returns how many were begun */
+  /** Begins one due e-mail of each account, as far as there is room, after the account that had the last turn. @returns how many were begun */
   async function round(stop: AbortSignal): Promise<number> {
     let begun = 0;
     for (const accountId of inTurn(await mails.dueAccounts(clock.now()), lastServed)) {
@@ -112,14 +112,14 @@ export function createMailer(deps: MailerDeps) {
   };
 }
 
-/** The accounts in order, beginning after the one that had the last turn. */
+/** The accounts in order, beginning after the last turn. */
 function inTurn(accountIds: readonly string[], last: string): string[] {
   const sorted = [...accountIds].sort();
   const from = sorted.findIndex((accountId) => accountId > last);
   return from > 0 ? [...sorted.slice(from), ...sorted.slice(0, from)] : sorted;
 }
 
-/** What is being sent. */
+/** E-mails being sent. */
 class Flights {
   readonly all = new Set<Promise<void>>();
   readonly #ofAccounts = new Map<string, number>();
@@ -142,7 +142,7 @@ class Flights {
   }
 }
 
-/** While the mail server is away it is asked less and less often, whatever is due. */
+/** While the mail server is away, attempts become less and less frequent. */
 class ServerRest {
   #failures = 0;
   #untilMs = 0;
@@ -167,7 +167,7 @@ class ServerRest {
   }
 }
 
-/** Makes one attempt. @param onSent is told how the server was */
+/** Makes one attempt. @param onSent called with the server's state */
 async function resultOf(
   { mails, render, transport, clock, log, settings }: MailerDeps,
   mail: MailDoc,

@@ -1,4 +1,4 @@
-/** What merchants are told by e-mail, in plain words: notifications, and notices to OWNERs of changes. */
+/** Texts of e-mails to merchants: notifications, and notices of changes to OWNERs. */
 
 import type { Notice, PaymentFacts, SecurityFacts, SecurityNotice, WalletFacts } from './facts.js';
 import type { Letter } from './letter.js';

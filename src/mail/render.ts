@@ -1,4 +1,4 @@
-/** What is sent for a stored e-mail: read and written when its attempt begins. */
+/** Renders a stored e-mail when its attempt begins. */
 import { NO_BRAND } from '../domain/brand.js';
 import type { AccountStore } from '../stores/accounts.js';
 import type { ForAccount } from '../stores/index.js';

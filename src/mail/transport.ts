@@ -39,7 +39,7 @@ export function createMailTransport(settings: MailSettings) {
     ...(auth && { auth }),
     // A password goes to another machine by an encrypted connection only.
     requireTLS: auth !== null && !secure && !isLoopback,
-    // What does not leave this machine needs no certificate that the world knows.
+    // A connection within this machine needs no publicly trusted certificate.
     tls: { rejectUnauthorized: !isLoopback },
     ...{
       connectionTimeout: CONNECT_MS,

@@ -8,7 +8,7 @@ import type { Clock } from '../clock.js';
 const CALL_TIMEOUT_MS = 28_000;
 /** A list of tools is answered soon, also while the service is away. */
 const PROBE_TIMEOUT_MS = 5_000;
-/** The service is asked to wait for events for less time than the call has. */
+/** The service waits for events for less time than the call has. */
 const LONGEST_WAIT_SECONDS = 25;
 
 type Answer = { ok: unknown; error?: undefined } | { error: ErrorBody };
@@ -50,7 +50,7 @@ export function createMcpService(deps: { url: string; apiKey: string; clock: Pic
     },
     async isReadOnly() {
       if (readOnly !== null) return readOnly;
-      // The service looks at the scope before the input, and a product without any field is refused whatever the scope.
+      // The service checks the scope before the input, and refuses a product without fields in any scope.
       const probe = await answer((end) => client.mutation('products.create', {}, { signal: end }), PROBE_TIMEOUT_MS);
       const code = probe.error?.code;
       if (code === 'forbidden' || code === 'validation_error') readOnly = code === 'forbidden';
@@ -59,7 +59,7 @@ export function createMcpService(deps: { url: string; apiKey: string; clock: Pic
   };
 }
 
-/** For `events.list`: without an event it answers a little earlier than asked. */
+/** For `events.list`: without an event it answers a little early. */
 function withShortWait(input: Record<string, unknown>): Record<string, unknown> {
   const { wait } = input;
   const isTooLong = typeof wait === 'number' && wait > LONGEST_WAIT_SECONDS && wait <= 30;

@@ -44,7 +44,7 @@ function toTool(name: string, operation: Operation): Tool {
   };
 }
 
-/** What a tool answers for what the procedure returns: `structuredContent` is always an object. */
+/** A tool's answer for a procedure's result: `structuredContent` is always an object. */
 export const toContent = (answer: unknown): Json => (Array.isArray(answer) ? { items: answer } : (answer as Json));
 
 /** Without references, which not every assistant follows. */

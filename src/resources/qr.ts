@@ -1,6 +1,6 @@
 /** QR codes: dark on light in every theme, with the quiet zone of four modules that readers need. */
 const QUIET_ZONE = 4;
-/** What a phone of 320 px has room for. */
+/** Fits a phone of 320 px. */
 const MAX_SVG_PIXELS = 294;
 /** Sharp on a printed poster. */
 const MIN_PNG_PIXELS = 600;

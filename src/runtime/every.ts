@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.js';
 
-/** Does something again and again, first after `ms`, until the signal aborts. What it throws goes to `onError`, and it goes on. */
+/** Repeats a step, first after `ms`, until the signal aborts. Errors go to `onError` and do not end it. */
 export async function every(
   ms: number,
   act: () => Promise<unknown>,

@@ -1,4 +1,4 @@
-/** Follows a change stream: opens it again when it breaks or falls silent, goes on from where it was, and finds by a query what no stream tells. */
+/** Follows a change stream: reopens it at its position when it breaks or falls silent, and finds by a query what no stream reports. */
 import type { Logger } from 'pino';
 import { type Clock, within } from '../clock.js';
 import { type ChangeStream, isResumable } from '../stores/change-stream.js';
@@ -8,7 +8,7 @@ const SILENCE_MS = 10_000;
 const refuseSilence = () => {
   throw new Error(`the change stream has been silent for ${SILENCE_MS} ms`);
 };
-/** On average: processes that lost the same database do not all come back at once. */
+/** On average: processes that lost the same database must not all reconnect at once. */
 const RETRY_MS = 1000;
 
 interface Follower {
@@ -16,7 +16,7 @@ interface Follower {
   start(): void;
   /** False from when the stream broke until it is followed again. */
   isLive(): boolean;
-  /** Catches up at once, beside the stream: for news that came on another, faster way. */
+  /** Catches up at once, beside the stream: for news from a faster way. */
   look(): Promise<void>;
   close(): Promise<void>;
 }
@@ -26,7 +26,7 @@ interface FollowerDeps<Change> {
   what: string;
   /** @param position where an earlier stream was; undefined to begin now */
   open: (position: unknown) => ChangeStream<Change>;
-  /** Tells by a query what came since that moment, in milliseconds. Called when a new stream has begun: that misses nothing any more. */
+  /** Reports by a query what came since that moment, in milliseconds. Called once a new stream, which misses nothing from then on, has begun. */
   catchUp: (sinceMs: number) => Promise<void>;
   onChange: (change: Change) => void;
   clock: Clock;

@@ -11,7 +11,7 @@ interface Lease {
   name: string;
   /** Unique per process. */
   holder: string;
-  /** After a crash, other processes wait for so long. */
+  /** After a crash, other processes wait this long. */
   ms: number;
   clock: Pick<Clock, 'sleep'>;
   log: Logger;

@@ -2,7 +2,7 @@
 import type { Clock } from '../clock.js';
 
 interface Loop {
-  /** Takes the next step now, or once more after the one that goes on. */
+  /** Takes the next step now, or another one after the current step. */
   wake: () => void;
   /** Takes steps until the signal aborts. Never rejects, unless `onError` throws. */
   run(signal: AbortSignal): Promise<void>;
