@@ -244,22 +244,39 @@ function partyOf(text: string): Form {
   return { bytes: Buffer.concat(arm), json: { address: text } };
 }
 
-/** The amount with something beside it that is not known yet. */
-function valueOfTheFuture(amount: bigint): Form {
-  const entry = (key: string, val: xdr.ScVal) => new xdr.ScMapEntry({ key: symbol(key), val });
-  const map = xdr.ScVal.scvMap([entry('amount', i128(amount)), entry(OF_THE_FUTURE, xdr.ScVal.scvVoid())]);
+const mapEntry = (key: string, val: xdr.ScVal) => new xdr.ScMapEntry({ key: symbol(key), val });
+
+/** The amount alone, or with what names its destination. */
+function amountWith(amount: bigint, muxedId: xdr.ScVal | null): Form {
+  if (muxedId === null) return formOf(i128(amount));
+  return formOf(xdr.ScVal.scvMap([mapEntry('amount', i128(amount)), mapEntry('to_muxed_id', muxedId)]));
+}
+
+/** The same with something beside it that is not known yet. */
+function valueOfTheFuture(amount: bigint, muxedId: xdr.ScVal | null): Form {
+  const known = [mapEntry('amount', i128(amount)), ...(muxedId === null ? [] : [mapEntry('to_muxed_id', muxedId)])];
+  const map = xdr.ScVal.scvMap([...known, mapEntry(OF_THE_FUTURE, xdr.ScVal.scvVoid())]);
   const bytes = Buffer.from(map.toXdr());
   const entries = [
-    { key: { symbol: 'amount' }, val: i128(amount).toJson() },
+    ...known.map(({ key, val }) => ({ key: key.toJson(), val: val.toJson() })),
     { key: { symbol: OF_THE_FUTURE }, val: OF_THE_FUTURE },
   ];
   return { bytes: Buffer.concat([bytes.subarray(0, -FUTURE_ARM.length), FUTURE_ARM]), json: { map: entries } };
 }
 
+/** What a classic payment names beside its destination: the id of a muxed account, else the transaction's memo (CAP-67). */
+function muxedIdOf({ to_muxed_id: id }: Json, { memo_type, memo }: Json): xdr.ScVal | null {
+  if (id) return nativeToScVal(BigInt(id), { type: 'u64' });
+  if (memo_type === 'id') return nativeToScVal(BigInt(memo), { type: 'u64' });
+  return memo_type === 'text' ? xdr.ScVal.scvString(memo) : null;
+}
+
 /** The events of one operation. */
 function movesOf(record: Json, { chain, passphrase }: On): Told[] {
   if (record.transaction_successful === false) return [];
-  const { hasUnknownEvents } = chain.transactions.get(record.transaction_hash)!;
+  const transaction = chain.transactions.get(record.transaction_hash)!;
+  const isToPayee = (receiver: string | null) =>
+    !isContractCall(record) && receiver === (record.to ?? record.into ?? record.account);
   const move = (triple: Json, sender: string, receiver: string | null, amount: string) => {
     const asset = assetOf(triple);
     // What an issuer pays is minted, and what it is paid is burnt.
@@ -271,7 +288,8 @@ function movesOf(record: Json, { chain, passphrase }: On): Told[] {
       formOf(xdr.ScVal.scvString(asset.isNative() ? 'native' : `${asset.code}:${asset.issuer}`)),
     ];
     const stroops = stroopsOf(amount);
-    const value = hasUnknownEvents ? valueOfTheFuture(stroops) : formOf(i128(stroops));
+    const muxedId = isToPayee(to) ? muxedIdOf(record, transaction) : null;
+    const value = (transaction.hasUnknownEvents ? valueOfTheFuture : amountWith)(stroops, muxedId);
     return { contractId: contractOf(triple, passphrase), topics, value };
   };
   switch (record.type) {
