@@ -59,7 +59,7 @@ const MS_PER_SLOW_LEDGER = 4000;
 /** Documents that the storage engine takes in one transaction, scaled down. */
 const MAX_TRANSACTION_WRITES = 1000;
 const CALM_ROUND_MS = 4000;
-const CALM_ROUNDS = 20;
+const CALM_ROUNDS = 40;
 /** With a budget of 30 requests an hour, reading what came takes that long. */
 const BUDGET_ROUND_MS = 60_000;
 const BUDGET_ROUNDS = 60;

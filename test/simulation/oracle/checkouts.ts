@@ -345,7 +345,7 @@ export function mustHaveEnded(
   const { address } = known.wallets.get(walletId)!;
   if (status !== 'OPEN' || known.gaps.has(walletId) || !chain.names(address)) return false;
   const open = new Set(parkedRecords.filter(({ dismissed }) => dismissed === null).map(({ _id }) => _id));
-  return !chain.unknownRecords.some(
+  return ![...chain.unknownRecords, ...chain.payments].some(
     ({ receiver, closedMs, operationId }) =>
       receiver === address && closedMs < expiresAt.getTime() && open.has(`LOCAL:${operationId}`),
   );
