@@ -368,6 +368,8 @@ export class Chain {
       case 'self':
         return { ...payment, from: receiver };
       case 'failed':
+        // A contract is paid by a call.
+        if (receiver.startsWith('C')) return { type: 'invoke_host_function', asset_balance_changes: [] };
         return sending.isDetour ? detour : payment;
       default:
         pay(0, stroops);
