@@ -279,10 +279,11 @@ function judge(
   { isCancelled, isAccepted, isActive }: { isCancelled: boolean; isAccepted: boolean; isActive: boolean },
 ): { verdict: string; state: State } {
   const total = stroops(checkout.amount)!;
-  // What was sent back after the payment had not been sent back yet; an assignment asks what is due now.
+  // What was sent back after the payment had not been sent back yet, and still counts where the order was complete by then; an assignment asks what is due
+  // now.
   const undone = isAssigned
     ? []
-    : state.returned.filter((each) => inLedgerOrder(payment, { changeIndex: 0, ...each }) < 0);
+    : state.returned.filter((each) => !each.countsOn && inLedgerOrder(payment, { changeIndex: 0, ...each }) < 0);
   const all = undone.reduce((sum, each) => sum + BigInt(each.stroops), state.received);
   const counted = later.filter((each) => each.status !== 'REJECTED' && isAssetOf(checkout, each));
   const earlier = counted.reduce((sum, each) => sum - stroops(each.amount)!, all);
