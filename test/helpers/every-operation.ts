@@ -36,6 +36,8 @@ export async function openEverything(service: TestService, receiver: Receiver, a
   const [accepted, dismissed] = [await paid('10', link.memo), await paid('11', link.memo)];
   const [assigned, refunded] = [await paid('5', null), await paid('6', null)];
   await paid('7', order.memo);
+  // A part of an order that stays OPEN.
+  await paid('3', (await post('/checkouts', { productId: product.id })).memo);
   const delivery = await eventually(() => first(`/webhooks/${webhook.id}/deliveries?status=DELIVERED`), 'a delivery');
   await worker.close();
   return {
