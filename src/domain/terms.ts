@@ -48,9 +48,12 @@ export function sideOf(close: LedgerClose, { at, ledger, isNewest = false }: Led
 /** Whether the ledger certainly closed after the moment: what ends a payer's chance counts from there on. */
 export const isAfter = (close: LedgerClose, stamp: LedgerStamp): boolean => sideOf(close, stamp) === 'after';
 
-/** When what is added begins: after the last one of its kind, also where this host's clock is behind the one that dated it. */
-export const beginAfter = (last: { from: LedgerStamp } | null, now: LedgerStamp): LedgerStamp =>
-  last && now.at <= last.from.at ? { ...now, at: new Date(last.from.at.getTime() + 1) } : now;
+/** When the next one of a kind begins: after the last one. Where the two clocks disagree it is as uncertain as that one's moment. */
+export function beginAfter(last: { from: LedgerStamp } | null, now: LedgerStamp): LedgerStamp {
+  if (!last || now.at > last.from.at) return now;
+  const at = new Date(last.from.at.getTime() + 1);
+  return last.from.ledger === null ? { at, ledger: null } : { ...now, at };
+}
 
 /** Oldest first, never empty. The first has no beginning: its terms hold from ever. */
 export type Versioned<T> = ReadonlyArray<{ from: LedgerStamp | null; terms: T }>;

@@ -7,6 +7,7 @@ import { type Checkout, type Counted, judgeForCheckout, remainingOf } from '../.
 import { measure } from '../../src/domain/pricing.js';
 import { askedFor, formatRate, parseRate, type Rate, toRate } from '../../src/domain/rate.js';
 import { type RateHistory, type ShownRate, shownWithin, spansOf, worthAt } from '../../src/domain/shown-rates.js';
+import { beginAfter } from '../../src/domain/terms.js';
 import { judgeByTerms } from '../../src/payments/judge.js';
 
 const T = Date.parse('2026-01-01T12:00:00Z');
@@ -160,6 +161,15 @@ t.test('what a clock alone dates may have been shown a minute earlier, and the o
     '0.25',
     '0.5',
   ]);
+});
+
+t.test('a rate that follows one which a clock alone dated may have been shown as early', async (t) => {
+  // Sampled at 20 and 10 seconds before the close; the clock was 42 seconds ahead, and no ledger was known at first.
+  const first = { ...sample('0.25', 0), from: stampAt(new Date(T + 22_000), null) };
+  const second = { ...sample('0.2', 0), from: beginAfter(first, stampAt(new Date(T - 10_000), 99)) };
+  t.same(shown({ samples: [first, second] }), ['0.25', '0.2']);
+  const known = { from: stampAt(ago(0), 99) };
+  t.same(beginAfter(known, stampAt(ago(0), 99)), stampAt(new Date(T + 1), 99), 'what a ledger dated stays certain');
 });
 
 t.test('what begins at one moment was each shown for an instant', async (t) => {
