@@ -28,8 +28,8 @@ export interface RatesDeps {
   metrics: { leftOut: (source: string) => void; disagreed: () => void };
   clock: Clock;
   log: Logger;
-  /** Of the built-in ledger; null where there is none. */
-  localUrl?: string | null;
+  /** The built-in ledger's URL; null without one. */
+  localUrl: string | null;
   /** To use in place of undici's. */
   fetch?: Fetch;
 }
@@ -99,11 +99,11 @@ function sourcesOf(
 function marketAt(
   { requestBudgets }: Pick<SystemStores, 'requestBudgets'>,
   config: Config,
-  { network, baseUrl, localUrl }: { network: Network; baseUrl: string | null; localUrl: string | null | undefined },
+  { network, baseUrl, localUrl }: { network: Network; baseUrl: string | null; localUrl: string | null },
 ): Market | null {
   if (baseUrl !== null) return { baseUrl, allowances: [] };
   const horizon = config.horizonUrls[network][0] ?? (network === 'LOCAL' ? localUrl : null);
-  if (!horizon) return null;
+  if (horizon === null) return null;
   const perHour = requestsPerHourOf(network, config);
   const budget = perHour === null ? null : requestBudgets.of(network, perHour);
   return { baseUrl: horizon, allowances: budget?.allowancesOf({ purpose: 'tenants', by: 'rates' }) ?? [] };

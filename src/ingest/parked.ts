@@ -116,7 +116,7 @@ async function readAgain(
   return fresh.left.length === 0 ? fresh : kept;
 }
 
-/** Of a change parked by itself, only that change counts; of a record parked whole, every change. */
+/** Only that change counts where a change was parked by itself; every change counts where the record was parked whole. */
 const isPartOf = (id: string, parkedId: string): boolean => parkedId.split(':').length < 3 || id === parkedId;
 
 /** Orders due records so that wallets take turns: one with many records must not delay the others. Pure. */

@@ -16,7 +16,7 @@ export interface Certificate {
   key: string;
 }
 
-/** @param path of the file for both, readable by its owner only; written anew when missing, unusable or about to expire */
+/** @param path of the file for both, readable by its owner only; rewritten when missing, unusable or about to expire */
 export async function openDevelopmentCertificate(path: string, clock: Clock): Promise<Certificate> {
   const found = await readFile(path, 'utf8').catch(() => '');
   const cert = found.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/)?.[0];

@@ -39,6 +39,7 @@ async function setUp(
         stamp: async () => ({ at: clock.now(), ledger: null }),
         isInUse: async (pair) => !seen.unused.has(pairKey(pair)),
         metrics: { leftOut: (source) => seen.leftOut.push(source), disagreed: () => (seen.disagreed += 1) },
+        localUrl: null,
         clock,
         log: pino({ level: 'silent' }),
       },
