@@ -11,7 +11,7 @@ import type { Operation } from '../contracts/operation.js';
 
 const FILE = new URL('../src/client/contract.ts', import.meta.url);
 
-const HEAD = `/** What the operations take and answer. Generated from the contracts by \`npm run openapi\`: change them there. */
+const HEAD = `/** Inputs and results of the operations. Generated from the contracts by \`npm run openapi\`: edit them there. */
 import type { Mutation, Query, Subscription } from './procedures.js';
 `;
 

@@ -1,12 +1,12 @@
-/** What a call throws. */
+/** The error that calls throw. */
 import { TRPCClientError, type TRPCLink } from '@trpc/client';
 import { observable } from '@trpc/server/observable';
 import type { ErrorBody, FieldError } from './contract.js';
 import type { AppRouter } from './procedures.js';
 
-/** A call that failed. `data.error` is REST's error object; null `data`: no answer came from the service. */
+/** A failed call. `data.error` is REST's error object; `data` is null when the service did not answer. */
 export class CallError extends TRPCClientError<AppRouter> {
-  /** What is wrong with which field; empty where no field is at fault. */
+  /** Field errors; empty when no field is at fault. */
   readonly details: readonly FieldError[];
 
   constructor(error: TRPCClientError<AppRouter>) {
@@ -16,20 +16,20 @@ export class CallError extends TRPCClientError<AppRouter> {
       ...(error.cause ? { cause: error.cause } : {}),
       ...(error.meta ? { meta: error.meta } : {}),
     });
-    // tRPC's constructor makes each one its own.
+    // tRPC's constructor sets its own prototype.
     Object.setPrototypeOf(this, CallError.prototype);
     this.details = body?.details ?? [];
   }
 }
 
-/** Names each field that is at fault: a log shows the message alone. */
+/** Includes the field errors, because a log shows only the message. */
 function messageOf({ message, details = [] }: ErrorBody): string {
   const faults = details.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`));
   if (faults.length === 0) return message;
   return faults.length === 1 ? faults[0]! : `${message} ${faults.join(' ')}`;
 }
 
-/** Before the other links: every failure that comes through it is a `CallError`. */
+/** The first link: turns every failure of the others into a `CallError`. */
 export const callErrors: TRPCLink<AppRouter> =
   () =>
   ({ op, next }) =>

@@ -1,4 +1,4 @@
-/** What the operations take and answer. Generated from the contracts by `npm run openapi`: change them there. */
+/** Inputs and results of the operations. Generated from the contracts by `npm run openapi`: edit them there. */
 import type { Mutation, Query, Subscription } from './procedures.js';
 
 export type Account = {

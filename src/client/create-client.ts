@@ -1,4 +1,4 @@
-/** A typed client for programs that call the service, wherever there are web standards: Node, browsers, edge runtimes. */
+/** A typed client of the service for runtimes with web standards: Node, browsers, edge runtimes. */
 import {
   createTRPCClient,
   httpBatchLink,
@@ -13,29 +13,29 @@ import { callErrors } from './call-error.js';
 import type { AppRouter } from './procedures.js';
 
 export interface ClientOptions {
-  /** Base of the service, such as `http://127.0.0.1:3000`. */
+  /** Base URL of the service, such as `http://127.0.0.1:3000`. */
   url: string;
   /** `sk_…` */
   apiKey: string;
-  /** In the place of the global `fetch`. */
+  /** Defaults to the global `fetch`. */
   fetch?: typeof globalThis.fetch;
 }
 
 /** The server takes at most 20 calls in one request. */
 const MAX_BATCH_SIZE = 20;
-/** Well below the 16 KiB that Node's server takes for a request's line and headers together. */
+/** Well below the 16 KiB that Node's server accepts for request line and headers together. */
 const MAX_URL_LENGTH = 8_000;
 
-/** Null for a call without one. @throws TypeError for one that is no text */
+/** Null for a call without a key. @throws TypeError when the key is not a string */
 function idempotencyKeyOf({ context: { idempotencyKey } }: Operation): string | null {
   if (idempotencyKey === undefined || idempotencyKey === null) return null;
   if (typeof idempotencyKey !== 'string') throw new TypeError('context.idempotencyKey has to be a string.');
   return idempotencyKey;
 }
 
-/** Calls that are made in the same tick travel in one request. One with an Idempotency-Key, as `mutate(input, { context: { idempotencyKey } })`, and a
- *  subscription (`events.stream`) have a request of their own; a subscription goes on by itself after a break, where it was. A failure is thrown as
- *  `CallError`. */
+/** Calls of the same tick share one request. A call with an Idempotency-Key, as in `mutate(input, { context: { idempotencyKey } })`, and a subscription
+ *  (`events.stream`) each have their own; a subscription reconnects after a break and resumes where it was.
+ *  Calls reject with `CallError`. */
 export function createClient({ url, apiKey, fetch = globalThis.fetch }: ClientOptions): TRPCClient<AppRouter> {
   const target = `${url.replace(/\/+$/, '')}/trpc`;
   const authorization = `Bearer ${apiKey}`;
@@ -46,7 +46,7 @@ export function createClient({ url, apiKey, fetch = globalThis.fetch }: ClientOp
         condition: ({ type }) => type === 'subscription',
         true: httpSubscriptionLink({
           url: target,
-          // The EventSource of browsers sends no key.
+          // The EventSource of browsers cannot send the key.
           EventSource,
           eventSourceOptions: {
             fetch: (input, init) => fetch(input, { ...init, headers: { ...init.headers, authorization } }),

@@ -1,25 +1,25 @@
-/** An account's events, one after the other and without a hole, across breaks of the connection and restarts of the service. */
+/** An account's events in sequence and without holes, across broken connections and restarts of the service. */
 import { createParser } from 'eventsource-parser';
 import type { ErrorBody, Event, WebhookPayload } from './contract.js';
 
 export interface FollowOptions {
-  /** Base of the service, such as `http://127.0.0.1:3000`. */
+  /** Base URL of the service, such as `http://127.0.0.1:3000`. */
   url: string;
-  /** `sk_…`; scope READ will do. */
+  /** `sk_…`; scope READ suffices. */
   apiKey: string;
-  /** `sequence` of the last event that was handled: the first one that comes is the next. 0 begins with the first event of all; without it, with the first
-   *  that happens from now on. */
+  /** `sequence` of the last handled event; the iteration begins with the next one. 0 begins with the account's first event, undefined with the first event
+   *  from now on. */
   after?: number;
-  /** Ends the iteration, without an error. */
+  /** Ends the iteration without an error. */
   signal?: AbortSignal;
-  /** In the place of the global `fetch`. */
+  /** Defaults to the global `fetch`. */
   fetch?: typeof globalThis.fetch;
 }
 
-/** As it is streamed: the body that a webhook gets. */
+/** An event of the stream, in the shape of a webhook's body. */
 export type StreamedEvent = WebhookPayload & { sequence: number };
 
-/** The service will not serve the stream: the key is unknown, revoked or expired, or what was asked for is wrong. */
+/** The service refuses the stream: the key is unknown, revoked or expired, or the request is invalid. */
 export class StreamRefusedError extends Error {
   override readonly name = 'StreamRefusedError';
   constructor(
@@ -30,16 +30,16 @@ export class StreamRefusedError extends Error {
   }
 }
 
-/** The service is never silent for longer than 30 s. */
+/** Longer than the service is ever silent: 30 s. */
 const SILENCE_MS = 45_000;
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 30_000;
 
 /**
- * Follows the events of an account by `GET /events/stream`, and connects anew when the connection breaks or falls silent. Events are not taken in faster
- * than they are asked for. Store the `sequence` of each together with what you did about it, and begin with it as `after` the next time: nothing is
- * left out and nothing is done twice.
- * @throws StreamRefusedError when the service refuses, also later, for instance when the key was revoked
+ * Follows an account's events by `GET /events/stream`, and reconnects when the connection breaks or falls silent. Events are read no faster than the caller
+ * takes them. Store each `sequence` together with the effects of its event, and pass it as `after` the next time: no event is missed, and none is
+ * handled twice.
+ * @throws StreamRefusedError when the service refuses the stream, possibly later, for instance once the key is revoked
  */
 export async function* followEvents(options: FollowOptions): AsyncGenerator<StreamedEvent, void, undefined> {
   const { signal } = options;
@@ -59,19 +59,19 @@ export async function* followEvents(options: FollowOptions): AsyncGenerator<Stre
       if (error instanceof StreamRefusedError) throw error;
       if (error instanceof Overloaded) pauseMs = Math.max(pauseMs, error.waitMs);
     }
-    // Spread, so that readers do not all come back at once.
+    // Spread, so that readers do not all reconnect at once.
     await pause(pauseMs * (0.5 + Math.random() / 2), signal);
   }
 }
 
-/** It may be asked again, after a while. */
+/** The service may be asked again after `waitMs`. */
 class Overloaded extends Error {
   constructor(readonly waitMs: number) {
     super('overloaded');
   }
 }
 
-/** Without it, what happens in a break before the first event would be missed. */
+/** Where to begin without `after`: a break before the first event would otherwise lose the events of that time. */
 async function newestSequence(options: FollowOptions): Promise<number> {
   const { body } = await ask(options, '/events?pageSize=1', AbortSignal.timeout(SILENCE_MS));
   const { data } = JSON.parse(await new Response(body).text()) as { data: Event[] };

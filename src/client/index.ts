@@ -1,7 +1,7 @@
-/** The client: types, calls, webhooks and events. Web standards only, and no server code. */
+/** Entrance of the client: types, calls, webhooks and events, on web standards and without server code. */
 import type { ErrorBody } from './contract.js';
 
-/** What went wrong, for a program. */
+/** Codes of errors, for programs. */
 export type ErrorCode = ErrorBody['code'];
 export { TRPCClientError } from '@trpc/client';
 export { CallError } from './call-error.js';

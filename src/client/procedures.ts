@@ -1,4 +1,4 @@
-/** What turns the contract's types into a tRPC router's. */
+/** Turns the contract's types into those of a tRPC router. */
 import type {
   TRPCBuiltRouter,
   TRPCMutationProcedure,
@@ -23,7 +23,7 @@ interface Root {
 }
 
 interface Typed<Input, Output> {
-  /** One that may be `{}` may be left out. */
+  /** Optional when all its fields are. */
   input: Record<never, never> extends Input ? Input | undefined : Input;
   output: Output;
   meta: object;
@@ -32,10 +32,10 @@ interface Typed<Input, Output> {
 
 export type Query<Input, Output> = TRPCQueryProcedure<Typed<Input, Output>>;
 export type Mutation<Input, Output> = TRPCMutationProcedure<Typed<Input, Output>>;
-/** Each event comes with the id after which a stream goes on. */
+/** Each event carries the id to resume after. */
 export type Subscription<Input, Output> = TRPCSubscriptionProcedure<
   Typed<Input, AsyncIterable<{ id: string; data: Output }>>
 >;
 
-/** For a tRPC client that you make yourself: `createTRPCClient<AppRouter>`. It follows from the contract and knows nothing of the server. */
+/** Type for a tRPC client of your own: `createTRPCClient<AppRouter>`. It is derived from the contract, without server code. */
 export type AppRouter = TRPCBuiltRouter<Root, { [Resource in keyof Procedures]: Procedures[Resource] }>;

@@ -1,26 +1,26 @@
-/** The receiver's side of webhooks (Standard Webhooks 1.0), by WebCrypto: signatures of the webhook's secret (`v1`), or of the service's published keys (`v1a`). */
+/** Verifies webhooks (Standard Webhooks 1.0) with WebCrypto: signatures by the webhook's secret (`v1`) or by the service's published keys (`v1a`). */
 import type { WebhookPayload } from './contract.js';
 
-/** As `fetch` has them, or as Node does. */
+/** Headers of `fetch` or of Node. */
 export type WebhookHeaders =
   | { get(name: string): string | null }
   | Readonly<Record<string, string | readonly string[] | undefined>>;
 
 export type VerifyWith = {
-  /** How far `webhook-timestamp` may be from now; 300 by default. */
+  /** The largest distance of `webhook-timestamp` from now; 300 by default. */
   toleranceSeconds?: number;
 } & (
   | {
-      /** `whsec_…` of the webhook; several while it is rotated. */
+      /** `whsec_…` of the webhook; several during a rotation. */
       secret: string | readonly string[];
     }
   | {
-      /** `whpk_…`, or the `keys` of `/.well-known/webhook-keys.json` as they are. */
+      /** `whpk_…`, or the unchanged `keys` of `/.well-known/webhook-keys.json`. */
       publicKeys: string | ReadonlyArray<string | { publicKey: string }>;
     }
 );
 
-/** The request is not a genuine delivery, or too old to be taken: answer 400. */
+/** The request is no genuine delivery, or its timestamp is too far from now: answer 400. */
 export class WebhookVerificationError extends Error {
   override readonly name = 'WebhookVerificationError';
 }
@@ -33,11 +33,11 @@ const TOLERANCE_SECONDS = 300;
 const MAX_SIGNATURES = 64;
 
 /**
- * Checks that a request is a delivery of the service, and returns its event. Delivery is at least once: keep the `id` of what you have handled.
- * @param body as it came, not parsed and printed again
+ * Verifies a delivery of the service and returns its event. Delivery is at least once: store the `id` of each handled event.
+ * @param body the raw body, not parsed and serialized again
  * @param headers of the request; names in any case
  * @throws WebhookVerificationError when no signature fits, a header is missing, or the timestamp is too far from now
- * @throws TypeError when the secret or a public key is none
+ * @throws TypeError when the secret or a public key is malformed
  */
 export async function verifyWebhook(
   body: string | Uint8Array | ArrayBuffer,
@@ -105,7 +105,7 @@ async function ofKeys(keys: string | ReadonlyArray<string | { publicKey: string 
   );
 }
 
-/** Null for what is no base64. */
+/** Null when the text is not base64. */
 function decoded(base64: string): Bytes | null {
   try {
     return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
