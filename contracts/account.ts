@@ -1,4 +1,4 @@
-/** The account: owner of everything that its API keys can reach. */
+/** The account, which owns everything that its API keys can reach. */
 import { z } from 'zod';
 import { accountExample } from './examples.js';
 import { operation } from './operation.js';

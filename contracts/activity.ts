@@ -1,4 +1,4 @@
-/** Activity: who changed what in an account, and from where. It is written with the change, and nothing changes or removes it. */
+/** Activity: who changed what in an account, and from where. It is written together with the change and never changed or removed. */
 import { z } from 'zod';
 import { listOf } from './envelope.js';
 import { activityExample } from './examples.js';

@@ -1,11 +1,10 @@
-/** Addresses as text (strkey, SEP-23), read without a library, so that contracts depend on nothing but Zod. */
+/** Parses addresses (strkey, SEP-23) without a library, so that contracts depend on nothing but Zod. */
 export const STRKEY_ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
 const ACCOUNT_SIZE = 32;
 
-/** Whether it is a G… address. */
 export const isAccountAddress = (text: string): boolean => strkeyBytes(text, 'G')?.length === ACCOUNT_SIZE;
 
-/** What a strkey of this kind holds; null for anything else. @param kind its first letter, which tells its version */
+/** The payload of a strkey; null for invalid text or another kind. @param kind the first letter, which stands for the version */
 export function strkeyBytes(text: string, kind: string): Uint8Array | null {
   const bytes = text.startsWith(kind) ? fromBase32(text) : null;
   if (bytes === null || bytes.length < 3 || bytes[0] !== STRKEY_ALPHABET.indexOf(kind) << 3) return null;
@@ -14,7 +13,7 @@ export function strkeyBytes(text: string, kind: string): Uint8Array | null {
   return checksum === crc16(bytes.subarray(0, end)) ? bytes.subarray(1, end) : null;
 }
 
-/** Null for other symbols, and for bits that are left over and not 0: each address has one spelling. */
+/** Null for unknown symbols and for leftover bits other than 0, so that each address has one spelling. */
 function fromBase32(text: string): Uint8Array | null {
   const bytes = new Uint8Array(Math.floor((text.length * 5) / 8));
   let [buffer, bits, at] = [0, 0, 0];

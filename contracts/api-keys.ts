@@ -1,4 +1,4 @@
-/** API keys: who may call. A key is shown once; only its SHA-256 is kept. */
+/** API keys, which authorize callers. A key is shown once; only its SHA-256 is kept. */
 import { z } from 'zod';
 import { deletedSchema, listOf } from './envelope.js';
 import type { FieldError } from './errors.js';
@@ -29,7 +29,7 @@ export const apiKeyWithSecretSchema = z
     description: 'The API key with its full `key`, which is shown once: a replay (Idempotency-Key) leaves it out.',
   });
 
-/** A key that would never work. */
+/** Refuses a key that has already expired. */
 export const apiKeyFieldErrors = ({ expiresAt }: RawBody, { now }: Pick<ValidationContext, 'now'>): FieldError[] => {
   const isMoment = expiresAt !== null && expiresAt !== undefined && momentInput.safeParse(expiresAt).success;
   if (!isMoment || new Date(expiresAt as string) > now) return [];

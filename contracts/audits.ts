@@ -1,4 +1,4 @@
-/** Audits: whether everything that moved a wallet's balances explains them. */
+/** Audits: whether a wallet's movements explain its balances. */
 import { z } from 'zod';
 import { amount, idOf, signedAmount, timestamp } from './primitives.js';
 

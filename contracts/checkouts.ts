@@ -1,4 +1,4 @@
-/** Checkouts: one order, paid by one payer, with a memo and a page of its own and an end. */
+/** Checkouts: one order for one payer, with its own memo, page and expiry. */
 import { z } from 'zod';
 import { listOf } from './envelope.js';
 import type { FieldError } from './errors.js';
@@ -34,14 +34,14 @@ export const checkoutStatusSchema = z.enum(CHECKOUT_STATUSES).meta({
   description:
     'OPEN: waits for money. PAID: paid in full, or accepted. EXPIRED: the ledger has been read beyond `expiresAt`, and the money did not come in time. CANCELLED: ended by the merchant.',
 });
-/** Where a checkout stands. */
+/** The state of a checkout. */
 export type CheckoutStatus = z.infer<typeof checkoutStatusSchema>;
 
 export const MAX_QUANTITY = 10_000;
 const MAX_METADATA_ENTRIES = 20;
 const MIN_LIFETIME_MS = 60_000;
 const MAX_LIFETIME_MS = 90 * 24 * 3_600_000;
-/** Without `expiresAt`. */
+/** Applies without `expiresAt`. */
 export const DEFAULT_LIFETIME_MS = 24 * 3_600_000;
 
 const metadataSchema = z.record(z.string(), z.string());
@@ -110,10 +110,10 @@ export const checkoutSchema = z
 
 const given = (value: unknown) => value !== undefined && value !== null;
 
-/** Fields that a product answers for. */
+/** Fields that a checkout for a product takes from the product. */
 const WALLET_FIELDS = ['name', 'assetCode', 'assetIssuer', 'description', 'currency'] as const;
 
-/** The rules between the fields of a new checkout. What depends on the product is checked once it is known. */
+/** Rules between the fields of a new checkout. Rules that depend on the product are checked once it is loaded. */
 export function checkoutFieldErrors(body: RawBody): FieldError[] {
   const ofProduct = given(body.productId);
   if (ofProduct === given(body.walletId)) {
@@ -149,7 +149,7 @@ function walletFieldErrors(body: RawBody): FieldError[] {
   return faults;
 }
 
-/** What the schema of a record does not say: it leaves `__proto__` out without a word, and counts only where every entry is valid. */
+/** Covers two gaps of the record's schema: it drops `__proto__` silently, and counts only when every entry is valid. */
 function metadataErrors({ metadata }: RawBody): FieldError[] {
   if (typeof metadata !== 'object' || metadata === null || Array.isArray(metadata)) return [];
   const faults: FieldError[] = [];
@@ -162,7 +162,7 @@ function metadataErrors({ metadata }: RawBody): FieldError[] {
   return faults;
 }
 
-/** Whether the end lies 1 minute to 90 days ahead. */
+/** `expiresAt` must lie 1 minute to 90 days ahead. */
 export function checkoutEndErrors({ expiresAt }: RawBody, { now }: Pick<ValidationContext, 'now'>): FieldError[] {
   const endMs = typeof expiresAt === 'string' ? Date.parse(expiresAt) : Number.NaN;
   const aheadMs = endMs - now.getTime();

@@ -1,4 +1,4 @@
-/** The currencies that a price can be in: ISO 4217 codes, each with its minor digits, as the runtime knows them. */
+/** Currencies of prices: the ISO 4217 codes of the runtime, with their minor digits. */
 
 /** In alphabetical order. */
 export const CURRENCIES: readonly string[] = Intl.supportedValuesOf('currency');

@@ -1,4 +1,4 @@
-/** Deliveries: one event on its way to one webhook, with every attempt. */
+/** Deliveries: one event for one webhook, with all attempts. */
 import { z } from 'zod';
 import { eventTypeSchema } from './event-kinds.js';
 import { deliveryExample } from './examples.js';

@@ -1,4 +1,4 @@
-/** The one envelope of every HTTP answer, and the shape that lists have over tRPC. */
+/** The envelope of every HTTP answer, and the shape of lists over tRPC. */
 import { z } from 'zod';
 import { errorSchema } from './errors.js';
 import { metaSchema } from './primitives.js';

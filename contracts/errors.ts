@@ -1,4 +1,4 @@
-/** The one table of API errors: code, HTTP status and tRPC code. Everything that answers an error reads it here. */
+/** The only table of API errors: code, HTTP status and tRPC code. */
 import { z } from 'zod';
 
 export const ERRORS = {
@@ -47,11 +47,11 @@ export const ERRORS = {
   },
 } as const;
 
-/** What went wrong, for a program. */
+/** Codes of errors, for programs. */
 export type ErrorCode = keyof typeof ERRORS;
 export const ERROR_CODES = Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]];
 
-/** One error in a request. `path` is dotted (`"price"`, `"events.0"`), `""` for the body as a whole. */
+/** One error in a request. `path` is dotted (`"price"`, `"events.0"`), and `""` for the whole body. */
 export const fieldErrorSchema = z
   .object({
     path: z.string().meta({ description: 'Path of the field, dotted: `price`, `events.0`.', examples: ['price'] }),
@@ -62,7 +62,7 @@ export const fieldErrorSchema = z
     }),
   })
   .meta({ id: 'FieldError' });
-/** One error in a request, as it stands in `details`.
+/** One error in a request, an entry of `details`.
  *  @interface */
 export type FieldError = z.infer<typeof fieldErrorSchema>;
 

@@ -1,4 +1,4 @@
-/** The table of event kinds. To add one: a row here, a call of `outbox.publish` where it happens, and a test. */
+/** The table of event kinds. To add one: a row here, a call of `outbox.publish` at its source, and a test. */
 import { z } from 'zod';
 import { auditAssetSchema } from './audits.js';
 import { checkoutSchema } from './checkouts.js';
@@ -13,11 +13,11 @@ interface EventKind<Data extends z.ZodType> {
   description: string;
   /** The resources as they were when the event happened. */
   data: Data;
-  /** The id of what the event is about. A subject has one event of a kind. */
+  /** The id of the event's subject, which has one event of the kind. */
   subject: (data: z.output<Data>) => string;
-  /** A subject may have several events of the kind: each is published with an `occurrence` that tells them apart. */
+  /** A subject may have several events of the kind, each published with a distinct `occurrence`. */
   repeats?: true;
-  /** The kind about the same subject whose first attempt is over before one of this kind begins. */
+  /** The kind about the same subject whose first attempt ends before the first attempt of this kind begins. */
   after?: 'payment.received';
 }
 
@@ -117,12 +117,12 @@ export const EVENT_KINDS = {
   }),
 } as const;
 
-/** What a webhook can be told of. */
+/** Kinds that webhooks can subscribe to. */
 export type EventType = keyof typeof EVENT_KINDS;
 export const EVENT_TYPES = Object.keys(EVENT_KINDS) as [EventType, ...EventType[]];
 export type EventDataOf<Type extends EventType> = z.output<(typeof EVENT_KINDS)[Type]['data']>;
 
-/** The kind that goes before one of this kind about the same subject; null where there is none. */
+/** The kind that precedes this one about the same subject; null when there is none. */
 export const predecessorOf = (type: EventType): EventType | null => {
   const { after }: { after?: EventType } = EVENT_KINDS[type];
   return after ?? null;

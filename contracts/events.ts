@@ -1,4 +1,4 @@
-/** Events: what happened, as webhooks are told of it; kept for consumers that read instead. */
+/** Events, as sent to webhooks and kept for consumers that read them instead. */
 import { z } from 'zod';
 import type { FieldError } from './errors.js';
 import { EVENT_KINDS, EVENT_TYPES, type EventDataOf, type EventType, eventTypeSchema } from './event-kinds.js';
@@ -6,7 +6,7 @@ import { eventExample } from './examples.js';
 import { operation, type RawBody, streamOperation } from './operation.js';
 import { idInput, idOf, type ListMeta, metaSchema, momentInput, pageQuery, timestamp } from './primitives.js';
 
-/** One member for each kind, told apart by `type`. */
+/** One union member for each kind. */
 const eachKind = <Member>(member: (type: EventType, data: z.ZodType) => Member) =>
   EVENT_TYPES.map((type) => member(type, EVENT_KINDS[type].data)) as [Member, ...Member[]];
 
@@ -67,13 +67,13 @@ const afterMetaSchema = z
   })
   .meta({ id: 'EventsAfterMeta', description: 'Meta of a request with `after`.' });
 
-/** With `after` the meta is `{after, hasMore}`, without it that of every list. In types every list's fields are there, so that callers without
- *  `after` need not tell the two apart. */
+/** With `after` the meta is `{after, hasMore}`, otherwise that of every list. The type always has every list's fields, so that callers without `after` need
+ *  not distinguish the two. */
 const eventsMetaSchema = z.union([metaSchema, afterMetaSchema]) as unknown as z.ZodType<
   ListMeta & Partial<z.infer<typeof afterMetaSchema>>
 >;
 
-/** What `after` goes without: it says itself where to begin and in which order. */
+/** Parameters that `after` excludes, because it fixes the start and the order. */
 const NOT_WITH_AFTER = ['page', 'order', 'createdFrom', 'createdTo'];
 
 function afterRules(query: RawBody): FieldError[] {

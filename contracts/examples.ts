@@ -1,4 +1,4 @@
-/** One shop's resources, as the documentation shows them: they belong together, and each is valid by its own contract. */
+/** Example resources of one shop for the documentation: they refer to each other, and each satisfies its contract. */
 const createdAt = '2026-11-21T09:30:00.000Z';
 const address = 'GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ';
 

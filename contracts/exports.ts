@@ -1,11 +1,10 @@
-/** Exports: lists as files. They are streams, so they have no procedure and no envelope: only a failure is answered in it. */
+/** Exports: lists as files. A file is streamed, so it has no procedure and no envelope, except for failures. */
 import { z } from 'zod';
 import { checkouts } from './checkouts.js';
 import { operation } from './operation.js';
 import { payments } from './payments.js';
 
 export const EXPORT_FORMATS = ['csv', 'jsonl'] as const;
-/** How a file is written. */
 export type ExportFormat = (typeof EXPORT_FORMATS)[number];
 
 const format = z.enum(EXPORT_FORMATS).default('csv').meta({
@@ -18,7 +17,7 @@ const WHAT_HOLDS =
   'Oldest first, however many there are, as all of it was when the request came. The file is whole when the transfer ends regularly. It is cut off after 5 minutes: take a slow connection or very many in parts, by `createdFrom` and `createdTo`.';
 const output = z.string().meta({ id: 'ExportedFile' });
 
-/** By resource, as in the contract of the procedures. */
+/** By resource, like the contract of the procedures. */
 export const downloads = {
   payments: {
     export: operation({

@@ -1,4 +1,4 @@
-/** How to pay a link or a checkout: all that a merchant needs for a page or a receipt of their own. */
+/** Instructions to pay a link or a checkout: everything for a merchant's own page or receipt. */
 import { z } from 'zod';
 import { instructionsExample } from './examples.js';
 import { networkSchema } from './networks.js';
@@ -24,7 +24,7 @@ export const instructionsSchema = z
   })
   .meta({ id: 'Instructions', examples: [instructionsExample] });
 
-/** `amount=` left empty counts as absent. */
+/** An empty `amount=` counts as absent. */
 export const amountQuery = z
   .string()
   .superRefine((text, ctx) => {

@@ -1,4 +1,4 @@
-/** The languages that payers are spoken to in. */
+/** Languages of pages and receipts for payers. */
 import { z } from 'zod';
 
 export const LANGUAGES = ['en', 'de', 'es', 'fr', 'it', 'nl', 'pl', 'pt', 'tr', 'id', 'ja', 'zh', 'ar'] as const;

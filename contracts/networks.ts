@@ -2,7 +2,7 @@
 import { z } from 'zod';
 
 export const NETWORKS = ['PUBLIC', 'TESTNET', 'LOCAL'] as const;
-/** Where a wallet lives. */
+/** The network of a wallet. */
 export type Network = (typeof NETWORKS)[number];
 
 export const networkSchema = z.enum(NETWORKS).meta({
@@ -12,9 +12,9 @@ export const networkSchema = z.enum(NETWORKS).meta({
 
 export interface NetworkInfo {
   passphrase: string;
-  /** Horizon bases tried in order; LOCAL has none because the built-in ledger serves it. */
+  /** Base URLs of Horizon servers, tried in order; none for LOCAL, which the built-in ledger serves. */
   horizonUrls: readonly string[];
-  /** Block explorer page of a transaction, or null where no explorer knows the network. */
+  /** URL of a transaction's page in a block explorer; null when none covers the network. */
   explorerUrl: ((transactionHash: string) => string) | null;
 }
 

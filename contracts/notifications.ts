@@ -1,9 +1,9 @@
-/** Notifications: what an account is told by e-mail, and who gets it. */
+/** Notifications: the kinds that an account gets by e-mail, and the recipients. */
 import { z } from 'zod';
 import { operation } from './operation.js';
 import { emailInput, timestamp } from './primitives.js';
 
-/** What an account can be told of. */
+/** Kinds of notifications. */
 export const NOTICE_KINDS = [
   'payment.completed',
   'payment.unmatched',
@@ -13,7 +13,7 @@ export const NOTICE_KINDS = [
 ] as const;
 export type NoticeKind = (typeof NOTICE_KINDS)[number];
 
-/** Every e-mail goes to each of them apart. */
+/** Each recipient gets a separate e-mail. */
 export const MAX_RECIPIENTS = 20;
 
 const kindSchema = z.enum(NOTICE_KINDS).meta({

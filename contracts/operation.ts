@@ -1,4 +1,4 @@
-/** One object per operation, from which the tRPC procedure, the REST route and the OpenAPI operation are all built. */
+/** One object for each operation, from which its tRPC procedure, REST route and OpenAPI operation are built. */
 import { z } from 'zod';
 import type { ErrorCode, FieldError } from './errors.js';
 import type { Network } from './networks.js';
@@ -7,30 +7,30 @@ import { MANAGERS, READERS, type Role } from './roles.js';
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 export type Shape = z.ZodRawShape;
 
-/** What a call does to what is stored: it only reads, only adds, or changes what was there. */
+/** The effect of a call on stored data: it only reads, only adds, or changes existing data. */
 export type Effect = 'reads' | 'adds' | 'changes';
 
-/** The name of an operation where dots are not welcome: its operationId, and the name of its tool for assistants. */
+/** An operation's name without dots: its operationId, and the name of its tool for assistants. */
 export const operationIdOf = (resource: string, name: string): string => `${resource}_${name}`;
 
 /** A body as it was sent, valid or not. */
 export type RawBody = Readonly<Record<string, unknown>>;
 
-/** What a rule may know besides the request. */
+/** What context rules know besides the request. */
 export interface ValidationContext {
   now: Date;
-  /** Those that the service watches. */
+  /** Networks that the service watches. */
   networks: readonly Network[];
-  /** URLs may lead to this machine and be http. */
+  /** URLs may be http and lead to private addresses. */
   allowPrivate: boolean;
 }
 
-/** Rules that depend on the moment or on this service's settings. They run after the Idempotency-Key was looked up, so that a replay of an
- *  earlier request stays valid. When a body breaks other rules, their errors are listed together. */
+/** Rules that depend on the time or on this service's settings. They run after the look-up of the Idempotency-Key, so that a replay of an earlier
+ *  request stays valid. Their errors are listed together with those of other rules. */
 export type ContextRules = (body: RawBody, validationContext: ValidationContext) => FieldError[];
 
-/** Rules that concern several fields at once. They see the body (of a GET the query) as it was sent, valid or not and without defaults: so one answer
- *  lists all errors, and nothing that Zod leaves out escapes them. */
+/** Rules between several fields. They get the body (for a GET the query) as sent, valid or not and without defaults: so one answer lists all errors, and the
+ *  rules see fields that Zod drops. */
 export type Rules = (body: RawBody) => FieldError[];
 
 interface OperationDefinition<
@@ -41,12 +41,12 @@ interface OperationDefinition<
   O extends z.ZodType,
 > {
   method: M;
-  /** Below `/api/v1`, parameters in braces. */
+  /** Relative to `/api/v1`, with parameters in braces. */
   path: `/${string}`;
   effect: Effect;
-  /** Roles of users that may call it. Without them OWNER and MANAGER, and VIEWER where it only reads. */
+  /** Roles of users that may call it. Defaults to OWNER and MANAGER, with VIEWER when it only reads. */
   roles?: readonly Role[];
-  /** A READ key may not call it although it only reads. */
+  /** READ keys may not call it although it only reads. */
   needsFullKey?: true;
   summary: string;
   description: string;
@@ -56,23 +56,23 @@ interface OperationDefinition<
   params?: P;
   query?: Q;
   body?: B;
-  /** No body counts as `{}`. */
+  /** A missing body counts as `{}`. */
   bodyOptional?: true;
   rules?: Rules;
   contextRules?: ContextRules;
-  /** What the procedure returns; of a list `listOf(item)`. */
+  /** The procedure's result; `listOf(item)` for a list. */
   output: O;
-  /** Error codes beyond those that follow from the rest: mostly `conflict`. */
+  /** Error codes that do not follow from the other fields: mostly `conflict`. */
   errors?: readonly ErrorCode[];
-  /** Dotted name of the field that holds a secret. A replay (Idempotency-Key) leaves it out. */
+  /** Dotted path of a secret in the output. A replay (Idempotency-Key) leaves it out. */
   secretField?: string;
-  /** Name of the file that REST answers instead of the envelope for `format=csv`. */
+  /** Name of the file that REST sends instead of the envelope for `format=csv`. */
   csvFile?: string;
-  /** `query`: where a call without one is refused. */
+  /** `query` is required when calls without one are refused. */
   examples?: { body?: Record<string, unknown>; query?: Record<string, string> };
 }
 
-/** One call of the API: its place in REST, and the schemas of what goes in and comes out. */
+/** One operation of the API: its REST route, and the schemas of input and output. */
 export interface Operation<
   M extends Method = Method,
   P extends Shape = Shape,
@@ -86,13 +86,13 @@ export interface Operation<
   query: Q;
   body: B;
   hasBody: boolean;
-  /** Its answer goes on: `text/event-stream` over REST, a subscription over tRPC. `output` is the data of one event of the stream. */
+  /** The answer is a stream: `text/event-stream` over REST, a subscription over tRPC. `output` is the data of one event of the stream. */
   streams?: true;
-  /** It only reads. A READ key may call it, unless `needsFullKey`. */
+  /** It only reads. READ keys may call it, unless `needsFullKey`. */
   readOnly: boolean;
-  /** It answers `{items, meta}`, over REST as `data` and `meta`. */
+  /** The result is `{items, meta}`, over REST as `data` and `meta`. */
   isList: boolean;
-  /** Parameters, query and body in one object: what tRPC takes and REST is turned into. The rules are apart from it. */
+  /** Parameters, query and body in one object: the input over tRPC, which REST is converted to. It does not include the rules. */
   input: z.ZodObject<P & Q & B>;
 }
 
@@ -128,9 +128,9 @@ export const streamOperation = <M extends Method, O extends z.ZodType, Q extends
   definition: OperationDefinition<M, Record<never, never>, Q, Record<never, never>, O>,
 ) => ({ ...operation(definition), streams: true as const });
 
-/** What a call takes: `InputOf<Contract['products']['create']>`. Defaults may be left out. */
+/** Input of a call: `InputOf<Contract['products']['create']>`. Fields with defaults are optional. */
 export type InputOf<Op> = Op extends { input: infer I extends z.ZodType } ? z.input<I> : never;
-/** The input after Zod: defaults filled in. */
+/** The parsed input, with defaults filled in. */
 export type ParsedInputOf<Op> = Op extends { input: infer I extends z.ZodType } ? z.output<I> : never;
-/** What a call answers: `OutputOf<Contract['products']['create']>`. */
+/** Result of a call: `OutputOf<Contract['products']['create']>`. */
 export type OutputOf<Op> = Op extends { output: infer O extends z.ZodType } ? z.output<O> : never;

@@ -1,10 +1,10 @@
-/** What the hosted pages take from a payer's wallet in the browser: an account to make a transaction for, and the transaction once it is signed.
- *  They are served beside the pages, without a key: `/p/<slug>/transaction`, `/p/<slug>/submit`, the same below `/c/`. */
+/** Operations of the hosted pages for wallets in the browser: build a transaction for an account, and submit it once it is signed.
+ *  They are served beside the pages, without a key: `/p/<slug>/transaction`, `/p/<slug>/submit`, and the same under `/c/`. */
 import { z } from 'zod';
 import { operation, type Rules } from './operation.js';
 import { accountAddress, amount, amountInput, assetCodeInput, text } from './primitives.js';
 
-/** One payment with all the signatures that the network allows takes about 2,500. */
+/** One payment with as many signatures as the network allows takes about 2,500. */
 export const MAX_ENVELOPE_CHARACTERS = 4096;
 
 const tag = 'Pages';
@@ -21,7 +21,7 @@ const waySchema = z.object({
   cost: amount.meta({ description: 'What the payment would cost in this asset now.' }),
 });
 
-/** An asset is its code and, but for XLM, its issuer. */
+/** Every asset but XLM needs an issuer. */
 const sendAssetRules: Rules = ({ sendAsset }) => {
   if (typeof sendAsset !== 'object' || sendAsset === null) return [];
   const { assetCode, assetIssuer } = sendAsset as Record<string, unknown>;

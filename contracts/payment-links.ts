@@ -1,4 +1,4 @@
-/** Payment links: a hosted page each, and the memo by which a payment finds its way to the link. */
+/** Payment links, each with a hosted page and a memo that identifies its payments. */
 import { z } from 'zod';
 import { deletedSchema, listOf } from './envelope.js';
 import { paymentLinkExample } from './examples.js';

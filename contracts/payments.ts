@@ -1,4 +1,4 @@
-/** Payments: money that came to a wallet, and how it was judged. */
+/** Payments: money that a wallet received, and how it was judged. */
 import { z } from 'zod';
 import { listOf } from './envelope.js';
 import type { FieldError } from './errors.js';
@@ -50,9 +50,9 @@ export const paymentReasonSchema = z.enum(PAYMENT_REASONS).meta({
   id: 'PaymentReason',
   description: 'The first that applies, in the order link or checkout, product, asset, amount.',
 });
-/** What became of a payment. */
+/** How a payment was judged. */
 export type PaymentStatus = z.infer<typeof paymentStatusSchema>;
-/** Why a payment is not simply COMPLETED. */
+/** Why a payment is not COMPLETED, or completed with an excess. */
 export type PaymentReason = z.infer<typeof paymentReasonSchema>;
 
 const paymentRefundSchema = z

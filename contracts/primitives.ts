@@ -1,4 +1,4 @@
-/** The value types that every contract is made of: ids, texts, amounts, assets, addresses, timestamps, query parameters. */
+/** Value types of the contracts: ids, texts, amounts, assets, addresses, timestamps, query parameters. */
 import { z } from 'zod';
 import { isAccountAddress } from './address.js';
 
@@ -12,10 +12,10 @@ const stroopsOf = (text: string): bigint => {
   return BigInt(whole + fraction.padEnd(7, '0'));
 };
 
-/** A code that Zod does not have; it reaches the caller as it is. */
+/** A code that Zod does not have; it reaches the caller unchanged. */
 const issueCode = (code: string) => ({ params: { code } });
 
-/** An amount that a caller sends: text, > 0, ≤ `922337203685.4775807`. A JSON number is refused: it may have been rounded. */
+/** An amount from a caller: text, > 0, ≤ `922337203685.4775807`. JSON numbers are refused, because they may have been rounded. */
 export const amountInput = z
   .string({
     error: (issue) => (issue.input === undefined ? undefined : 'An amount is a decimal string, such as "10.5".'),
@@ -51,17 +51,17 @@ export const amountInput = z
     examples: ['10.5'],
   });
 
-/** An amount that the service returns, in canonical form. */
+/** An amount from the service, in canonical form. */
 export const amount = z.string().meta({
   id: 'Amount',
   description: 'Decimal string in canonical form, at most 7 decimals: `10.5`, never `10.5000000`.',
   examples: ['10.5'],
 });
 
-/** Nothing but blanks, controls and characters of no width. */
+/** Only blanks, control characters and characters without width. */
 const INVISIBLE = /^[\s\p{Z}\p{Cc}\p{Cf}\p{DI}]*$/u;
 
-/** Text whose length is counted in characters (code points). Lone surrogates and NUL are refused: no database or page shows them faithfully. */
+/** Text whose length is counted in code points. Lone surrogates and NUL are refused: databases and pages do not reproduce them. */
 export function text(limits: { min?: number; max: number }) {
   const { min = 0, max } = limits;
   return z
@@ -87,9 +87,9 @@ export function text(limits: { min?: number; max: number }) {
 
 export const nameInput = text({ min: 1, max: 120 });
 
-/** Names of this machine: what is under development may be reached there without TLS. */
+/** Names of this machine, allowed without TLS for shops under development. */
 const LOCALHOST = ['localhost', '127.0.0.1', '[::1]'];
-/** Whatever leads to this machine, or to the one around a container. */
+/** Whether the name leads to this machine, or to the host of a container. */
 const isLocal = (hostname: string) =>
   /^127\.|\.localhost$|\.local$/.test(hostname) || [...LOCALHOST, '0.0.0.0', 'host.docker.internal'].includes(hostname);
 
@@ -97,10 +97,10 @@ const isLocal = (hostname: string) =>
 const urlInput = (isAllowed: (url: URL) => boolean, refusal: string | ((url: URL) => string)) =>
   text({ max: 2048 }).superRefine((value, ctx) => {
     const url = URL.canParse(value) ? new URL(value) : null;
-    // The WHATWG parser drops tabs, line ends and surrounding blanks; what is stored must be what was meant.
+    // The WHATWG parser drops tabs, line ends and surrounding blanks, so the stored text would differ from the URL.
     if (!url || /[\s\\]/.test(value)) {
       ctx.addIssue({ code: 'custom', message: 'Must be a URL.', ...issueCode('invalid_format') });
-      // It also takes `https:host` and `https:///host`, which a browser on a page takes for a path.
+      // It also accepts `https:host` and `https:///host`, which a browser resolves as a path of the page.
     } else if (/^https?:/i.test(value) && !/^https?:\/\/[^/?#]/i.test(value)) {
       ctx.addIssue({ code: 'custom', message: 'Must have `//` and a host.', ...issueCode('invalid_format') });
     } else if (!isAllowed(url)) {
@@ -119,7 +119,7 @@ export const httpsUrlInput = urlInput(({ protocol }) => protocol === 'https:', '
 
 const NOT_HTTPS = 'Must be an https URL.';
 
-/** Where deliveries go: https. Who names an endpoint of this machine is told how it gets them. */
+/** URL of an endpoint: https. The refusal of an endpoint on this machine says how to get deliveries there. */
 export const endpointUrlInput = urlInput(
   ({ protocol }) => protocol === 'https:',
   ({ protocol, hostname }) =>
@@ -128,13 +128,13 @@ export const endpointUrlInput = urlInput(
       : NOT_HTTPS,
 ).meta({ format: 'uri', examples: ['https://shop.example/hook'] });
 
-/** An http or https URL; whether http is allowed depends on the service. */
+/** An http or https URL; the service's settings decide whether http is allowed. */
 export const httpUrlInput = urlInput(
   ({ protocol }) => protocol === 'https:' || protocol === 'http:',
   'Must be an https URL.',
 ).meta({ format: 'uri', examples: ['https://horizon.example'] });
 
-/** A page that a payer's browser is sent to: https, or http on this machine, which a shop under development has. */
+/** URL of a page for a payer's browser: https, or http on this machine for shops under development. */
 export const pageUrlInput = urlInput(
   ({ protocol, hostname }) => protocol === 'https:' || (protocol === 'http:' && LOCALHOST.includes(hostname)),
   'Must be an https URL, or an http URL of localhost.',
@@ -149,7 +149,7 @@ export const colorInput = z
   })
   .meta({ pattern: '^#[0-9a-fA-F]{6}$', examples: ['#1b6e4b'] });
 
-/** An address that stands in a `mailto:` link as it is. */
+/** An address that needs no escaping in a `mailto:` link. */
 export const emailInput = z
   .string()
   .refine(
@@ -186,18 +186,18 @@ export const timestamp = z.iso
   .datetime()
   .meta({ description: 'ISO 8601, UTC.', examples: ['2026-11-21T09:30:00.000Z'] });
 
-/** The id of a resource in an answer: a TypeID. */
+/** A resource's id in an answer: a TypeID. */
 export const idOf = (prefix: string, what: string) =>
   z.string().meta({ description: `Id of the ${what}.`, examples: [`${prefix}_01jd3k5v9ye6rbh2x7q0w4tznc`] });
 
-/** An id in a path. Its form is not checked: an id of the wrong form is answered like an unknown one. */
+/** An id in a path. Its form is not checked: a malformed id is answered like an unknown one. */
 export const idInput = (prefix: string, what: string) => idOf(prefix, what);
 
-/** The form of every id: a prefix, and a UUIDv7 in base32. */
+/** The form of ids: a prefix and a UUIDv7 in base32. */
 export const idPattern = (prefix: string): RegExp => new RegExp(`^${prefix}_[0-7][0-9a-hjkmnp-tv-z]{25}$`);
 
-/** An id in a body, of something that must be there. Text that is no such id is answered like an unknown one, but together with the body's other
- *  faults, before anything is looked up.
+/** The id of an existing resource in a body. A malformed id is answered like an unknown one, but together with the body's other faults, before any
+ *  look-up.
  *  @param noun as in "There is no such wallet." */
 export function referenceInput(prefix: string, noun: string, what: string) {
   const pattern = idPattern(prefix);
@@ -207,7 +207,7 @@ export function referenceInput(prefix: string, noun: string, what: string) {
     .meta(idOf(prefix, what).meta()!);
 }
 
-/** A moment that a caller sends: ISO 8601 with an offset, or a date (midnight UTC). */
+/** A moment from a caller: ISO 8601 with an offset, or a date (midnight UTC). */
 export const momentInput = z
   .union([z.iso.datetime({ offset: true }), z.iso.date()], {
     error: 'Must be an ISO 8601 timestamp with an offset, such as 2026-11-21T09:30:00Z, or a date.',
@@ -252,7 +252,7 @@ export const metaSchema = z
   .meta({ id: 'ListMeta' });
 export type ListMeta = z.infer<typeof metaSchema>;
 
-/** Less than 0 where more went out than came in. */
+/** Negative when more went out than came in. */
 export const signedAmount = z.string().meta({
   id: 'SignedAmount',
   description: 'Decimal string in canonical form, at most 7 decimals, with a `-` where it is less than 0.',

@@ -1,4 +1,4 @@
-/** Products: what is sold, at a fixed price or one that the customer chooses, in one asset, to one wallet. */
+/** Products, sold at a fixed price or at one that the customer chooses, in one asset, to one wallet. */
 import { z } from 'zod';
 import { deletedSchema, listOf } from './envelope.js';
 import type { FieldError } from './errors.js';
@@ -92,7 +92,7 @@ const productFields = {
   active: z.boolean(),
 };
 
-/** The rules between a product's fields. It takes a body to create one, or a product with a PATCH merged in. */
+/** Rules between a product's fields, for the body of a creation or a product with a PATCH merged in. */
 export function productFieldErrors(product: Readonly<Record<string, unknown>>): FieldError[] {
   const faults: FieldError[] = [];
   const { priceType, price, minAmount, assetCode, assetIssuer, currency } = product;

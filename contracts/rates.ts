@@ -1,4 +1,4 @@
-/** Rates: what one unit of an asset is worth in a currency, as sampled from sources or set by the account itself. */
+/** Rates: the worth of one unit of an asset in a currency, sampled from sources or set by the account. */
 import { z } from 'zod';
 import { isCurrency, minorDigits } from './currencies.js';
 import { deletedSchema } from './envelope.js';
@@ -23,7 +23,7 @@ export const currencyInput = z
   })
   .meta({ pattern: '^[A-Z]{3}$', description: 'ISO 4217 code of a currency.', examples: ['EUR'] });
 
-/** Plain text, greater than 0, of at most 12 significant digits, at most 12 before the point and 24 behind it. */
+/** A plain decimal: at most 12 digits before the point and 24 after it. `isRate` also checks that it is positive and its significant digits. */
 const RATE_PATTERN = /^(0|[1-9]\d{0,11})(\.\d{1,24})?$/;
 
 const isRate = (text: string): boolean => {
@@ -68,7 +68,7 @@ export const valueSchema = z
   })
   .meta({ id: 'PaymentValue', description: 'What a payment counted for in a currency.' });
 
-/** What of a price is finer than the smallest unit of its currency. Other faults are the schemas' to tell. */
+/** Prices finer than the smallest unit of their currency. The schemas report other faults. */
 export function minorDigitErrors(currency: unknown, prices: Readonly<Record<string, unknown>>): FieldError[] {
   if (typeof currency !== 'string' || !isCurrency(currency)) return [];
   const digits = minorDigits(currency);

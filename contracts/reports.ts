@@ -7,7 +7,7 @@ import { amount, momentInput } from './primitives.js';
 import { currencyInput } from './rates.js';
 
 export const SUMMARY_GROUPS = ['day', 'month', 'product', 'paymentLink', 'asset', 'status'] as const;
-/** What the rows of a summary are made by, besides the asset. */
+/** The keys that a summary's rows are grouped by, besides the asset. */
 export type SummaryGroup = (typeof SUMMARY_GROUPS)[number];
 
 /** A summary of more rows is refused. */

@@ -1,4 +1,4 @@
-/** Statements: what a wallet held, everything that moved it in a time, and what it held then. */
+/** Statements: a wallet's balances at the start and end of a period, and all movements between. */
 import { z } from 'zod';
 import { idOf, signedAmount, timestamp } from './primitives.js';
 import { valueSchema } from './rates.js';

@@ -1,4 +1,4 @@
-/** What a webhook shows of itself, but for the kinds that it is told of: events about webhooks show it too. */
+/** The fields of a webhook except its event kinds, shared with events about webhooks. */
 import { z } from 'zod';
 import { idOf, timestamp } from './primitives.js';
 
