@@ -1,5 +1,5 @@
-/** The only reader of time, timers and randomness. Everything that is measured in seconds, hours or days takes a `Clock`,
- *  so that a test can advance it and a simulation can seed it. */
+/** The only reader of time, timers and randomness. Everything measured in seconds, hours or days takes a `Clock`, so that tests can advance it and
+ *  simulations can seed it. */
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 
@@ -25,7 +25,7 @@ export const systemClock: Clock = {
   randomBytes: (size) => randomBytes(size),
 };
 
-/** What the promise resolves to or rejects with; `late()` when that takes longer than `ms`. */
+/** Settles as the promise does, or resolves to `late()` after `ms`. */
 export async function within<T, Late>(
   clock: Pick<Clock, 'sleep'>,
   ms: number,
@@ -41,10 +41,10 @@ export async function within<T, Late>(
   }
 }
 
-/** Milliseconds that pass evenly when the time of day is changed: for short deadlines between processes, which no `Clock` may stretch. */
+/** Monotonic milliseconds, for short deadlines between processes, which no `Clock` may stretch. */
 export const monotonicMs = (): number => performance.now();
 
-/** What leases go by: a time that only passes. */
+/** The clock of leases. */
 export type MonotonicClock = Pick<Clock, 'nowMs' | 'sleep'>;
 
 export const monotonicClock: MonotonicClock = { nowMs: monotonicMs, sleep: systemClock.sleep };

@@ -1,6 +1,6 @@
-/** How many requests may be sent to a network's ledger. Every request names what it is for: each purpose has a share of the budget. */
+/** The request budget of a network's ledger. Every request names its purpose, and each purpose has a share of the budget. */
 
-/** What requests are for, and of those that outsiders or tenants cause, on whose behalf: within a share they take turns.
+/** The purpose of requests. Those caused by outsiders or tenants also name on whose behalf, and take turns within their share.
  *  `by` is a client address or an account's id. */
 export type Asker =
   | { purpose: 'watching' | 'parked' | 'audits' }
@@ -8,14 +8,14 @@ export type Asker =
 
 /** Asked before each request. */
 export interface RequestBudget {
-  /** @returns milliseconds to wait before asking again; 0 when one request is granted. */
+  /** @returns milliseconds to wait before asking again; 0 when one request is granted */
   take(): Promise<number>;
 }
 
 /** The budget of one network. */
 export interface LedgerBudget {
-  /** What has to grant each request of one session, in this order. */
+  /** The budgets that must grant each request of a session, in this order. */
   allowancesOf(asker: Asker): readonly RequestBudget[];
-  /** Requests that others were seen to have sent since this was last called, by what the watcher's requests found of the budget. */
+  /** Requests that others have sent since the last call, as the watcher's requests found the shared budget. */
   othersSpent(): number;
 }

@@ -1,6 +1,6 @@
-/** The URL of a server: what of it is shown, and how requests to it are addressed. Keys may stand in its path, query or user info. */
+/** A server's URL: its label, and the addressing of requests. Its path, query and user info may hold keys. */
 
-/** Hosts, with their place in the list where two share one. */
+/** Hosts, numbered by their place in the list where several URLs share one. */
 export function labelsOf(urls: readonly string[]): string[] {
   const hosts = urls.map((url) => new URL(url).host);
   return hosts.map((host, index) =>
@@ -9,9 +9,9 @@ export function labelsOf(urls: readonly string[]): string[] {
 }
 
 interface Endpoint {
-  /** Basic authentication, where the URL has user info. */
+  /** Basic authentication if the URL has user info. */
   headers: Record<string, string>;
-  /** @param path begins with `/`; added to the URL's own. */
+  /** @param path begins with `/` and is appended to the URL's own path */
   urlOf(path: string, query?: Record<string, string>): string;
 }
 

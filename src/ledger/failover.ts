@@ -1,5 +1,5 @@
-/** Runs a call on the servers of a network: on the first of the list that answers, or on a given one. It remembers how each server fares, and checks a
- *  server's network before its first answer counts. */
+/** Runs a call on a network's servers: on the first in the list that answers, or on a given one. It tracks each server's health, and checks a
+ *  server's network before using its first answer. */
 import type { Logger } from 'pino';
 import type { MonotonicClock } from '../clock.js';
 import { LedgerUnavailable, SourceError, UnfitServer } from './errors.js';
@@ -8,45 +8,45 @@ import type { LedgerSource, LedgerTip } from './source.js';
 
 /** One server of any kind. */
 export interface LedgerServer {
-  /** Shown to operators: a host, never path, query or user info, which may be keys. */
+  /** Shown to operators: a host, never path, query or user info, which may hold keys. */
   label: string;
-  /** It keeps histories of accounts. */
+  /** Whether it keeps histories of accounts. */
   hasHistories: boolean;
-  /** @param spend waits for the budget: called before each request. @param timeoutMs of one request. */
+  /** @param spend waits for the budget; called before each request. @param timeoutMs of one request */
   connect(spend: () => Promise<void>, timeoutMs: number): LedgerSource;
 }
 
-/** A server, and how it fares. */
+/** A server and its health. */
 export type Server = LedgerServer & ServerHealth;
 
 export interface SourceCall<T> {
-  /** @param tip when it has just been asked, to check the network. */
+  /** @param tip if it was just requested, for the check of the network */
   run(source: LedgerSource, tip: LedgerTip | null, withinMs: number): Promise<T>;
-  /** A server that failed has recovered when it answers this; a tip alone proves little. */
+  /** Whether an answer proves that a failed server has recovered; a tip alone proves little. */
   provesHealthy: boolean;
-  /** One request may take so long, where that is less than it may otherwise. */
+  /** A shorter time limit of one request. */
   withinMs?: number | undefined;
 }
 
 const TIMEOUT_MS = 10_000;
-/** Time limit for a server that failed before, while another one could answer. */
+/** Time limit for a server that failed before, while another one may answer. */
 const PROBE_TIMEOUT_MS = 3_000;
 /** Waits for the budget; called before each request. */
 type Spend = () => Promise<void>;
 
 export function createFailover(options: {
   servers: readonly LedgerServer[];
-  /** Aborted when the ledger is closed: what is in flight then rejects with `LedgerUnavailable`. */
+  /** Aborts when the ledger is closed: requests in flight then reject with `LedgerUnavailable`. */
   closed: AbortSignal;
   monotonic: MonotonicClock;
-  /** Time limit of one request, its body included. Default 10,000. */
+  /** Time limit of one request including its body. Default 10,000. */
   timeoutMs?: number | undefined;
   log: Logger;
 }) {
   const { closed, monotonic, timeoutMs = TIMEOUT_MS, log } = options;
   const servers: Server[] = options.servers.map((server) => ({ ...server, ...newHealth() }));
 
-  /** @throws SourceError or UnfitServer, which are noted, or LedgerUnavailable when the server is not to blame. */
+  /** @throws SourceError or UnfitServer after noting it, LedgerUnavailable when the server is not to blame */
   async function run<T>(server: Server, call: SourceCall<T>, spend: Spend, withinMs: number): Promise<T> {
     const source = server.connect(spend, withinMs);
     try {
@@ -75,7 +75,7 @@ export function createFailover(options: {
     return new LedgerUnavailable(reasons.join('; '), pauseMs(servers, monotonic.nowMs()), isOfOne);
   }
 
-  /** Along the list, until one answers. */
+  /** Tries the servers in the list's order until one answers. */
   async function runOnFirst<T>(call: SourceCall<T>, spend: Spend): Promise<{ server: Server; answer: T }> {
     const open = candidates(servers, monotonic.nowMs());
     for (const server of open) {

@@ -1,17 +1,15 @@
-/** Finds a ledger by its close time with few requests: close times grow evenly enough for a guess to land near. */
+/** Finds a ledger by its close time with few requests: ledgers close evenly enough for guesses to land near. */
 
 export interface ClosedLedger {
   sequence: number;
   closedAt: Date;
 }
 
-/** Ledgers close every 5 to 6 seconds on the public networks: only the first guess depends on it. */
+/** Ledgers close every 5 to 6 seconds on the public networks. Only the first guess uses it. */
 const USUAL_LEDGER_MS = 5_500;
 
-/**
- * The newest ledger that closed at or before `time`, of those between `elder` and `latest`; null when all of them are younger.
- * @param ask for a ledger in between; null when Horizon no longer keeps it.
- */
+/** The newest ledger between `elder` and `latest` that closed at or before `time`; null when all are younger.
+ *  @param ask for a ledger in between; null when the server no longer keeps it */
 export async function findLedgerAtOrBefore(
   time: Date,
   elder: number,
@@ -20,13 +18,13 @@ export async function findLedgerAtOrBefore(
 ): Promise<ClosedLedger | null> {
   const wanted = time.getTime();
   if (latest.closedAt.getTime() <= wanted) return latest;
-  // Always: `after` closed after the time; everything before `from` is gone or known to be too old; `before` closed at or before it.
+  // Invariants: `after` closed after the time; all ledgers before `from` are gone or too old; `before` closed at or before the time.
   let after = latest;
   let before: ClosedLedger | null = null;
   let from = elder;
   for (let round = 0; from < after.sequence; round++) {
     const middle: number = Math.floor((from + after.sequence - 1) / 2);
-    // Every third question halves what is left, so that the search ends soon however unevenly the ledgers closed.
+    // Every third request halves the rest, so that unevenly closed ledgers cannot prolong the search.
     const guess: number = round % 3 === 2 ? middle : interpolate(wanted, before, after, latest);
     const sequence: number = Math.min(Math.max(guess, from), after.sequence - 1);
     const found: ClosedLedger | null = await ask(sequence);
@@ -40,7 +38,7 @@ export async function findLedgerAtOrBefore(
   return before;
 }
 
-/** From `after` back to the time, by the pace between it and what is known beside it. */
+/** Interpolates from `after` back to the time, by the pace between `after` and the nearest known ledger. */
 function interpolate(wanted: number, before: ClosedLedger | null, after: ClosedLedger, latest: ClosedLedger): number {
   const beside = before ?? latest;
   const ledgers = beside.sequence - after.sequence;

@@ -1,4 +1,4 @@
-/** A network's ledger, read from a list of servers that are tried in order, asked within the request budget and never trusted. */
+/** A network's ledger: a list of servers, tried in order, requested within the budget and never trusted. */
 import { setMaxListeners } from 'node:events';
 import type { Logger } from 'pino';
 import type { Clock, MonotonicClock } from '../clock.js';
@@ -14,22 +14,23 @@ export type { LedgerSession, ServerTip } from './session.js';
 export interface NetworkLedger {
   /** No budget limits its requests. */
   readonly isFree: boolean;
-  /** The installation closes its ledgers itself: what it says is the newest one is. */
+  /** The installation closes its ledgers itself, so that the ledger it reports as newest is the newest. */
   readonly isOwn: boolean;
-  /** Names of its servers, in the order in which they are tried. */
+  /** Labels of its servers, in the order of trying them. */
   readonly servers: readonly string[];
-  /** Those of them that find ways to pay in another asset: the Horizons. */
+  /** Labels of the servers that find ways to pay in another asset: the Horizons. */
   readonly finders: readonly string[];
-  /** The first request goes along the list until a server answers; all that follow go to that server, so that a tip and pages belong together.
-   *  A session is for one piece of work: when it fails, the next one finds the next server.
-   *  @param asker whose share of the budget its requests are taken from
-   *  @param patience waits for the budget however long it takes, until it aborts. Without it a longer wait is `BudgetUsedUp`. */
+  /** The first request tries the servers in order; later ones stay with the server that answered, so that a tip and pages belong together. A
+   *  session is for one piece of work: when it fails, the next session finds the next server.
+   *  @param asker whose share of the budget pays for its requests
+   *  @param patience waits for the budget until this aborts. Without it a longer wait throws `BudgetUsedUp`. */
   session(asker: Asker, patience?: AbortSignal): LedgerSession;
-  /** Requests that others have sent since this was last called, as the watcher's sessions find them in the budget they share. */
+  /** Requests that others have sent since the last call, as the watcher's sessions find them in the shared budget. */
   othersSpent(): number;
-  /** Asks every server, and warns of a protocol that is too new to be decoded. @throws UnfitServer when one that answers must not be read; those that do not answer are passed over. */
+  /** Requests the tip of every server, and warns of a protocol that is too new to be decoded. Servers that do not answer are skipped.
+   *  @throws UnfitServer when one that answers must not be read */
   checkNetwork(): Promise<void>;
-  /** Ends what is in flight: it rejects with `LedgerUnavailable`. */
+  /** Aborts requests in flight, which reject with `LedgerUnavailable`. */
   close(): Promise<void>;
 }
 
@@ -40,10 +41,10 @@ interface NetworkLedgerOptions {
   /** Default false. */
   isOwn?: boolean;
   clock: Clock;
-  /** Measures pauses, so that setting the clock does not change them. Default the clock. */
+  /** Measures pauses, which must not depend on the time of day. Default the clock. */
   monotonic?: MonotonicClock;
   log: Logger;
-  /** Time limit of one request, its body included. Default 10,000. */
+  /** Time limit of one request including its body. Default 10,000. */
   timeoutMs?: number;
   onClose(): Promise<void>;
 }
@@ -51,7 +52,7 @@ interface NetworkLedgerOptions {
 export function createNetworkLedger(options: NetworkLedgerOptions): NetworkLedger {
   const { budget, monotonic = options.clock, timeoutMs, log } = options;
   const closing = new AbortController();
-  // Whatever waits for the budget listens for it.
+  // Every wait for the budget adds a listener.
   setMaxListeners(0, closing.signal);
   const failover = createFailover({ servers: options.servers, closed: closing.signal, monotonic, timeoutMs, log });
   const { servers } = failover;

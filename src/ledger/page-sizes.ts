@@ -1,25 +1,25 @@
-/** How many records to ask for at once. A page that is too large or takes too long is asked for again with half as many, down to one; what then comes
- *  through makes the next pages larger again, later each time that this fails, because every failure may have cost a time-out. Remembered for each stream:
- *  one heavy account says nothing of the others. */
+/** Page sizes. A page that is too large or too slow is requested again with half as many records, down to one. Successful pages double the size
+ *  again, later after each failed attempt, because a failure may cost a timeout. Each stream has its own size: one heavy account says nothing
+ *  about the others. */
 
 const MAX_REMEMBERED = 1000;
-/** Pages that have to come through before more records are asked for, at most. */
+/** The most pages that must succeed before the size doubles. */
 const LONGEST_TRIAL = 32;
 
 interface PageSizes {
-  /** @param stream an address, or null for the whole network. */
+  /** @param stream an address, or null for the whole network */
   of(stream: string | null, limit: number): number;
-  /** @returns false when it was one record already: there is nothing smaller. */
+  /** @returns false when the size was 1 already */
   shrink(stream: string | null, size: number): boolean;
-  /** A page of this size came through. */
+  /** Notes a successful page of this size. */
   grow(stream: string | null, size: number, limit: number): void;
 }
 
 interface StreamSize {
   size: number;
-  /** Pages of this size that have to come through before it doubles. */
+  /** Pages that must succeed before the size doubles. */
   trial: number;
-  /** It was doubled, and no page of this size has come through yet. */
+  /** The size was doubled, and no page of it has succeeded yet. */
   isTried: boolean;
   pages: number;
 }

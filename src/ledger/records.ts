@@ -1,46 +1,47 @@
-/** What a record of the ledger comes to, whichever kind of source it was read from. */
+/** Records of the ledger as understood, whatever kind of source they came from. */
 import type { Asset } from '../domain/asset.js';
 import type { CreditMemo } from '../domain/memo.js';
 
-/** Money that came to an account, or left one for a contract. */
+/** Money that came to an account, or that an account paid to a contract. */
 export interface Credit {
-  /** TOID in decimal text, the same as the paging token. */
+  /** Decimal text of a TOID; also the paging token. */
   operationId: string;
-  /** Which balance change of a Soroban operation; 0 for all others. */
+  /** The index of a Soroban operation's balance change; 0 for other operations. */
   changeIndex: number;
-  /** Hash of the outer transaction where there is a fee bump; lower-case hex. */
+  /** Lower-case hex; the outer transaction's hash for a fee bump. */
   transactionHash: string;
   ledger: number;
   closedAt: Date;
-  /** Base account, G…, also where a muxed account of it was paid; or contract, C…. */
+  /** A base account (G…), also when one of its muxed accounts was paid, or a contract (C…). */
   receiver: string;
-  /** Base account, G…, or contract, C…. Of a mint the issuer. */
+  /** A base account (G…) or a contract (C…); the issuer for a mint. */
   sender: string;
   asset: Asset;
   /** Stroops, greater than 0. */
   amount: bigint;
   memo: CreditMemo;
-  /** Id of the muxed account that was paid, decimal text; null when the destination is not muxed. */
+  /** The paid muxed account's id in decimal text; null when the destination is not muxed. */
   destinationMuxedId: string | null;
-  /** M…, where the sender is muxed. */
+  /** M…; null when the sender is not muxed. */
   senderMuxedAddress: string | null;
 }
 
-/** For logs and metrics; `malformed` covers missing fields and fields that contradict each other, `parser_failed` is a bug of ours. */
+/** For logs and metrics. `malformed` covers missing and contradictory fields; `parser_failed` is a bug of the service. */
 type RecordFault = 'not_a_record' | 'unknown_type' | 'malformed' | 'out_of_range' | 'parser_failed';
 
 export interface NotUnderstood {
   fault: RecordFault;
-  /** One short line, without any of the record's content. */
+  /** One short line without any of the record's content. */
   reason: string;
-  /** G addresses that it may have paid, or that may have paid a contract; for an `unknown_type` all that it names. Null when that cannot be told: it may concern any account. */
+  /** Accounts (G…) that it may have paid, or that may have paid a contract; for an `unknown_type` all that it names. Null when unknown: it may
+   *  concern any account. */
   receivers: readonly string[] | null;
 }
 
-/** A balance change of a Soroban operation that cannot be understood; those beside it are. */
+/** An unreadable balance change of a Soroban operation; its other changes may be readable. */
 type ParkedChange = NotUnderstood & { changeIndex: number };
 
-/** Known of every record that has been understood so far. */
+/** Known for every record that could be read so far. */
 export interface Place {
   operationId: string;
   pagingToken: string;
@@ -49,29 +50,29 @@ export interface Place {
 }
 
 export type RecordOutcome =
-  /** All credits, to any account: the caller picks its own wallets. At least one of the two lists has items. */
+  /** All credits, to any account: the caller selects its own wallets. At least one of the two lists has items. */
   | ({ kind: 'credits'; credits: Credit[]; parked: ParkedChange[] } & Place)
   | { kind: 'ignored'; reason: IgnoredReason; pagingToken: string }
-  /** Something is missing that a second request can fetch. When none of the receivers matters, there is nothing to fetch. */
+  /** A second request can fetch the missing part, which is only needed when one of the receivers matters. */
   | ({
       kind: 'incomplete';
       needs: 'transaction' | 'effects';
       receivers: readonly string[];
-      /** The sender, where the memo may make it a refund. */
+      /** Given when the memo may make the payment a refund. */
       senders?: readonly string[];
-      /** It was found, and is too large ever to be read: asking again does not help. */
+      /** The missing part is too large ever to be read: retrying does not help. */
       isTooLarge?: true;
     } & Place)
   | ({ kind: 'parked' } & { [Key in Exclude<keyof Place, 'ledger'>]: string | null } & NotUnderstood);
 
 type Incomplete = Extract<RecordOutcome, { kind: 'incomplete' }>;
 
-/** Everybody whom an incomplete record may concern. */
+/** All accounts that an incomplete record may concern. */
 export const partiesOf = ({ receivers, senders = [] }: Incomplete): string[] => [...receivers, ...senders];
 
 export type IgnoredReason = 'failed' | 'to_itself' | 'nothing_moved' | 'no_account_credited';
 
-/** A record as the source gave it, which is what gets parked, and what was understood of it. */
+/** A record as the source gave it, which is what gets parked, and its outcome. */
 export interface LedgerRecord {
   raw: unknown;
   outcome: RecordOutcome;

@@ -1,9 +1,9 @@
-/** One request: bounded in time and size, its body included. Whatever goes wrong on the way is a `SourceError`; a status is an answer. */
+/** HTTP requests, bounded in time and size including the body. Transport failures are `SourceError`s; any status is an answer. */
 import { Agent, fetch as undiciFetch } from 'undici';
 import type { Clock } from '../clock.js';
 import { SourceError } from './errors.js';
 
-/** What is used of `fetch`, so that a test may stand in for it. */
+/** The used part of `fetch`, which tests may replace. */
 export type Fetch = (
   url: string,
   init: {
@@ -21,26 +21,26 @@ export type Fetch = (
 
 export interface Response {
   status: number;
-  /** What `parse` makes of it: by default its JSON, undefined for a body that is none. */
+  /** The result of `parse`: by default the JSON, undefined for a body that is none. */
   body: unknown;
-  /** What `Retry-After` asks for; null without it. */
+  /** The delay of `Retry-After`; null without it. */
   retryAfterMs: number | null;
-  /** The header `Latest-Ledger`: the newest ledger that the answer was made from; null without it. */
+  /** The header `Latest-Ledger`: the newest ledger behind the answer; null without it. */
   latestLedger: number | null;
 }
 
 export interface Requester {
-  /** GETs, or POSTs a body. @throws SourceError */
+  /** Sends a GET, or a POST if there is a body. @throws SourceError */
   send(request: { url: string; headers: Record<string, string>; body?: string }, timeoutMs: number): Promise<Response>;
-  /** Ends what is in flight. */
+  /** Aborts requests in flight. */
   close(): Promise<void>;
 }
 
-/** 200 joined records take about 1 MB; those with large Soroban results some ten times that. */
+/** 200 joined records take about 1 MB; with large Soroban results up to ten times that. */
 const MAX_BODY_BYTES = 32 * 1024 * 1024;
 
-/** @param options.fetch to use in place of undici's
- *  @param options.parse of a body, in place of `JSON.parse`; undefined for one that it cannot take */
+/** @param options.fetch replaces undici's
+ *  @param options.parse replaces `JSON.parse`; undefined for an unreadable body */
 export function createRequester(
   clock: Clock,
   options: {
@@ -117,14 +117,14 @@ function parseJson(text: string): unknown {
 const ledgerNumber = (header: string | null): number | null =>
   header !== null && /^[1-9]\d{0,9}$/.test(header) ? Number(header) : null;
 
-/** Seconds or an HTTP date. */
+/** Reads seconds or an HTTP date. */
 function retryAfterMs(header: string | null, clock: Clock): number | null {
   if (header === null) return null;
   const ms = /^\s*\d{1,9}\s*$/.test(header) ? Number(header) * 1000 : Date.parse(header) - clock.nowMs();
   return Number.isNaN(ms) ? null : Math.max(ms, 0);
 }
 
-/** The code of the network's error, such as ECONNRESET; messages may hold the URL. */
+/** The network error's code, such as ECONNRESET; messages may hold the URL. */
 function transportFault(error: unknown): string {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     const code = (cause as { code?: unknown }).code;

@@ -1,21 +1,21 @@
-/** How one server of the ledger fares: when it may be asked again, and whether it is known to be fit to be read. */
+/** The health of one ledger server: when it may be asked again, and whether it is fit to be read. */
 import { type SourceError, UnfitServer } from './errors.js';
 
 export interface ServerHealth {
-  /** It was checked since the last error. */
+  /** Its network was checked since the last error. */
   verified: boolean;
   /** Consecutive errors. */
   errors: number;
   lastError: SourceError | UnfitServer | null;
-  /** After an error others go first until then. Milliseconds, 0 for never. */
+  /** Other servers are tried first until this time, in ms; 0 for never. */
   restsUntil: number;
-  /** After an error it is not asked at all until then. */
+  /** It is not asked at all until this time. */
   barredUntil: number;
 }
 
 const FIRST_REST_MS = 1_000;
 const LONGEST_REST_MS = 60_000;
-/** A resting server is asked after this when no other is left. */
+/** Longest pause before a failed server is tried again, unless it asked for more or is unfit. */
 const LONGEST_PAUSE_MS = 5_000;
 const LONGEST_BAR_MS = 3_600_000;
 
@@ -23,14 +23,14 @@ const HEALTHY = { errors: 0, lastError: null, restsUntil: 0, barredUntil: 0 };
 
 export const newHealth = (): ServerHealth => ({ verified: false, ...HEALTHY });
 
-/** @returns true when the server had failed before. One that asked to be left alone stays so, whatever was in flight. */
+/** @returns whether the server had failed before. A barred server stays barred, even when a request in flight succeeds. */
 export function noteAnswer(server: ServerHealth, nowMs: number): boolean {
   if (server.errors === 0 || server.barredUntil > nowMs) return false;
   Object.assign(server, HEALTHY);
   return true;
 }
 
-/** @param hasOthers another server can answer until then: a server is tried again after at most a minute, whatever it asked for. */
+/** @param hasOthers another server may answer in the meantime: a server is then retried after a minute at most, whatever it asked for */
 export function noteError(
   server: ServerHealth,
   error: SourceError | UnfitServer,
@@ -38,11 +38,11 @@ export function noteError(
 ): void {
   const isOneAnswer = !(error instanceof UnfitServer) && error.kind !== 'server';
   if (!isOneAnswer) server.verified = false;
-  // Requests that ran side by side fail side by side: that counts once.
+  // Concurrent requests fail together: count one failure.
   if (server.barredUntil <= nowMs) server.errors += 1;
   server.lastError = error;
   const restMs = Math.min(FIRST_REST_MS * 2 ** (server.errors - 1), LONGEST_REST_MS);
-  // Where one answer took too long, the next question may be answered.
+  // When one answer was slow, too large or missing, the next request may succeed.
   if (!isOneAnswer) {
     const askedMs = error instanceof UnfitServer ? LONGEST_REST_MS : (error.retryAfterMs ?? 0);
     const barMs = Math.max(askedMs, Math.min(restMs, LONGEST_PAUSE_MS));
@@ -54,7 +54,7 @@ export function noteError(
   server.restsUntil = Math.max(nowMs + restMs, server.barredUntil);
 }
 
-/** Those that may be asked now: in the list's order, but resting ones last. */
+/** Servers that may be asked now, in the list's order, resting ones last. */
 export function candidates<Server extends ServerHealth>(servers: readonly Server[], nowMs: number): Server[] {
   const open = servers.filter((server) => server.barredUntil <= nowMs);
   return [
@@ -63,6 +63,6 @@ export function candidates<Server extends ServerHealth>(servers: readonly Server
   ];
 }
 
-/** How long until one of them may be asked. */
+/** Milliseconds until the first of them may be asked. */
 export const pauseMs = (servers: readonly ServerHealth[], nowMs: number): number =>
   Math.max(Math.min(...servers.map((server) => server.barredUntil)) - nowMs, 0);

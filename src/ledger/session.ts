@@ -7,15 +7,15 @@ import type { AccountHistory } from './history.js';
 import type { createPageSizes } from './page-sizes.js';
 import type { LedgerSource, LedgerTip, Page } from './source.js';
 
-/** All calls reject with `LedgerUnavailable` or `UnfitServer`; what the budget itself rejects with passes through. */
+/** All calls reject with `LedgerUnavailable` or `UnfitServer`; errors of the budget pass through. */
 export interface LedgerSession extends Required<LedgerSource> {
-  /** Which server answers this session. Null before the first answer. */
+  /** Label of the server that answers this session; null before its first answer. */
   readonly server: string | null;
-  /** How many requests it has sent. */
+  /** Number of requests sent. */
   readonly requests: number;
-  /** It stays with a server that is not the first of the list, for so long that the first should be tried again. */
+  /** Whether it has used another server than the first for so long that the first should be tried again. */
   isStale(): boolean;
-  /** Asks every server of the network how much of the ledger it has. Null for one that does not answer. @throws BudgetUsedUp */
+  /** The tips of all servers of the network; null for a server that does not answer. @throws BudgetUsedUp */
   tips(): Promise<ServerTip[]>;
   /** A session with this server only. */
   on(server: string): LedgerSession;
@@ -27,13 +27,13 @@ export interface ServerTip {
   tip: LedgerTip | null;
 }
 
-/** Longer waits for the budget are the caller's. */
+/** The caller handles longer waits for the budget. */
 const LONGEST_BUDGET_WAIT_MS = 5_000;
-/** Longest wait for what one record lacks; then the record is parked and tried again by itself. */
+/** Longest wait for the missing part of one record; then the record is parked and retried on its own. */
 const WATCHED_RECORD_MS = 2_000;
-/** Payment pages wait no longer and are shown without the answer. */
+/** Payment pages are shown without the answer after this wait. */
 const LONGEST_PAGE_WAIT_MS = 500;
-/** The first server of the list is tried again after this. */
+/** The first server of the list is tried again after this time. */
 const FIRST_AGAIN_MS = 60_000;
 
 const callOf = <T>(run: (source: LedgerSource) => Promise<T>): SourceCall<T> => ({ run, provesHealthy: true });
@@ -51,7 +51,7 @@ function waysOf({ waysTo }: LedgerSource): NonNullable<LedgerSource['waysTo']> {
   throw new LedgerUnavailable('it sees no market', 0);
 }
 
-/** What all sessions of a network share. */
+/** Shared by all sessions of a network. */
 export interface Asking {
   budget: LedgerBudget | null;
   failover: ReturnType<typeof createFailover>;
@@ -63,7 +63,7 @@ export interface Asking {
 }
 
 interface SessionOptions {
-  /** The server to ask; null goes along the list. */
+  /** The only server to ask; null tries the list. */
   only: Server | null;
   asker: Asker;
   patience?: AbortSignal | undefined;
@@ -115,7 +115,7 @@ export function createSession(asking: Asking, options: SessionOptions): LedgerSe
   };
 }
 
-/** Asks the servers for one piece of work: the first request finds the server, the others stay with it. */
+/** Sends the requests of one piece of work: the first finds a server, the others stay with it. */
 function createConversation(asking: Asking, { only, asker, patience }: SessionOptions) {
   const { budget, monotonic, failover } = asking;
   const allowances = budget?.allowancesOf(asker) ?? [];
@@ -138,7 +138,7 @@ function createConversation(asking: Asking, { only, asker, patience }: SessionOp
       if (pinned) return failover.runOn(await pinned, call, spend);
       const found = failover.runOnFirst(call, spend);
       pinned = found.then(({ server }) => server);
-      // Its rejection reaches those that wait for it, and must not count as unhandled where none does.
+      // The rejection reaches the requests that wait for it; without any it must not count as unhandled.
       pinned.catch(() => undefined);
       const { server, answer } = await found;
       [answering, sinceMs] = [server, monotonic.nowMs()];
@@ -147,7 +147,7 @@ function createConversation(asking: Asking, { only, asker, patience }: SessionOp
   };
 }
 
-/** The calls that are handed on as they are. */
+/** Calls without special handling. */
 const plainCalls = (ask: <T>(call: SourceCall<T>) => Promise<T>) =>
   ({
     quietCheck: (...args) => ask(callOf((source) => source.quietCheck(...args))),
@@ -180,7 +180,7 @@ async function tipOf({ label, hasHistories }: Server, session: LedgerSession): P
   }
 }
 
-/** @param untilMs of the monotonic clock. @throws BudgetUsedUp, also when the patience is over; LedgerUnavailable when the ledger is closed */
+/** @param untilMs of the monotonic clock. @throws BudgetUsedUp, also when the patience ends; LedgerUnavailable when the ledger is closed */
 async function takeFrom(
   { clock, monotonic, closed }: Asking,
   allowance: RequestBudget,
@@ -189,7 +189,7 @@ async function takeFrom(
 ): Promise<void> {
   for (let waitMs = await allowance.take(); waitMs; waitMs = await allowance.take()) {
     if (monotonic.nowMs() + waitMs > untilMs) throw new BudgetUsedUp(waitMs);
-    // Not before there is something to wait for: Node 20 remembers each joined signal for as long as one of its sources lives.
+    // Combine signals only for an actual wait: Node 20 keeps each combined signal as long as one of its sources lives.
     const ended = patience ? AbortSignal.any([patience, closed]) : closed;
     await clock.sleep(waitMs, ended);
     if (closed.aborted) throw new LedgerUnavailable('closed', 0);
@@ -197,7 +197,7 @@ async function takeFrom(
   }
 }
 
-/** Reads a page, with fewer records at once where more are too many. One record that is too large is read without its transaction. */
+/** Reads a page, with fewer records if it is too large or slow. A single record that is too large is read without its transaction. */
 async function readPage(
   { monotonic, sizes }: Asking,
   stream: string | null,
@@ -218,7 +218,7 @@ async function readPage(
         if (lean) throw error;
         lean = !isSmaller;
       } else if (!isSmaller || monotonic.nowMs() - startedMs >= withinMs) {
-        // Another server, or the next try, may be faster, and asks for fewer records.
+        // Another server or the next attempt may be faster, and requests fewer records.
         throw error;
       }
     }

@@ -1,22 +1,21 @@
-/** What a source of the ledger is: the calls that every kind of server (Horizon, Stellar RPC) fills, and the shapes of their answers.
- *
- *  All kinds count alike, by ledger, transaction and operation, so that a cursor of one kind continues on another. */
+/** The interface of a ledger source, which every kind of server (Horizon, Stellar RPC) implements, and the shapes of its answers.
+ *  All kinds number by ledger, transaction and operation, so that a cursor of one kind continues on another. */
 import type { Asset } from '../domain/asset.js';
 import type { Amount } from '../domain/books.js';
 import type { AccountHistory } from './history.js';
 import type { LedgerRecord } from './records.js';
 
-/** The newest ledger of a server and the oldest one that it keeps. */
+/** A server's newest ledger and its oldest kept one. */
 export interface LedgerTip {
   latestLedger: number;
   latestClosedAt: Date;
   oldestLedger: number;
   passphrase: string;
-  /** Version of the server's software, such as `28.0.0`; null when the server does not say. */
+  /** The server's software version, such as `28.0.0`; null if unknown. */
   version: string | null;
-  /** The network's, as the server knows it; null when it does not say. */
+  /** The network's protocol version as the server reports it; null if unknown. */
   protocol: number | null;
-  /** The server says itself that it is behind the network. */
+  /** The server reports that it is behind the network. */
   isBehind: boolean;
 }
 
@@ -29,116 +28,118 @@ export interface Ledger {
 /** Payment records after a cursor, oldest first. */
 export interface Page {
   records: LedgerRecord[];
-  /** The cursor of the last readable record; null when there is none. */
+  /** The cursor of the last readable record; null without one. */
   cursor: string | null;
-  /** As many records as were asked for: there may be more. */
+  /** As many records as requested: more may follow. */
   full: boolean;
-  /** The server no longer keeps what lies behind the cursor. */
+  /** The server no longer keeps the ledgers after the cursor. */
   gone: boolean;
-  /** The newest ledger that this very answer shows its server to have; null when it shows none. Several servers may stand behind one URL, so
-   *  nothing else says how far the server was that gave this page. Meaningless for a full page. */
+  /** The newest ledger that this answer proves its server to have; null when it proves none. Several servers may share one URL, so only the answer
+   *  itself tells how far its server is. Meaningless for a full page. */
   shownLedger: number | null;
-  /** The addresses that it was narrowed to: payments of others may be missing. Null when it was not. */
+  /** The addresses that the page was narrowed to: payments of others may be missing. Null for all. */
   among: readonly string[] | null;
 }
 
-/** A page can be narrowed to so many addresses: what one request of Stellar RPC can name. */
+/** The most addresses that a page can be narrowed to: what one Stellar RPC request can name. */
 export const MOST_AMONG = 12;
 
-/** Ledger entries of one request of Stellar RPC, without the account's own. */
+/** The most trustlines in one Stellar RPC request, besides the account itself. */
 export const MOST_ASSETS = 199;
 
-/** How to read on behind a cursor. */
+/** Options of reading after a cursor. */
 interface PageOptions {
-  /** Leaves out what `complete` can fetch. */
+  /** Omits what `complete` can fetch. */
   lean?: boolean;
-  /** Everything up to this ledger has been dealt with, also where the cursor lies before it: a source may begin behind it. */
+  /** Everything up to this ledger has been dealt with, even if the cursor is older: the source may begin after it. */
   shownLedger?: number;
-  /** Records of the address were shown in ledgers that are kept. Default false. */
+  /** Records of the address were seen in ledgers that are still kept. Default false. */
   hasRecords?: boolean;
-  /** The only addresses that matter, where they are few; null when they are many. A source that can read less for them asks, just before it reads. */
+  /** The only addresses that matter, if they are few; null when they are many. Called just before the request, by sources that can read less for
+   *  few addresses. */
   among?(): Promise<readonly string[] | null>;
 }
 
 interface QuietCheck {
   /** The server has no payment after the cursor. */
   isQuiet: boolean;
-  /** A ledger that the server certainly had; null when its answer does not tell. */
+  /** A ledger that the server certainly had; null when its answer does not show it. */
   shownLedger: number | null;
 }
 
 /** An account on the ledger. */
 interface LedgerAccount {
-  /** It has a trustline to the asset that was asked for. */
+  /** It has a trustline to the requested asset. */
   trusts: boolean;
 }
 
 export interface Holding extends Amount {
-  /** The issuer lets the account receive it. */
+  /** The issuer allows the account to receive it. */
   authorized: boolean;
 }
 
-/** What an account holds. */
+/** An account's balances. */
 export interface Holdings {
-  /** Empty for an account that is not on the ledger. */
+  /** Empty when the account is not on the ledger. */
   balances: Holding[];
-  /** The newest ledger in which the account or one of its trustlines changed; 0 for an account that is not on the ledger. */
+  /** The newest ledger that changed the account or one of its trustlines; 0 when the account is not on the ledger. */
   changedLedger: number;
-  /** A ledger that the answer was certainly made after; null when the answer does not tell. */
+  /** A ledger that the answer certainly includes; null when the answer does not show it. */
   latestLedger: number | null;
 }
 
-/** Assets of one question for ways to pay. */
+/** The most assets in one request for ways to pay. */
 export const MOST_WAYS = 15;
 
-/** A way to pay an amount in another asset, by the network's market. */
+/** A way to pay an amount in another asset on the network's market. */
 export interface Way {
   asset: Asset;
-  /** What it costs in that asset, in stroops. */
+  /** Stroops of that asset. */
   cost: bigint;
-  /** The assets between, from the payer on. */
+  /** The assets in between, in order from the payer. */
   path: readonly Asset[];
 }
 
-/** What a server says of a transaction that it was handed. */
+/** A server's answer to a submitted transaction. */
 export type Submission =
   /** It is in a ledger. */
   | { state: 'applied' }
-  /** Taken, or perhaps taken: whether it gets into a ledger is not known yet. */
+  /** Accepted, or perhaps accepted: its inclusion in a ledger is unknown. */
   | { state: 'pending' }
-  /** The codes are Horizon's, such as `tx_failed` with `op_underfunded`, or `tx_bad_seq` with null. */
+  /** Horizon's codes, such as `tx_failed` with `op_underfunded`, or `tx_bad_seq` with null. */
   | { state: 'refused'; transactionCode: string; operationCode: string | null };
 
 /** One server. Every call throws `SourceError`, an `UnfitServer` when the server must not be read, or `UnsureHistory`. */
 export interface LedgerSource {
   tip(): Promise<LedgerTip>;
-  /** The payments of one address; an account that the server has never seen has an empty page.
-   *  @param cursor exclusive. @param limit at most 200. */
+  /** The payments of one address; an unknown account has an empty page.
+   *  @param cursor exclusive. @param limit at most 200 */
   accountPayments(address: string, cursor: string, limit: number, options?: PageOptions): Promise<Page>;
   /** The payments of the whole network. */
   payments(cursor: string, limit: number, options?: PageOptions): Promise<Page>;
-  /** Whether nothing came after the cursor, in one answer that shows how far its server is. @param address null for the whole network. */
+  /** Whether no payment came after the cursor, from one answer that shows how far its server is. @param address null for the whole network */
   quietCheck(address: string | null, cursor: string, options?: PageOptions): Promise<QuietCheck>;
-  /** Fetches what a record lacks, when the record concerns a watched wallet. @returns the record with it, still `incomplete` when it cannot be had. */
+  /** Fetches the missing part of a record that concerns a watched wallet. @returns the completed record, still `incomplete` when the part is
+   *  unavailable */
   complete(record: LedgerRecord, concernsUs: (receivers: readonly string[]) => boolean): Promise<LedgerRecord>;
-  /** The payments of one transaction; null for a transaction that the server does not know (any more). @param transactionHash 64 hex digits */
+  /** The payments of one transaction; null when the server does not know it or no longer keeps it. @param transactionHash 64 hex digits */
   transactionRecords(transactionHash: string): Promise<LedgerRecord[] | null>;
-  /** `gone` before the oldest ledger that is kept; null for one that the server does not know (yet). */
+  /** `gone` before the oldest kept ledger; null for one that the server does not know yet. */
   ledger(sequence: number): Promise<Ledger | 'gone' | null>;
   /** The newest ledger that closed at or before the time; null when none that old is kept. */
   ledgerAtOrBefore(time: Date): Promise<Pick<Ledger, 'sequence' | 'closedAt'> | null>;
-  /** Null for an account that is not on the ledger. @param asset not the native one. */
+  /** Null when the account is not on the ledger. @param asset not the native one */
   account(address: string, asset: Asset | null): Promise<LedgerAccount | null>;
-  /** @param assets besides lumens: a kind of server that cannot list what an account holds tells of these, at most `MOST_ASSETS`, and of no others */
+  /** @param assets besides lumens: a kind of server that cannot list balances reports only these, at most `MOST_ASSETS` */
   holdings(address: string, assets: readonly Asset[]): Promise<Holdings>;
-  /** The sequence number of an account's newest transaction, decimal text; null for an account that is not on the ledger. */
+  /** The sequence number of an account's newest transaction, decimal text; null when the account is not on the ledger. */
   sequenceOf(address: string): Promise<string | null>;
-  /** Hands a signed transaction to the network and waits some seconds for what becomes of it. Handing the same one over again does no harm.
+  /** Submits a signed transaction and waits some seconds for its result. Submitting the same one again is harmless.
    *  @param envelope base64 of a TransactionEnvelope */
   submit(envelope: string): Promise<Submission>;
-  /** The cheapest way from each of the assets that leads to the amount. Missing for a kind of server that sees no market.
-   *  @param from at most `MOST_WAYS`, without the asset itself */
+  /** The cheapest way from each asset that leads to the amount. Missing for a kind of server that sees no market.
+   *  @param from at most `MOST_WAYS`, without the due asset */
   waysTo?(due: Amount, from: readonly Asset[]): Promise<Way[]>;
-  /** What an audit reads. Missing for a kind of server that keeps no histories of accounts. */
+  /** Read by audits. Missing for a kind of server that keeps no histories of accounts. */
   history?: AccountHistory;
 }

@@ -1,4 +1,4 @@
-/** The ledger of a network, read from its Horizons and its Stellar RPC servers: they are tried in this order. */
+/** Creates a network's ledger from its Horizons and Stellar RPC servers, tried in this order. */
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
 import type { Clock, MonotonicClock } from '../clock.js';
@@ -11,20 +11,20 @@ import { rpcServer } from './rpc/source.js';
 
 export interface SourcesOptions {
   network: Network;
-  /** Tried in order; may hold keys in path, query or user info, which are never shown. */
+  /** Tried in order. Path, query and user info may hold keys, which are never shown. */
   horizonUrls: readonly string[];
-  /** The same, after the Horizons. */
+  /** Likewise; tried after the Horizons. */
   rpcUrls: readonly string[];
   passphrase: string;
-  /** One for all of them. Null for no limit. */
+  /** Shared by all servers; null for no limit. */
   budget: LedgerBudget | null;
   /** The installation closes its ledgers itself. Default false. */
   isOwn?: boolean;
   clock: Clock;
-  /** Measures pauses, so that setting the clock does not change them. Default the clock. */
+  /** Measures pauses, which must not depend on the time of day. Default the clock. */
   monotonic?: MonotonicClock;
   log: Logger;
-  /** Time limit of one request, its body included. Default 10,000. */
+  /** Time limit of one request including its body. Default 10,000. */
   timeoutMs?: number;
   /** Largest answer. Default 32 MiB. */
   maxBodyBytes?: number;

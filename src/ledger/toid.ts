@@ -1,8 +1,8 @@
-/** TOIDs (SEP-35): 64-bit ids `ledger << 32 | transaction << 12 | operation`, always as decimal text or BigInt: they exceed 2^53. */
+/** TOIDs (SEP-35): 64-bit ids `ledger << 32 | transaction << 12 | operation`, as decimal text or BigInt, because they exceed 2^53. */
 
 const MAX_INT64 = 9_223_372_036_854_775_807n;
 
-/** Null for anything but the canonical decimal text of an id greater than 0. */
+/** Null for any text but a canonical decimal id greater than 0. */
 export function parseToid(text: string): bigint | null {
   if (!/^[1-9]\d{0,18}$/.test(text)) return null;
   const id = BigInt(text);
@@ -11,20 +11,20 @@ export function parseToid(text: string): bigint | null {
 
 export const ledgerOf = (toid: bigint): number => Number(toid >> 32n);
 
-/** 1-based place of the operation within its transaction; 0 is the transaction itself. */
+/** The operation's 1-based place within its transaction; 0 is the transaction itself. */
 export const operationOrderOf = (toid: bigint): number => Number(toid & 0xfffn);
 
-/** The transaction of an operation. */
+/** The TOID of an operation's transaction. */
 export const transactionOf = (toid: bigint): bigint => toid & ~0xfffn;
 
-/** Ledgers, transactions within them and operations within those count from 1. */
+/** Ledgers, their transactions and their operations are numbered from 1. */
 export const isOperation = (toid: bigint): boolean =>
   ledgerOf(toid) > 0 && ((toid >> 12n) & 0xf_ffffn) > 0n && operationOrderOf(toid) > 0;
 
-/** The cursor behind everything in `ledger`; `now` becomes this, with Horizon's newest ledger. */
+/** The cursor after everything in `ledger`; Horizon turns `now` into this cursor of its newest ledger. */
 export const cursorAfter = (ledger: number): string => ((BigInt(ledger) << 32n) | 0xffff_ffffn).toString();
 
-/** Where a paging token lies in its list: its TOID, and for `<toid>-<order>` of effects their order within the operation. */
+/** The place of a paging token in its list: its TOID, and for effects (`<toid>-<order>`) their order within the operation. */
 export function placeOf(token: string): readonly [toid: bigint, order: bigint] {
   const [toid = '', order = ''] = token.split('-');
   return [BigInt(toid), BigInt(order)];
@@ -33,5 +33,5 @@ export function placeOf(token: string): readonly [toid: bigint, order: bigint] {
 export const isAfter = (place: readonly [bigint, bigint], other: readonly [bigint, bigint]): boolean =>
   place[0] === other[0] ? place[1] > other[1] : place[0] > other[0];
 
-/** The ledger that a cursor or paging token lies in. */
+/** The ledger of a cursor or paging token. */
 export const ledgerOfCursor = (cursor: string): number => ledgerOf(placeOf(cursor)[0]);

@@ -1,5 +1,4 @@
-/** One Horizon as a source of the ledger: its requests, and what its answers must look like. An answer that looks otherwise is an error of the
- *  server, never data. */
+/** One Horizon as a ledger source: its requests, and the schemas of its answers. An answer of another form is the server's error, never data. */
 import { z } from 'zod';
 import { SourceError, UnsureHistory, WrongNetwork } from '../errors.js';
 import { findLedgerAtOrBefore } from '../ledger-search.js';
@@ -13,16 +12,16 @@ import { toSubmission } from './submission.js';
 import { createSupplements } from './supplement.js';
 import { readWays } from './ways.js';
 
-/** Body null for 404 (nothing there) and 410 (no longer kept). */
+/** The body is null for 404 (not found) and 410 (no longer kept). */
 export type Answer =
   | { status: 200; body: Record<string, unknown>; latestLedger: number | null; tookMs: number }
   | { status: 404 | 410; body: null; latestLedger: number | null };
-/** Sends one GET. @throws SourceError */
+/** Sends a GET. @throws SourceError */
 export type Get = (path: string, query?: Record<string, string>) => Promise<Answer>;
-/** Sends one form. @throws SourceError */
+/** Sends a form. @throws SourceError */
 type Post = (path: string, form: Record<string, string>) => Promise<Response>;
 
-/** A server further behind its own stellar-core than this is behind the network. */
+/** A server is behind the network if it is further behind its own stellar-core than this. */
 const USUAL_CORE_LEAD = 2;
 
 const sequence = z.int().positive();
@@ -48,7 +47,7 @@ interface Horizon {
   label: string;
 }
 
-/** @param passphrase of the network that it should serve. @param label of the server, for errors. */
+/** @param passphrase of the expected network. @param label of the server, for errors */
 export function createHorizonSource(get: Get, post: Post, passphrase: string, label: string): LedgerSource {
   const supplements = createSupplements(get);
   const horizon: Horizon = { get, post, passphrase, label };
@@ -109,7 +108,7 @@ async function existingLedger(horizon: Horizon, number: number) {
   return found;
 }
 
-/** @param notFound what 404 means. @throws UnsureHistory */
+/** @param notFound meaning of 404. @throws UnsureHistory */
 async function page(
   { get }: Horizon,
   path: string,
@@ -192,14 +191,14 @@ const submit =
   ({ post }: Horizon): LedgerSource['submit'] =>
   async (envelope) => {
     const response = await post('/transactions', { tx: envelope }).catch((error: unknown) => {
-      // It may have been taken all the same.
+      // It may have been accepted.
       if (error instanceof SourceError && error.kind === 'slow') return null;
       throw error;
     });
     return response === null ? { state: 'pending' } : toSubmission(response);
   };
 
-/** Without records that come again, and those up to the cursor, which are known, where others follow. */
+/** Drops duplicates and known records, which are those up to the cursor, unless no other record with a token is left. */
 function eachOnce(cursor: string, records: ParsedPage['records']): ParsedPage['records'] {
   const known = new Set<string>();
   const fresh = records.filter(({ outcome: { pagingToken } }) => {
@@ -211,7 +210,7 @@ function eachOnce(cursor: string, records: ParsedPage['records']): ParsedPage['r
   return fresh.some(({ outcome }) => outcome.pagingToken !== null) ? fresh : records;
 }
 
-/** A cached or reversed page would move a cursor to where nothing was read. */
+/** A cached or reversed page would move the cursor past unread records. */
 function isAfter(cursor: string, { records, cursor: end }: ParsedPage): boolean {
   const tokens = records.flatMap(({ outcome }) => (outcome.pagingToken === null ? [] : [BigInt(outcome.pagingToken)]));
   if (tokens.length === 0 && end !== null) tokens.push(BigInt(end));

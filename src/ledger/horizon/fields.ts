@@ -1,4 +1,4 @@
-/** The fields that Horizon's answers share, each checked and turned into what the domain works with. */
+/** Schemas of fields that several Horizon answers share. They check a field and convert it to the domain's type. */
 import { z } from 'zod';
 import { isAccountAddress } from '../../../contracts/address.js';
 import { parseAmount } from '../../domain/amount.js';
@@ -7,12 +7,12 @@ import { parseMuxed } from '../../domain/muxed.js';
 import { accountOf, isOtherHolder } from '../address.js';
 import { isOperation, parseToid } from '../toid.js';
 
-/** Marks the one fault that is more than a malformed field. */
+/** Marks a fault that is not `malformed`. */
 const OUT_OF_RANGE = { fault: 'out_of_range' } as const;
 
 export const hash = z.string().regex(/^[0-9a-f]{64}$/, 'is no hash');
 
-/** Total order id of an operation: it names a ledger, a transaction and an operation. */
+/** The id (TOID) of an operation: it names a ledger, a transaction and an operation. */
 export const toid = z.string().transform((text, ctx) => {
   const id = parseToid(text);
   if (id !== null && isOperation(id)) return id;
@@ -22,7 +22,7 @@ export const toid = z.string().transform((text, ctx) => {
 
 export const moment = z.iso.datetime({ offset: true, error: 'is no time' }).transform((text) => new Date(text));
 
-/** Stroops, 0 included. */
+/** Stroops, perhaps 0. */
 export const amount = z.string().transform((text, ctx) => {
   const stroops = parseAmount(text);
   if (stroops !== null) return stroops;
@@ -35,7 +35,7 @@ export const amount = z.string().transform((text, ctx) => {
   return z.NEVER;
 });
 
-/** G…, or the G… of an M…. */
+/** G…, or the base account of an M…. */
 export const account = z.string().transform((text, ctx) => {
   const base = accountOf(text);
   if (base !== null) return base;
@@ -43,7 +43,7 @@ export const account = z.string().transform((text, ctx) => {
   return z.NEVER;
 });
 
-/** An account as above, or the address of another holder as it stands. */
+/** An account as above, or another holder's address unchanged. */
 export const holder = z.string().transform((text, ctx) => {
   const base = accountOf(text) ?? (isOtherHolder(text) ? text : null);
   if (base !== null) return base;
@@ -51,7 +51,7 @@ export const holder = z.string().transform((text, ctx) => {
   return z.NEVER;
 });
 
-/** M…, where there is one. */
+/** M…, optional. */
 export const muxedAddress = z
   .string()
   .transform((text, ctx) => {
@@ -83,13 +83,13 @@ export const asset = z
     return triple.asset_type === 'native' ? NATIVE : { code: triple.asset_code, issuer: triple.asset_issuer };
   });
 
-/** What is wrong, in words that hold none of the record's content. */
+/** A fault of a field; the reason holds none of the record's content. */
 export interface FieldFault {
   fault: 'malformed' | 'out_of_range';
   reason: string;
 }
 
-/** The first fault that the schema found. */
+/** The first fault of a failed parse. */
 export function faultOf(error: z.ZodError): FieldFault {
   const issue = error.issues[0];
   const reason = [issue?.path.join('.'), issue?.message].filter(Boolean).join(': ');

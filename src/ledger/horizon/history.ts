@@ -1,4 +1,4 @@
-/** An account's history from one Horizon: account record, effects, operations and transactions, each checked field by field. */
+/** An account's history on one Horizon: account record, effects, operations and transactions, each checked field by field. */
 import { z } from 'zod';
 import { isAccountAddress } from '../../../contracts/address.js';
 import type { Asset } from '../../domain/asset.js';
@@ -51,7 +51,7 @@ const feeAmount = z
 const transactionSchema = z.looseObject({
   paging_token: z.string().regex(/^[1-9]\d{0,18}$/),
   source_account: account,
-  // Absent before Horizon 1.0, where the sender of a transaction paid its fee.
+  // Absent before Horizon 1.0, when a transaction's source paid its fee.
   fee_account: account.optional(),
   fee_charged: feeAmount,
   created_at: moment,
@@ -122,7 +122,7 @@ async function list<Item>(
   return { items, full: items.length >= Number(query.limit) };
 }
 
-/** @param placed reads an item, for its paging token */
+/** @param placed reads an item's paging token */
 async function endOf(
   get: Get,
   path: string,
@@ -142,8 +142,8 @@ async function endOf(
   };
 }
 
-/** Whether the server goes on behind an operation that it does not know. The operation where it knows it after all: several servers may stand
- *  behind one URL. @throws LedgerUnavailable while it has nothing as new as that */
+/** Checks whether the server continues after an unknown operation. @returns the operation if it is found after all, because several servers may
+ *  share one URL; null when the server has a later one only. @throws LedgerUnavailable while it has nothing that recent */
 async function lookAgain(get: Get, id: string): Promise<unknown> {
   const query = {
     cursor: `${BigInt(id) - 1n}`,
@@ -168,7 +168,7 @@ function toHoldings({ status, body, latestLedger }: Answer): Holdings {
   if (status !== 200) return { balances: [], changedLedger: 0, latestLedger };
   const found = holdingsSchema.safeParse(body).data;
   if (!found) throw new SourceError('invalid account response');
-  // What an account holds of a pool are shares: no asset.
+  // Pool balances are shares, not assets.
   const held = found.balances.filter(({ asset_type: type }) => type !== 'liquidity_pool_shares');
   const balances = held.map((raw) => ({ asset: assetIn(raw), stroops: raw.balance, authorized: raw.is_authorized }));
   const changes = [found, ...held].map(({ last_modified_ledger: ledger }) => ledger ?? 0);
@@ -232,7 +232,7 @@ function reservesIn(value: unknown, sign: 1n | -1n): Amount[] {
   return data.map((reserve) => ({ asset: assetNamed(reserve.asset), stroops: sign * reserve.amount }));
 }
 
-/** `native`, or `CODE:ISSUER`. */
+/** Reads `native` or `CODE:ISSUER`. */
 function assetNamed(name: string): Asset {
   if (name === 'native') return NATIVE;
   const [code = '', issuer = ''] = name.split(':');
@@ -257,10 +257,10 @@ function readOperation(raw: unknown): AccountOperation {
   };
 }
 
-/** Fields of operations that name who pays or is paid. */
+/** Fields of an operation that name a payer or payee. */
 const PARTIES = ['from', 'to', 'funder', 'account', 'into'] as const;
 
-/** Null for what only a contract can hold, which says nothing of an account. */
+/** Null for an asset that only a contract can hold, which concerns no account. */
 function readContractChange(raw: unknown, changeIndex: number): AccountOperation['contractChanges'][number] | null {
   const { data } = changeSchema.safeParse(raw);
   const what = asset.safeParse(raw).data;

@@ -1,5 +1,5 @@
-/** What a payment-class operation moved, by its type: the table of all ways in which money comes to an account, or leaves one, through Horizon's
- *  payments. */
+/** Movements of Horizon's payment records, by type of operation: the table of all ways in which money comes to an account, or from an account to a
+ *  contract. */
 import { z } from 'zod';
 import { type Asset, NATIVE } from '../../domain/asset.js';
 import type { Muxed } from '../../domain/muxed.js';
@@ -7,14 +7,14 @@ import { accountOf, contractOf } from '../address.js';
 import { account, amount, asset, type FieldFault, faultOf, holder, muxedAddress, uint64 } from './fields.js';
 
 export interface Movement {
-  /** Which balance change of a Soroban operation; 0 for all others. */
+  /** The index of a Soroban operation's balance change; 0 for other operations. */
   changeIndex: number;
-  /** G…, or C… where an account paid a contract. */
+  /** G…, or C… if an account paid a contract. */
   receiver: string;
   /** G… or another holder's address. */
   sender: string;
   asset: Asset;
-  /** Stroops, perhaps 0. Null for account_merge, whose record does not tell. */
+  /** Stroops, perhaps 0. Null for account_merge, whose record has no amount. */
   amount: bigint | null;
   /** Decimal text of an unsigned 64-bit integer; null when the destination is not muxed. */
   destinationMuxedId: string | null;
@@ -22,12 +22,12 @@ export interface Movement {
   senderMuxedAddress: string | null;
 }
 
-/** A balance change that cannot be understood. */
+/** An unreadable balance change. */
 interface ChangeFault {
   changeIndex: number;
   fault: FieldFault['fault'] | 'unknown_type';
   reason: string;
-  /** Null when that cannot be told. */
+  /** Accounts that it may have paid; null when unknown. */
   receivers: readonly string[] | null;
 }
 
@@ -40,7 +40,7 @@ type Fields = Record<string, unknown>;
 
 interface OperationType {
   read(fields: Fields): Movements | FieldFault;
-  /** Accounts that a record may have paid although its other fields are broken; null when that cannot be told. */
+  /** Accounts that a record with broken fields may have paid; null when unknown. */
   receivers(fields: Fields): readonly string[] | null;
 }
 
@@ -138,7 +138,7 @@ const senderSchema = z.object({ from: z.string() });
 const amountSchema = z.object({ amount });
 const mintedSchema = z.object({ type: z.literal('mint'), amount, destination_muxed_id: uint64.optional() });
 
-/** One entry of `asset_balance_changes`; null when it credits no account, and no account pays a contract by it. */
+/** One entry of `asset_balance_changes`; null when it neither credits an account nor moves money from an account to a contract. */
 function readChange(raw: unknown): Change | null {
   const kind = changeTypeSchema.safeParse(raw);
   if (!kind.success) return { ...faultOf(kind.error), receivers: null };
@@ -168,7 +168,8 @@ function readChange(raw: unknown): Change | null {
   return { receiver, sender: data.from, asset: what.data, amount: data.amount, ...contractMuxed(data) };
 }
 
-/** Money that an account sent to a contract, perhaps back to it. What a contract holds may exceed int64, but no account can have been paid so much. */
+/** Money from an account to a contract, perhaps a refund. A contract's holdings may exceed int64, but an account cannot have been paid such an
+ *  amount. */
 function readChangeToContract(to: string, type: string, raw: unknown): Change | null {
   const receiver = contractOf(to);
   if (receiver === null || (type !== 'transfer' && type !== 'mint')) return null;
@@ -185,12 +186,12 @@ function readChangeToContract(to: string, type: string, raw: unknown): Change | 
 
 type Change = Omit<Movement, 'changeIndex'> | Omit<ChangeFault, 'changeIndex'>;
 
-/** A transfer to the asset's issuer shows as a burn, which names no receiver: it is money in for the issuer. */
+/** A transfer to the asset's issuer shows as a burn without a receiver: the issuer was paid. */
 function readBurn(raw: unknown): Change | null {
   const what = asset.safeParse(raw);
   if (!what.success) return { ...faultOf(what.error), receivers: namedIn('asset_issuer')(raw as Fields) ?? [] };
   const { issuer } = what.data;
-  // The native asset has no issuer that could be paid.
+  // The native asset has no issuer to be paid.
   if (issuer === null) return null;
   const { data, error } = burntSchema.safeParse(raw);
   if (error) return { ...faultOf(error), receivers: [issuer] };
@@ -205,7 +206,7 @@ const contractMuxed = ({ destination_muxed_id: id }: { destination_muxed_id?: st
   senderMuxedAddress: null,
 });
 
-/** The id is read from the M… address, because Horizon leaves `to_muxed_id` out when it is 0. An M… address of another account is ignored. */
+/** The id comes from the M… address, because Horizon omits `to_muxed_id` when it is 0. An M… address of another account is ignored. */
 function muxedParts(
   receiver: string,
   receiverMuxed: Muxed | undefined,
@@ -222,7 +223,7 @@ const OPERATION_TYPES: ReadonlyMap<string, OperationType> = new Map([
   ['payment', transfer],
   ['path_payment_strict_receive', transfer],
   ['path_payment_strict_send', transfer],
-  // What path_payment_strict_receive was called before Horizon 1.0.
+  // The name of path_payment_strict_receive before Horizon 1.0.
   ['path_payment', transfer],
   ['create_account', creation],
   ['account_merge', merge],
@@ -233,7 +234,7 @@ const OPERATION_TYPES: ReadonlyMap<string, OperationType> = new Map([
 export const readMovements = (type: string, fields: Fields): Movements | FieldFault | null =>
   OPERATION_TYPES.get(type)?.read(fields) ?? null;
 
-/** Accounts that an unreadable record may have paid: for an unknown type every account that it names. Null when that cannot be told. */
+/** Accounts that an unreadable record may have paid; for an unknown type all accounts that it names. Null when unknown. */
 export function possibleReceivers(fields: Fields): readonly string[] | null {
   const type = typeof fields.type === 'string' ? OPERATION_TYPES.get(fields.type) : undefined;
   if (type) return type.receivers(fields);

@@ -1,4 +1,4 @@
-/** A page of records, parsed record by record: what is wrong with one never touches the next. */
+/** A page of records, parsed one by one: a faulty record does not affect the others. */
 import { z } from 'zod';
 import type { LedgerRecord } from '../records.js';
 import { ledgerOf, parseToid } from '../toid.js';
@@ -7,7 +7,7 @@ import { parseRecord } from './record.js';
 export interface ParsedPage {
   /** In the page's order. */
   records: LedgerRecord[];
-  /** Where the next page begins: the last readable paging token; null when there is none. */
+  /** The cursor of the next page: the last readable paging token; null without one. */
   cursor: string | null;
 }
 
@@ -16,7 +16,7 @@ const pageSchema = z.object({
   _links: z.unknown().optional(),
 });
 
-/** Null when the body is no page of records. */
+/** Null for anything but a page of records. */
 export function parsePage(body: unknown): ParsedPage | null {
   const page = pageSchema.safeParse(body).data;
   if (!page) return null;
@@ -25,16 +25,16 @@ export function parsePage(body: unknown): ParsedPage | null {
   return { records, cursor: last ?? (records.length > 0 ? nextCursor(page._links) : null) };
 }
 
-/** For a page of which no record can be read: only the server's own link leads past it. */
+/** If no record of a page is readable, only the server's own link leads past it. */
 const nextCursor = (links: unknown): string | null => cursorIn(links, 'next');
 
-/** `now` is looked up once for the query and again for the link that names it. In between the server takes in what closes, ten ledgers a second or
- *  less, and one that catches up takes in some at once: twice as many, and a few more. */
+/** Horizon resolves `now` once for the query and again for its link. In between the server ingests at most ten ledgers a second, and several at
+ *  once while catching up. The bound is twice that rate and a few ledgers more. */
 const TAKEN_IN_PER_SECOND = 20;
 const TAKEN_IN_AT_ONCE = 5;
 
-/** A ledger that the server certainly had which answered a query from `now` on: an answer's link to itself names the cursor that was used.
- *  Null when the link does not tell. */
+/** A ledger that the server certainly had when it answered a query from `now`: the answer's link to itself names the resolved cursor. Null when
+ *  the link is missing. */
 export function shownByNow({ body, tookMs }: { body: unknown; tookMs: number }): number | null {
   const cursor = cursorIn(pageSchema.safeParse(body).data?._links, 'self');
   if (cursor === null) return null;

@@ -1,4 +1,4 @@
-/** Parses one record of Horizon's payments. It is untrusted JSON: whatever it holds becomes exactly one outcome, and nothing makes the parser throw. */
+/** Parses a record of Horizon's payments. It is untrusted JSON: any content leads to exactly one outcome, and none makes the parser throw. */
 import { z } from 'zod';
 import type { Credit, IgnoredReason, NotUnderstood, Place, RecordOutcome } from '../records.js';
 import { ledgerOf, operationOrderOf } from '../toid.js';
@@ -6,7 +6,7 @@ import { faultOf, hash, isObject, moment, toid } from './fields.js';
 import { type Movement, possibleReceivers, readMovements } from './movements.js';
 import { memoOf, mergedByEffects, mergedByResult, readTransaction } from './transaction.js';
 
-/** What second requests fetched for an incomplete record: the raw answers, null where Horizon had none. */
+/** The raw answers that complete an incomplete record; null for one that Horizon does not have. */
 export interface Supplement {
   transaction?: unknown;
   effects?: unknown;
@@ -21,12 +21,12 @@ const recordSchema = z.object({
   type: z.string(),
 });
 
-/** @param supplement all that has been fetched for this record so far. */
+/** @param supplement everything fetched for this record so far */
 export function parseRecord(raw: unknown, supplement: Supplement = {}): RecordOutcome {
   try {
     return toOutcome(raw, supplement);
   } catch (error) {
-    // A bug of ours must not hold up the records behind this one.
+    // A bug in the parser must not hold up later records.
     const { id, paging_token, transaction_hash } = Object(raw);
     const reason = error instanceof Error ? error.name : 'unknown';
     return park({ id, paging_token, transaction_hash }, { fault: 'parser_failed', reason });
@@ -60,7 +60,7 @@ function toOutcome(raw: unknown, supplement: Supplement): RecordOutcome {
   const joined = readTransaction(raw.transaction, transactionHash);
   const transaction = 'fault' in joined ? readTransaction(supplement.transaction, transactionHash) : joined;
   if ('fault' in transaction) {
-    // Null: it is not there, or not yet.
+    // Null: Horizon does not have it, or not yet.
     if (supplement.transaction === undefined || supplement.transaction === null)
       return { kind: 'incomplete', needs: 'transaction', receivers, senders, ...place };
     return park(raw, { fault: transaction.fault, reason: `transaction: ${transaction.reason}` });
@@ -115,7 +115,7 @@ type Fault = Pick<NotUnderstood, 'fault' | 'reason'>;
 
 const malformed = (reason: string): Fault => ({ fault: 'malformed', reason });
 
-/** With as much as can be read of where it stands and whom it concerns. */
+/** Keeps as much as is readable of the record's place and receivers. */
 function park(raw: Record<string, unknown>, { fault, reason }: Fault): RecordOutcome {
   const [id, token] = [toid.safeParse(raw.id).data, toid.safeParse(raw.paging_token).data];
   const contradictory = id !== undefined && token !== undefined && id !== token;

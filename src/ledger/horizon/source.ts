@@ -8,7 +8,7 @@ import type { Requester, Response } from '../request.js';
 import { type Answer, createHorizonSource } from './api.js';
 import { isObject } from './fields.js';
 
-/** A request that Horizon calls bad will not get better soon. */
+/** A request that Horizon calls bad will not succeed soon. */
 const REFUSED_RETRY_MS = 60_000;
 
 export function horizonServer(
@@ -46,13 +46,13 @@ export function horizonServer(
   };
 }
 
-/** Only a 429 may ask for more: a proxy's guess at the end of an outage must not prolong it. */
+/** Only a 429 may ask for a longer pause: a proxy's guess at the end of an outage must not prolong it. */
 const LONGEST_PAUSE_MS = 60_000;
 
-/** What a response means. @param tookMs how long it took. @throws SourceError for what no Horizon that works would answer. */
+/** @param tookMs duration of the request. @throws SourceError for an answer that no working Horizon gives */
 function toAnswer(response: Response, tookMs: number): Answer {
   const { status, body, retryAfterMs, latestLedger } = response;
-  // A proxy's 404 or 200 may be HTML: only JSON counts as Horizon's word.
+  // A proxy's 404 or 200 may be HTML: only JSON counts as Horizon's answer.
   if (isObject(body)) {
     if (status === 200) return { status, body, latestLedger, tookMs };
     if (status === 404 || status === 410) return { status, body: null, latestLedger };

@@ -1,4 +1,4 @@
-/** What Horizon's answer to a submitted transaction means. */
+/** Interprets Horizon's answer to a submitted transaction. */
 import { z } from 'zod';
 import { SourceError } from '../errors.js';
 import type { Response } from '../request.js';
@@ -11,10 +11,10 @@ const refusalSchema = z.object({
 const malformedSchema = z.object({ type: z.literal('https://stellar.org/horizon-errors/transaction_malformed') });
 const appliedSchema = z.object({ hash: z.string(), successful: z.literal(true) });
 
-/** @throws SourceError for an answer that says nothing of the transaction */
+/** @throws SourceError for an answer that does not tell the transaction's result */
 export function toSubmission({ status, body, retryAfterMs }: Omit<Response, 'latestLedger'>): Submission {
   if (status === 200 && appliedSchema.safeParse(body).success) return { state: 'applied' };
-  // Horizon, or a proxy before it, waited in vain for a ledger with it.
+  // Horizon or a proxy timed out waiting for a ledger with the transaction.
   if (status === 504) return { state: 'pending' };
   if (status === 400) {
     const codes = refusalSchema.safeParse(body).data?.extras.result_codes;
@@ -26,7 +26,7 @@ export function toSubmission({ status, body, retryAfterMs }: Omit<Response, 'lat
       return { state: 'refused', transactionCode: 'tx_malformed', operationCode: null };
     }
   }
-  // One that takes no transactions may be a good source all the same.
+  // A server that accepts no transactions may still be a good source.
   const kind = status === 403 || status === 405 ? 'slow' : 'server';
   throw new SourceError(`status ${status} for a transaction`, { retryAfterMs, kind });
 }

@@ -1,4 +1,4 @@
-/** Fetches what an incomplete record lacks: its transaction or its effects. A record that Stellar RPC gave is replaced by Horizon's own. */
+/** Completes an incomplete record by fetching its transaction or effects. A record from Stellar RPC is replaced by Horizon's own. */
 import { SourceError } from '../errors.js';
 import { type LedgerRecord, type Place, partiesOf } from '../records.js';
 import type { LedgerSource } from '../source.js';
@@ -26,7 +26,7 @@ export function createSupplements(get: Get): Pick<LedgerSource, 'complete' | 'tr
     if (outcome.kind !== 'incomplete' || !concernsUs(partiesOf(outcome))) return record;
     if (!isOwnRecord(raw)) return replaceByOwn(record, outcome, concernsUs);
     const fetched: Supplement = {};
-    // A transaction may turn out to lack what only the effects hold.
+    // With its transaction, a record may turn out to lack effects.
     while (outcome.kind === 'incomplete' && concernsUs(partiesOf(outcome)) && !(outcome.needs in fetched)) {
       const found =
         outcome.needs === 'transaction'
@@ -48,7 +48,7 @@ export function createSupplements(get: Get): Pick<LedgerSource, 'complete' | 'tr
     if (records === null) return record;
     const own = records.find(({ outcome }) => outcome.pagingToken === pagingToken);
     if (own) return complete(own, concernsUs);
-    // Horizon lists no payment there: events are sent for trades and claims, too.
+    // Horizon lists no payment there: trades, claims and the like emit events, too.
     return { raw: record.raw, outcome: { kind: 'ignored', reason: 'no_account_credited', pagingToken } };
   }
 
@@ -64,5 +64,5 @@ export function createSupplements(get: Get): Pick<LedgerSource, 'complete' | 'tr
   return { complete, transactionRecords };
 }
 
-/** Whether Horizon gave it: what Stellar RPC gives has no paging token. */
+/** Whether the record is Horizon's: records from Stellar RPC have no paging token. */
 const isOwnRecord = (raw: unknown): boolean => isObject(raw) && 'paging_token' in raw;

@@ -1,11 +1,11 @@
-/** What a payment needs of its transaction: the memo, and the amount of a merge, which the operation's own record does not tell. */
+/** What a payment takes from its transaction: the memo, and the amount of a merge, which the operation's record does not hold. */
 import { isUtf8 } from 'node:buffer';
 import { z } from 'zod';
 import type { CreditMemo } from '../../domain/memo.js';
 import { operationResultsIn } from '../operation-results.js';
 import { account, amount, type FieldFault, faultOf, hash, uint64 } from './fields.js';
 
-/** A text memo has at most 28 bytes, hence at most as many characters, those shown as U+FFFD included. */
+/** A text memo has at most 28 bytes, hence at most as many characters, including those shown as U+FFFD. */
 const MAX_TEXT_BYTES = 28;
 
 const base64Bytes = z.base64({ error: 'is no base64' }).transform((text) => Buffer.from(text, 'base64'));
@@ -34,7 +34,7 @@ const transactionSchema = z.discriminatedUnion('memo_type', [
 
 type Transaction = z.infer<typeof transactionSchema>;
 
-/** @param expectedHash of the operation's transaction: another transaction is refused. */
+/** @param expectedHash of the operation's transaction; any other is refused */
 export function readTransaction(raw: unknown, expectedHash: string): Transaction | FieldFault {
   const { data, error } = transactionSchema.safeParse(raw);
   if (error) return faultOf(error);
@@ -53,14 +53,14 @@ export function memoOf(transaction: Transaction): CreditMemo {
   }
 }
 
-/** Horizon's `memo` deletes NUL and shows U+FFFD for each byte that is no UTF-8; `memo_bytes`, which old versions lack, is the truth. */
+/** Horizon's `memo` drops NUL and shows U+FFFD for bytes that are not UTF-8; `memo_bytes`, which old versions lack, is exact. */
 function textMemo(shown: string | undefined, bytes: Buffer | undefined): CreditMemo {
   if (bytes === undefined) return { type: 'text', text: shown ?? '', valid: !shown?.includes('\u{FFFD}') };
   const text = bytes.toString('utf8');
   return isUtf8(bytes) ? { type: 'text', text, valid: true } : { type: 'text', text: shown ?? text, valid: false };
 }
 
-/** Stroops that the merge at this 1-based place in the transaction moved; null when the result does not tell. */
+/** Stroops moved by the merge at this 1-based place in the transaction; null when the result does not tell. */
 export function mergedByResult(resultXdr: string | undefined, operationOrder: number): bigint | null {
   if (resultXdr === undefined) return null;
   try {

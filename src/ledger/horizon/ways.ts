@@ -1,4 +1,4 @@
-/** Ways to pay in another asset, as a Horizon finds them in the books and pools of its ledger. */
+/** Ways to pay in another asset, found by a Horizon in its ledger's books and pools. */
 import { z } from 'zod';
 import { formatAmount } from '../../domain/amount.js';
 import { type Asset, assetName, sameAsset } from '../../domain/asset.js';
@@ -8,7 +8,7 @@ import { MOST_WAYS, type Way } from '../source.js';
 import type { Get } from './api.js';
 import { amount, asset } from './fields.js';
 
-/** Between the two ends of a path payment. */
+/** Assets between the two ends of a path payment. */
 const MOST_BETWEEN = 5;
 
 const recordSchema = z
@@ -27,8 +27,8 @@ const answerSchema = z.object({ _embedded: z.object({ records: z.array(recordSch
 const end = (record: Record<string, unknown>, prefix: string) =>
   Object.fromEntries(['asset_type', 'asset_code', 'asset_issuer'].map((name) => [name, record[prefix + name]]));
 
-/** A Horizon may look for no paths, or be behind with its books, and be right about everything else: that is no reason to ask
- *  it nothing else for a while. @throws LedgerUnavailable, or SourceError where it says when to come again */
+/** A Horizon may find no paths, or have old books, and be right about everything else, so that its failure here must not bar it. @throws
+ *  LedgerUnavailable, or SourceError when it asks for a pause */
 export async function readWays(get: Get, due: Amount, from: readonly Asset[]): Promise<Way[]> {
   if (from.length > MOST_WAYS) throw new RangeError('more assets than one request can name');
   if (from.length === 0) return [];
@@ -40,7 +40,7 @@ export async function readWays(get: Get, due: Amount, from: readonly Asset[]): P
   }
 }
 
-/** @throws SourceError for an answer that is none, or to another question */
+/** @throws SourceError for an invalid answer, or one to another request */
 async function read(get: Get, due: Amount, from: readonly Asset[]): Promise<Way[]> {
   const { body } = await get('/paths/strict-receive', {
     ...destinationOf(due.asset),

@@ -1,4 +1,4 @@
-/** One Stellar RPC server as a source of the ledger. An answer that looks otherwise than it must is an error of the server, never data. */
+/** One Stellar RPC server as a ledger source. An answer of another form than expected is the server's error, never data. */
 import { z } from 'zod';
 import type { MonotonicClock } from '../../clock.js';
 import { BlindServer, SourceError, WrongNetwork } from '../errors.js';
@@ -17,14 +17,14 @@ import { submitTransaction } from './submission.js';
 import type { ContractIdOf } from './token-event.js';
 import { type FoundOperation, getOperation, getOperations, type Transactions } from './transaction.js';
 
-/** State that is kept for a server between requests. */
+/** What is remembered of a server between requests. */
 interface ServerMemory {
-  /** Monotonic time until which its network and sight need no check. */
+  /** Monotonic time before which its network and sight need no check. */
   checkedUntilMs: number;
-  /** Calls until the next check; both limits must have passed. */
+  /** Calls until the next check; time and calls must both have passed. */
   uncheckedCalls: number;
   witnesses: Witnesses;
-  /** The server's answer at the last check. */
+  /** The protocol version at the last check. */
   protocol: number | null;
   transactions: Transactions;
 }
@@ -37,11 +37,12 @@ export const newMemory = (): ServerMemory => ({
   transactions: new Map(),
 });
 
-/** A server may be restarted with other settings without any request failing. */
+/** A server may restart with other settings without a failed request. */
 const CHECK_AGAIN_MS = 300_000;
-/** A check takes up to six calls. Where a small budget allows no more than that in five minutes, something else must get its turn, too. */
+/** A check takes up to six calls. A small budget may allow no more than that in five minutes, so that checks by time alone would leave none for
+ *  other work. */
 const CHECK_AGAIN_CALLS = 50;
-/** How many of the newest ledgers are looked at for one with a transaction. On a network that is used the first ones do. */
+/** How many of the newest ledgers are searched for one with a transaction. On a network in use the first number suffices. */
 const LOOKED_AT = [10, 10_000];
 /** A quiet check looks for any payment at all. */
 const QUIET_LIMIT = 40;
@@ -127,7 +128,7 @@ async function check(
   memory.uncheckedCalls = CHECK_AGAIN_CALLS;
 }
 
-/** Whether a ledger is too old for the server, or too new. @throws SourceError when it is neither: then something else was refused */
+/** Whether a ledger is too old for the server, or too new. @throws SourceError when it is neither: something else was refused */
 async function missing(
   { call }: RpcSourceDeps,
   sequence: number,
@@ -135,7 +136,7 @@ async function missing(
 ): Promise<{ isGone: boolean; latestLedger: number }> {
   const { latestLedger, oldestLedger } = await call('getHealth', null, healthSchema);
   if (sequence >= oldestLedger && sequence <= latestLedger)
-    // It may take fewer events at once than were asked for.
+    // It may accept a smaller limit of events only.
     throw new SourceError('ledgers that it should have are missing', {
       kind: code === INVALID_PARAMS ? 'too_large' : 'server',
     });
@@ -159,7 +160,7 @@ async function page(deps: RpcSourceDeps, request: PageRequest): Promise<Page> {
   try {
     return await readEventsPage({ call, witnesses: memory.witnesses, contractIdOf }, request);
   } catch (error) {
-    // The next check tells whether it is blind as a whole.
+    // The next check tells whether the server as a whole is blind.
     if (error instanceof UnseenLedger) Object.assign(memory, { checkedUntilMs: 0, uncheckedCalls: 0 });
     if (!isMissing(error)) throw error;
     const { isGone, latestLedger } = await missing(deps, from, error.code);
@@ -179,7 +180,7 @@ const ledger = async (deps: RpcSourceDeps, sequence: number): Promise<Ledger | '
   }
 };
 
-/** A ledger's close time: from one of its events, which is small, or else from the whole ledger. Null when it is gone. */
+/** A ledger's close time: from one of its events, which is small, otherwise from the whole ledger. Null when it is gone. */
 async function closeOf(deps: RpcSourceDeps, sequence: number): Promise<Pick<Ledger, 'sequence' | 'closedAt'> | null> {
   try {
     const { events } = await getEvents(deps.call, { startLedger: sequence, endLedger: sequence + 1 }, [], 1);
@@ -218,7 +219,7 @@ const complete =
       if (found) return withReceivers(toLedgerRecord(deps, found), outcome.receivers);
       return { raw: record.raw, outcome: { kind: 'ignored', reason: 'failed', pagingToken: outcome.pagingToken } };
     } catch (error) {
-      // One that is too large ever to be read is set aside.
+      // A transaction that is too large ever to be read is set aside.
       if (error instanceof SourceError && error.kind === 'too_large')
         return { raw: record.raw, outcome: { ...outcome, isTooLarge: true } };
       throw error;
@@ -240,7 +241,7 @@ const ledgerAtOrBefore =
     return findLedgerAtOrBefore(time, oldestLedger, newest, (sequence) => closeOf(deps, sequence));
   };
 
-/** Limits an unreadable operation to the receivers that its event names. */
+/** Limits an unreadable operation to the receivers named by its event. */
 function withReceivers({ raw, outcome }: LedgerRecord, receivers: readonly string[]): LedgerRecord {
   return {
     raw,

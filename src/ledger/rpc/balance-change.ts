@@ -1,4 +1,4 @@
-/** Events of asset contracts as entries of Horizon's `asset_balance_changes`: what an operation moved, in the order in which Horizon counts it. */
+/** Turns events of asset contracts into entries of Horizon's `asset_balance_changes`, in Horizon's order. */
 import { z } from 'zod';
 import { assetFields, type Fields, toAmount } from './horizon-form.js';
 import { type ContractIdOf, readTokenEvent, type TokenEvent } from './token-event.js';
@@ -7,9 +7,9 @@ import { eventAsJson, inArm, integer, integer128 } from './xdr-json.js';
 /** An event of an asset's own contract. */
 export interface BalanceChangeEvent {
   event: TokenEvent;
-  /** Stroops; null where it cannot be read. */
+  /** Stroops; null if unreadable. */
   amount: bigint | null;
-  /** What it names as `to_muxed_id`: an ScVal as JSON. */
+  /** The value of `to_muxed_id`: an ScVal as JSON. */
   toMuxedId: unknown;
 }
 
@@ -21,7 +21,7 @@ const contractEventSchema = z.object({
   body: z.object({ v0: z.object({ topics: z.array(z.unknown()), data: z.unknown() }) }),
 });
 
-/** Null for anything but an event of an asset's own contract; `unreadable` for what can be read neither as XDR nor as the server's JSON. */
+/** Null for an event that is not of an asset's own contract; `unreadable` when neither the XDR nor the server's JSON can be read. */
 export function readBalanceChange(
   base64: string,
   json: unknown,
@@ -37,7 +37,7 @@ export function readBalanceChange(
 
 const entriesSchema = z.array(z.object({ key: z.unknown(), val: z.unknown() }));
 
-/** The amount alone, or a map with what names the destination besides. */
+/** Reads the amount, which stands alone or in a map with the muxed id. */
 function movedBy(value: unknown): Pick<BalanceChangeEvent, 'amount' | 'toMuxedId'> {
   const entries = entriesSchema.safeParse(inArm(value, 'map')).data ?? [];
   const byKey = new Map(entries.map(({ key, val }) => [inArm(key, 'symbol'), val]));
@@ -45,7 +45,7 @@ function movedBy(value: unknown): Pick<BalanceChangeEvent, 'amount' | 'toMuxedId
   return { amount, toMuxedId: byKey.get('to_muxed_id') };
 }
 
-/** An entry of Horizon's `asset_balance_changes`. Without an amount it is set aside as malformed. */
+/** An entry of Horizon's `asset_balance_changes`. Without an amount it will be parked as malformed. */
 export function changeOf({ event, amount, toMuxedId }: BalanceChangeEvent): Fields {
   const { type, from, to, asset } = event;
   const muxedId = integer.safeParse(inArm(toMuxedId, 'u64')).data;

@@ -1,4 +1,4 @@
-/** JSON-RPC 2.0 over HTTP: one call, one answer. Whatever is no answer to the call is an error of the server, never data. */
+/** JSON-RPC 2.0 over HTTP: one call, one answer. Anything but an answer to the call is the server's error, never data. */
 import { z } from 'zod';
 import { SourceError } from '../errors.js';
 import type { Response } from '../request.js';
@@ -6,23 +6,23 @@ import type { Response } from '../request.js';
 /** Sends a body. @throws SourceError */
 type Post = (body: string) => Promise<Response>;
 
-/** @throws SourceError, `RpcError` among them */
+/** @throws SourceError, including `RpcError` */
 export type Call = <T>(method: string, params: object | null, schema: z.ZodType<T>) => Promise<T>;
 
-/** The server understood the call and refuses it. */
+/** The server understood the call and refused it. */
 export class RpcError extends SourceError {
   constructor(readonly code: number) {
     super(`error ${code}`, { kind: code === TOO_MUCH_WORK ? 'slow' : 'server' });
   }
 }
 
-/** What stellar-rpc says of ledgers that it does not have: any more, or yet. */
+/** The ledgers of the call are too old or too new for the server. */
 export const OUT_OF_RANGE = -32600;
 export const INVALID_PARAMS = -32602;
 /** The call took longer than the server allows. */
 const TOO_MUCH_WORK = -32001;
 
-/** Only a 429 may ask for more: a proxy's guess at the end of an outage must not prolong it. */
+/** Only a 429 may ask for a longer pause: a proxy's guess at the end of an outage must not prolong it. */
 const LONGEST_PAUSE_MS = 60_000;
 
 const answerSchema = z.union([

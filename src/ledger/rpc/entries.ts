@@ -1,4 +1,4 @@
-/** What a Stellar RPC server says about an account, from its ledger entries. */
+/** Accounts on Stellar RPC, read from their ledger entries. */
 import type { xdr } from '@stellar/stellar-sdk/base';
 import { z } from 'zod';
 import { type Asset, NATIVE } from '../../domain/asset.js';

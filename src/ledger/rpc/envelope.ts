@@ -1,4 +1,4 @@
-/** Envelope and result of a transaction as Stellar RPC gives them, read. */
+/** Reads the envelope and result of a Stellar RPC transaction. */
 import { z } from 'zod';
 import { strkeyOf } from '../../domain/strkey.js';
 import { type Fields, memoFields } from './horizon-form.js';
@@ -6,25 +6,25 @@ import type { RpcOperation } from './operation.js';
 import { armOf, envelopeAsJson, resultAsJson } from './xdr-json.js';
 
 export interface TransactionParts {
-  /** G…, or M… where it is muxed. */
+  /** G…, or M… if muxed. */
   source: string;
-  /** Horizon's fields of the memo. */
+  /** The memo as Horizon's fields. */
   memo: Fields;
   operations: readonly OperationParts[];
 }
 
 interface OperationParts {
-  /** Null for the transaction's. */
+  /** Null for the transaction's source. */
   source: string | null;
   /** XDR as JSON: an arm named after the kind of operation. */
   body: unknown;
 }
 
-/** Envelope and result of a transaction, which its operations share: each is read once, when it is first asked for. Both throw where they can be read
- *  neither as XDR nor as JSON. */
+/** A transaction's envelope and result, shared by its operations and read on first use. Both calls throw when neither the XDR nor the JSON can be
+ *  read. */
 export interface DecodedTransaction {
   envelope(): TransactionParts;
-  /** A result for each operation, XDR as JSON. */
+  /** One result for each operation, XDR as JSON. */
   results(): readonly unknown[];
 }
 
@@ -41,7 +41,7 @@ export function decodeLazily({
   };
 }
 
-/** What the XDR tells, or else the server's JSON. */
+/** Reads the XDR, or else the server's JSON. */
 function either<T>(decode: (base64: string) => unknown, base64: string, json: unknown, read: (json: unknown) => T): T {
   try {
     return read(decode(base64));
@@ -85,7 +85,7 @@ function partsIn(json: unknown): TransactionParts {
 const resultSchema = z.object({ result: z.unknown() });
 const pairSchema = z.object({ result: resultSchema });
 
-/** The results of a transaction's operations; for a fee bump those of the transaction inside. */
+/** The results of the operations; for a fee bump, of the inner transaction. */
 function resultsIn(json: unknown): readonly unknown[] {
   const outer = armOf(resultSchema.parse(json).result);
   const inner =

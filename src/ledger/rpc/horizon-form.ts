@@ -1,14 +1,14 @@
-/** Writes XDR that was read as JSON in the form in which Horizon's records show it: addresses, assets, amounts and memos. */
+/** Converts XDR in JSON to the form of Horizon's records: addresses, assets, amounts and memos. */
 import { isUtf8 } from 'node:buffer';
 import { z } from 'zod';
 import { type Asset, NATIVE } from '../../domain/asset.js';
 import { accountOf } from '../address.js';
 import { armOf, bytesOfText, integer } from './xdr-json.js';
 
-/** Fields of a record of Horizon. */
+/** Fields of a Horizon record. */
 export type Fields = Record<string, unknown>;
 
-/** An address under Horizon's name of the field, and the muxed address beside it where there is one. */
+/** An address in Horizon's field, and a muxed one in the field beside it. */
 export function party(field: string, address: string): Fields {
   const account = accountOf(address);
   return { [field]: account, ...(account === address ? {} : { [`${field}_muxed`]: address }) };
@@ -23,7 +23,7 @@ export const transferFields = (from: string, to: string, asset: unknown, amount:
 
 const issuedSchema = z.object({ asset_code: z.string(), issuer: z.string() });
 
-/** @throws for what is no asset of an account */
+/** @throws for anything but an asset of an account */
 function assetIn(json: unknown): Asset {
   const arm = armOf(json);
   if (arm?.name === 'native') return NATIVE;
@@ -40,13 +40,13 @@ export const assetFields = ({ code, issuer }: Asset): Fields =>
         asset_issuer: issuer,
       };
 
-/** Seven decimals, as Horizon writes it; what a contract moves may be more than the ledger can hold. */
+/** Seven decimals, as Horizon writes amounts; contracts may move more than the ledger can hold. */
 export function toAmount(stroops: bigint): string {
   const digits = (stroops < 0n ? -stroops : stroops).toString().padStart(8, '0');
   return `${stroops < 0n ? '-' : ''}${digits.slice(0, -7)}.${digits.slice(-7)}`;
 }
 
-/** @throws for what is no memo */
+/** @throws for anything but a memo */
 export function memoFields(json: unknown): Fields {
   const arm = armOf(json);
   switch (arm?.name) {
@@ -70,14 +70,14 @@ const textMemo = (bytes: Buffer): Fields => ({
   memo_bytes: bytes.toString('base64'),
 });
 
-/** The memo that an event names as `to_muxed_id`, where that is no number: a text, or the bytes of a hash. */
+/** The memo in an event's `to_muxed_id` when it is not a number: a text, or the bytes of a hash. */
 export function memoOfEvent(value: unknown): Fields {
   const arm = armOf(value);
   if (arm?.name === 'string') return textMemo(bytesOfText(z.string().parse(arm.value)));
   return arm?.name === 'bytes' ? memoFields({ hash: arm.value }) : memoFields('none');
 }
 
-/** As Horizon shows a text memo: U+FFFD for each byte that is no UTF-8, and no NUL. */
+/** A text memo as Horizon shows it: U+FFFD for each byte that is not UTF-8, and no NUL. */
 function textAsShown(bytes: Buffer): string {
   let text = '';
   for (let at = 0; at < bytes.length; ) {

@@ -1,10 +1,10 @@
-/** Reads events ledger by ledger: what is given of a ledger is all of it. */
+/** Reads the events of whole ledgers. */
 import { SourceError } from '../errors.js';
 import { ledgerOf } from '../toid.js';
 import type { Call } from './call.js';
 import { type EventFilter, getEvents, type RpcEvent, toidOf } from './events.js';
 
-/** From a ledger on, perhaps up to another one (exclusive). */
+/** Starts at a ledger, perhaps with an end (exclusive). */
 export interface LedgerRange {
   startLedger: number;
   endLedger?: number;
@@ -12,17 +12,17 @@ export interface LedgerRange {
 
 export interface WholeLedgers {
   events: RpcEvent[];
-  /** Entries that are no events. */
+  /** Entries that are not events. */
   odd: unknown[];
-  /** The last ledger that was read to its end; before the first one when none was. */
+  /** The last completely read ledger; the one before the start when there is none. */
   upTo: number;
-  /** The newest one of the server. */
+  /** The server's newest ledger. */
   latestLedger: number;
 }
 
 const MOST_OF_LEDGER = 100_000;
 
-/** Reads on until the first ledger is whole, and leaves out a last one that is not.
+/** Reads on until the first ledger is complete, and omits an incomplete last one.
  *  @param limit of one answer, at least 2. @throws SourceError, an `RpcError` for ledgers that the server does not have */
 export async function readWholeLedgers(
   call: Call,
@@ -36,7 +36,8 @@ export async function readWholeLedgers(
     const [before, last] = answer.events.slice(-2);
     if (!before || !last) throw new SourceError('a full answer without events');
     answer = await getEvents(call, { cursor: before.id }, filters, limit);
-    // Another machine may answer now. Contract calls come last in a ledger and are shown by all; where a classic payment shows again, those after it do.
+    // Another machine may answer now. Events of contract calls come last in a ledger and every machine shows them; if a classic payment shows again,
+    // so do those after it.
     if (answer.events[0]?.id !== last.id) throw new SourceError('an event that it showed is missing');
     events.push(...answer.events.slice(1));
     odd.push(...answer.odd);

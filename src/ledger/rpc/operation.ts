@@ -1,5 +1,5 @@
-/** One operation of a transaction, from envelope, result and events: the record that Horizon would show of it, so that one code judges both. What the SDK
- *  cannot decode is read from the server's JSON, and where there is none from the events. */
+/** Turns one operation of a transaction into Horizon's record of it, so that one parser judges both. It reads envelope, result and events; what
+ *  the SDK cannot decode is read from the server's JSON, or else from the events alone. */
 import { z } from 'zod';
 import { hash, toid } from '../horizon/fields.js';
 import { parseRecord } from '../horizon/record.js';
@@ -11,7 +11,7 @@ import { type Fields, memoOfEvent, party, toAmount, transferFields } from './hor
 import { type ContractIdOf, receiverOf } from './token-event.js';
 import { armOf, inArm, integer } from './xdr-json.js';
 
-/** What is kept of a transaction for one of its operations: all that judging needs, as the server gave it. */
+/** What is kept of a transaction for one of its operations: everything that parsing needs, as the server gave it. */
 export interface RpcOperation {
   /** Horizon's id. */
   operationId: string;
@@ -22,7 +22,7 @@ export interface RpcOperation {
   resultXdr: string;
   /** ContractEvents of this operation. */
   eventsXdr: string[];
-  /** The same as the server decodes it, where the SDK cannot: XDR as JSON. */
+  /** The same as XDR in JSON, decoded by the server, if the SDK cannot decode it. */
   json?: OperationJson | undefined;
 }
 
@@ -59,7 +59,7 @@ type Told = readonly (BalanceChangeEvent | 'unreadable' | null)[];
 const toldBy = ({ eventsXdr, json }: Pick<RpcOperation, 'eventsXdr' | 'json'>, contractIdOf: ContractIdOf): Told =>
   eventsXdr.map((event, index) => readBalanceChange(event, json?.events?.[index], contractIdOf));
 
-/** Whether the SDK can decode all that the operation is read from. */
+/** Whether the SDK can decode every part of the operation. */
 export function isReadable(
   operation: Pick<RpcOperation, 'eventsXdr'>,
   decoded: DecodedTransaction,
@@ -74,8 +74,8 @@ export function isReadable(
   return !toldBy(operation, contractIdOf).includes('unreadable');
 }
 
-/** Nothing that it holds makes the parser throw.
- *  @param decoded of its transaction, where several operations of it are parsed */
+/** No content makes it throw.
+ *  @param decoded the transaction, if several of its operations are parsed */
 export function parseOperation(raw: unknown, contractIdOf: ContractIdOf, decoded?: DecodedTransaction): RecordOutcome {
   const { data } = operationSchema.safeParse(raw);
   if (!data) return parked(Object(raw), 'is no operation of Stellar RPC', null);
@@ -91,7 +91,7 @@ export function parseOperation(raw: unknown, contractIdOf: ContractIdOf, decoded
     return parked(raw as RpcOperation, 'cannot be decoded', receivers.length > 0 ? receivers : null);
   }
   const operationId = data.operationId.toString();
-  // Trades, claims and the like move money and are no payments.
+  // Trades, claims and the like move money but are not payments.
   if (fields === null) return { kind: 'ignored', reason: 'no_account_credited', pagingToken: operationId };
   const record = {
     id: operationId,
@@ -107,7 +107,7 @@ export function parseOperation(raw: unknown, contractIdOf: ContractIdOf, decoded
   return parseRecord(record, { effects: effectsOf(credited) });
 }
 
-/** What a merge moved; null where the result does not tell. */
+/** Stroops that a merge moved; null when the result does not tell. */
 const mergedBy = (result: unknown): bigint | null =>
   integer.safeParse(inArm(inArm(inArm(result, 'op_inner'), 'account_merge'), 'success')).data ?? null;
 
@@ -116,7 +116,7 @@ const creditsIn = (changes: readonly BalanceChangeEvent[]) =>
     asset.issuer === null && to !== null && amount !== null ? [{ to, amount }] : [],
   );
 
-/** Horizon's effects of a merge, for a result whose XDR cannot be decoded. */
+/** Horizon's effects of a merge, for a result that cannot be decoded. */
 const effectsOf = (credited: readonly { to: string; amount: bigint }[]): unknown => ({
   _embedded: {
     records: credited.map(({ to, amount }) => ({
@@ -139,7 +139,8 @@ const parked = (
   receivers,
 });
 
-/** Horizon's fields of the operation and its transaction; null for a kind of operation that pays no account. @throws where neither way tells them */
+/** Horizon's fields of the operation and its transaction; null for a kind of operation that pays no account. @throws when neither envelope nor
+ *  events tell them */
 function toFields(
   operation: Pick<RpcOperation, 'transactionHash' | 'resultXdr'>,
   decoded: DecodedTransaction,
@@ -173,7 +174,7 @@ function readOr<T>(read: () => T): T | null {
   }
 }
 
-/** The kind of operation that the result names; null where that cannot be read. */
+/** The kind of operation in the result; null if unreadable. */
 const kindIn = (decoded: DecodedTransaction, index: number): string | null =>
   armOf(
     inArm(
@@ -182,8 +183,8 @@ const kindIn = (decoded: DecodedTransaction, index: number): string | null =>
     ),
   )?.name ?? null;
 
-/** What the events alone tell. They count as Horizon counts them in a contract call only; elsewhere one event is the payment, and several are not told
- *  apart. */
+/** What the events alone tell. Only in a contract call do they count as Horizon counts; elsewhere a single event is the payment, and several
+ *  cannot be told apart. */
 function byEvents(kind: string | null, told: Told): Moved {
   const changes = changesIn(told);
   const [change] = changes;
@@ -191,7 +192,7 @@ function byEvents(kind: string | null, told: Told): Moved {
   return { ...hostFunction(changes), memo: memoOfEvent(change?.toMuxedId) };
 }
 
-/** @throws where one cannot be read: those behind it would be counted wrong */
+/** @throws for an unreadable event, which would shift the index of those after it */
 function changesIn(told: Told): BalanceChangeEvent[] {
   return told.flatMap((each) => {
     if (each === 'unreadable') throw new TypeError('an event that cannot be read');
@@ -276,14 +277,14 @@ function operationFields(body: unknown, source: string, result: () => unknown, t
     case 'account_merge':
       return { type: 'account_merge', ...party('account', source), ...party('into', mergeSchema.parse(arm.value)) };
     default:
-      // A kind that is not known yet says by its events what it moved, as a contract call does.
+      // An unknown kind shows its movements by its events, as a contract call does.
       return arm && PAY_NOBODY.has(arm.name) ? null : hostFunction(changesIn(told));
   }
 }
 
 const arrivedSchema = z.object({ last: z.object({ amount: integer }) });
 
-/** What a path payment that sends a fixed amount delivered. @throws for any other result */
+/** The amount that a path payment with a fixed sent amount delivered. @throws for any other result */
 function arrivedBy(result: unknown): bigint {
   const outcome = inArm(inArm(result, 'op_inner'), 'path_payment_strict_send');
   return arrivedSchema.parse(inArm(outcome, 'success')).last.amount;

@@ -1,5 +1,5 @@
-/** A page of payments from events. Each operation that may be a payment is one incomplete record; its transaction says what was paid, and is fetched
- *  only if the operation concerns a wallet of ours. */
+/** A page of payments from events. Each operation that may be a payment is one incomplete record: its transaction tells what was paid, and is
+ *  fetched only if the operation concerns a watched wallet. */
 import type { LedgerRecord, RecordOutcome } from '../records.js';
 import type { Page } from '../source.js';
 import { cursorAfter, ledgerOf, ledgerOfCursor } from '../toid.js';
@@ -12,20 +12,20 @@ export interface PageRequest {
   /** At most 12; null for all. */
   addresses: readonly string[] | null;
   cursor: string;
-  /** Everything up to it has been dealt with. */
+  /** Everything up to this ledger has been dealt with. */
   shownLedger: number;
-  /** Records of addresses that are named. */
+  /** The most records that name these addresses. */
   limit: number;
 }
 
-/** Other events come between: mints, burns and fees between those of one address, and payments of accounts that are not watched between those of all. */
+/** Answers hold other events too: mints, burns and fees beside the payments of an address, and payments of unwatched accounts beside those of all. */
 const EVENTS_PER_RECORD = { named: 20, all: 10 };
 const MOST_EVENTS = 10_000;
-/** How many ledgers a request may search for each record that it asks for. The search takes the time, so a request for fewer records searches less. */
+/** Ledgers that a request may search for each requested record. Searching takes the time, so a request for fewer records searches less. */
 const LEDGERS_PER_RECORD = 50;
 const USUAL_LIMIT = 200;
 
-/** A ledger is read whole, also where the cursor lies within it: what comes before the cursor is passed over. */
+/** Ledgers are read whole. If the cursor is within a ledger, records up to the cursor are skipped. */
 export function rangeOf({ cursor, shownLedger, limit }: PageRequest): LedgerRange {
   const ledger = ledgerOf(BigInt(cursor));
   const startLedger = Math.max(cursor === cursorAfter(ledger) ? ledger + 1 : ledger, shownLedger + 1, 1);
@@ -60,7 +60,7 @@ export async function readEventsPage(looking: Looking, request: PageRequest): Pr
   return { records: [...records, ...answer.odd.map(setAside)], ...end, gone: false, among: addresses };
 }
 
-/** Nothing tells whom it concerns. */
+/** An unreadable entry, which may concern any account. */
 const setAside = (raw: unknown): LedgerRecord => ({
   raw,
   outcome: {
@@ -71,13 +71,13 @@ const setAside = (raw: unknown): LedgerRecord => ({
 });
 
 interface Found {
-  /** The operation's first. */
+  /** The operation's first event. */
   event: RpcEvent;
   receivers: Set<string>;
   senders: Set<string>;
 }
 
-/** The addresses of each request: as few requests as can name them all. */
+/** Splits the addresses into as few requests as can name them all. */
 function groupsOf(addresses: readonly string[] | null): (readonly string[] | null)[] {
   if (addresses === null || addresses.length <= MOST_NAMED) return [addresses];
   const size = Math.ceil(addresses.length / Math.ceil(addresses.length / MOST_NAMED));
@@ -86,7 +86,7 @@ function groupsOf(addresses: readonly string[] | null): (readonly string[] | nul
   );
 }
 
-/** Answers of ledgers from the same one on, as far as the one that tells least. */
+/** Joins answers that start at the same ledger, up to the end of the shortest. */
 function joined(answers: readonly WholeLedgers[]): WholeLedgers {
   const [least, ...others] = [...answers].sort((a, b) => a.upTo - b.upTo);
   if (others.length === 0) return least!;
@@ -100,7 +100,7 @@ function joined(answers: readonly WholeLedgers[]): WholeLedgers {
 const eventsLimit = ({ addresses, limit }: PageRequest): number =>
   Math.min(MOST_EVENTS, limit * (addresses ? EVENTS_PER_RECORD.named : EVENTS_PER_RECORD.all));
 
-/** @param isCut more records were found than are given. */
+/** @param isCut more records were found than are returned */
 function endOf(
   { upTo, latestLedger }: WholeLedgers,
   { startLedger }: LedgerRange,
@@ -129,7 +129,8 @@ const awaitsTransaction = (
   return { kind: 'incomplete', needs: 'transaction', ...parties, ...place };
 };
 
-/** An event that was set aside because its transaction could not be had: it lacks it still. Null for what is no event of an operation. */
+/** An event that was parked because its transaction was unavailable: it still needs the transaction. Null for anything but an event of an
+ *  operation. */
 export function parseEvent(raw: unknown, contractIdOf: ContractIdOf): RecordOutcome | null {
   const event = readEvent(raw);
   const operationId = event && operationIdOf(event);

@@ -1,6 +1,6 @@
-/** Whether a server shows events of classic payments. A stellar-core that does not emit them reports no error: payments are just missing. Every
- *  transaction has an event of its fee, so a ledger is seen where the very answer that gave its payments has such an event, too, or where there is no
- *  transaction in it. Each answer may come from another machine: what one showed says nothing of the next. */
+/** Whether a server shows events of classic payments. A stellar-core that emits none reports no error: payments are just missing. Every
+ *  transaction has a fee event, so a ledger is seen if the answer with its payments also holds a fee event, or if it has no transaction. Each
+ *  answer may come from another machine and proves nothing about the next. */
 import { z } from 'zod';
 import { SourceError } from '../errors.js';
 import { type Call, INVALID_PARAMS, OUT_OF_RANGE, RpcError } from './call.js';
@@ -9,17 +9,17 @@ import { ledgerNumber } from './fields.js';
 import { type LedgerRange, readWholeLedgers, type WholeLedgers } from './ledgers.js';
 import type { ContractIdOf } from './token-event.js';
 
-/** Accounts that pay fees in most ledgers: theirs are asked for, where everybody's are many. */
+/** Accounts that pay fees in most ledgers. Where fees are many, only theirs are requested. */
 export interface Witnesses {
-  /** As topics. Null asks for everybody's fees. */
+  /** As topics; null requests the fees of all payers. */
   payers: readonly string[] | null;
-  /** In how many of the ledgers that were looked at each paid one, later ones counting for more. */
+  /** The number of searched ledgers in which each payer paid, with more weight on recent ones. */
   known: Map<string, number>;
 }
 
 export const newWitnesses = (): Witnesses => ({ payers: null, known: new Map() });
 
-/** A ledger that its server shows without its classic events. */
+/** The server shows a ledger without its classic events. */
 export class UnseenLedger extends SourceError {
   constructor(ledger: number) {
     super(`it shows no events of classic payments in ledger ${ledger}: it needs EMIT_CLASSIC_EVENTS=true`);
@@ -32,13 +32,13 @@ export interface Looking {
   contractIdOf: ContractIdOf;
 }
 
-/** So few fees in a ledger are all asked for. */
+/** With up to this many fees per ledger, all are requested. */
 const FEW_FEES = 8;
 const MOST_KNOWN = 1000;
 const FADING = 0.9;
 /** One of several machines behind a URL may see. */
 const PROBES = 3;
-/** Each comes with its meta data, several kB. */
+/** Each transaction carries several kB of meta data. */
 const TRANSACTIONS_AT_ONCE = 50;
 
 const transactionsSchema = z.object({
@@ -46,7 +46,7 @@ const transactionsSchema = z.object({
   latestLedger: ledgerNumber,
 });
 
-/** Reads whole ledgers as far as they are shown to be seen; perhaps none. @throws UnseenLedger for the first one */
+/** Reads whole ledgers as far as they are proven to be seen, perhaps none. @throws UnseenLedger when the first one is not */
 export async function readSeenLedgers(
   looking: Looking,
   range: LedgerRange,
@@ -59,7 +59,7 @@ export async function readSeenLedgers(
     const { read, seen } = await look(looking, range, topics, limit);
     const end = runOf(seen, startLedger, read.upTo);
     if (end >= startLedger || read.upTo < startLedger) return upTo(read, end);
-    // None of them paid here, or nothing is shown: everybody's fees tell.
+    // The witnesses paid nothing here, or nothing is shown: request the fees of all payers.
     witnesses.payers = null;
     return readSeenLedgers(looking, { startLedger, endLedger: startLedger + 1 }, topics, limit);
   }
@@ -92,7 +92,7 @@ async function look(
   return { read, seen: new Set(paid.map(({ ledger }) => ledger)) };
 }
 
-/** The last ledger of a row that all show a fee; the one before the first when that does not. */
+/** The last of the consecutive ledgers that show a fee; the one before the first when that shows none. */
 function runOf(seen: ReadonlySet<number>, from: number, end: number): number {
   let at = from;
   while (at <= end && seen.has(at)) at += 1;
@@ -110,7 +110,7 @@ interface PaidFee {
   ledger: number;
 }
 
-/** @param paid everybody's fees in so many ledgers */
+/** @param paid all fees of this many ledgers */
 function chooseWitnesses(witnesses: Witnesses, paid: readonly PaidFee[], ledgers: number): void {
   if (paid.length <= FEW_FEES * Math.max(1, ledgers)) return;
   const { known } = witnesses;
@@ -119,7 +119,7 @@ function chooseWitnesses(witnesses: Witnesses, paid: readonly PaidFee[], ledgers
     const payer = key.split(' ')[1]!;
     known.set(payer, (known.get(payer) ?? 0) + 1);
   }
-  // Between equals the one with more fees is likelier to pay one in the next ledger, too.
+  // Of equals, the payer with more fees is likelier to pay in the next ledger.
   const counts = new Map<string, number>();
   for (const { payer } of paid) counts.set(payer, (counts.get(payer) ?? 0) + 1);
   const ranked = [...known].sort(([a, one], [b, other]) => other - one || (counts.get(b) ?? 0) - (counts.get(a) ?? 0));
@@ -127,7 +127,7 @@ function chooseWitnesses(witnesses: Witnesses, paid: readonly PaidFee[], ledgers
   witnesses.payers = ranked.slice(0, MOST_WITNESSES).map(([payer]) => payer);
 }
 
-/** The last of the ledgers of which each shows a fee, or has no transaction. `unseen`: the first one has some, and shows none. */
+/** The last of the consecutive ledgers that each show a fee or have no transaction. `unseen`: the first one has transactions but shows no fee. */
 async function lastSeen(call: Call, seen: ReadonlySet<number>, from: number, end: number): Promise<number | 'unseen'> {
   let at = runOf(seen, from, end) + 1;
   while (at <= end) {
@@ -143,20 +143,20 @@ async function lastSeen(call: Call, seen: ReadonlySet<number>, from: number, end
 
 interface Used {
   used: ReadonlySet<number>;
-  /** The other ledgers up to this one have no transaction. */
+  /** Other ledgers up to this one have no transaction. */
   knownTo: number;
 }
 
-/** The ledgers from this one on that have a transaction. */
+/** The ledgers from `startLedger` on that have a transaction. */
 async function usedLedgers(call: Call, startLedger: number, limit: number): Promise<Used> {
   try {
     const params = { startLedger, pagination: { limit } };
     const answer = await call('getTransactions', params, transactionsSchema);
     const ledgers = (answer.transactions ?? []).map(({ ledger }) => ledger).filter((ledger) => ledger >= startLedger);
-    // A server may give fewer than were asked for: only none at all means that there are no more.
+    // A server may return fewer than requested: only an empty answer means that there are no more.
     return { used: new Set(ledgers), knownTo: ledgers.length > 0 ? Math.max(...ledgers) : answer.latestLedger };
   } catch (error) {
-    // Another machine that is behind.
+    // Another machine, which is behind.
     const isBehind = error instanceof RpcError && (error.code === OUT_OF_RANGE || error.code === INVALID_PARAMS);
     if (isBehind) return { used: new Set(), knownTo: startLedger - 1 };
     const isTooMuch = error instanceof SourceError && (error.kind === 'too_large' || error.kind === 'slow');
@@ -165,7 +165,7 @@ async function usedLedgers(call: Call, startLedger: number, limit: number): Prom
   }
 }
 
-/** `nothing`: there is no transaction from this ledger on. @throws SourceError, an `RpcError` for a ledger that the server does not have */
+/** `nothing`: no transaction from this ledger on. @throws SourceError, an `RpcError` for a ledger that the server does not have */
 export async function probeSight(call: Call, startLedger: number): Promise<'sees' | 'blind' | 'nothing'> {
   const params = { startLedger, pagination: { limit: 1 } };
   const { transactions } = await call('getTransactions', params, transactionsSchema);

@@ -30,7 +30,7 @@ export function rpcServer(
         try {
           return await callOnce(...args);
         } catch (error) {
-          // It may come back as another one, with other settings.
+          // The server may return with other settings, or as another one.
           if (error instanceof SourceError && !(error instanceof RpcError)) Object.assign(memory, newMemory());
           throw error;
         }

@@ -1,5 +1,4 @@
-/** Hands a transaction to the network by Stellar RPC, which answers at once: what becomes of it is asked for until a ledger tells. The codes of a
- *  refusal are Horizon's. */
+/** Submits a transaction to Stellar RPC, which answers at once, and polls until a ledger shows the result. The codes of a refusal are Horizon's. */
 import type { xdr } from '@stellar/stellar-sdk/base';
 import { z } from 'zod';
 import type { MonotonicClock } from '../../clock.js';
@@ -9,9 +8,9 @@ import { hash } from '../horizon/fields.js';
 import type { Submission } from '../source.js';
 import { type Call, INVALID_PARAMS, RpcError } from './call.js';
 
-/** Between one question and the next: each costs a request, and a ledger closes every five to six seconds. */
+/** Pauses between polls: each costs a request, and a ledger closes every five to six seconds. */
 const WAITS_MS = [1000, 2000, 3000, 4000];
-/** When it asks for a later try. */
+/** The pause after `TRY_AGAIN_LATER`. */
 const LATER_MS = 5000;
 
 const sentSchema = z.object({
@@ -24,7 +23,7 @@ const outcomeSchema = z.discriminatedUnion('status', [
   z.object({ status: z.literal('FAILED'), resultXdr: z.string().nullish() }),
 ]);
 
-/** @param envelope base64 of a TransactionEnvelope. @throws SourceError only when the network did not take it */
+/** @param envelope base64 of a TransactionEnvelope. @throws SourceError only when the network did not accept it */
 export async function submitTransaction(
   call: Call,
   envelope: string,
@@ -49,14 +48,14 @@ async function send(call: Call, envelope: string): Promise<z.output<typeof sentS
   } catch (error) {
     if (error instanceof RpcError && error.code === INVALID_PARAMS)
       return { state: 'refused', transactionCode: 'tx_malformed', operationCode: null };
-    // It may have been taken all the same.
+    // It may have been accepted.
     if (error instanceof SourceError && error.kind === 'slow') return { state: 'pending' };
     throw error;
   }
 }
 
-/** One that is in a ledger already is rejected for its sequence number. As long as that may be so, the payer must not be asked to pay again: nor where
- *  the reason cannot be decoded. */
+/** A transaction that is already in a ledger is rejected for its sequence number. While that is possible, or the reason cannot be decoded, the
+ *  payer must not be asked to pay again. */
 async function rejected(
   call: Call,
   { hash, errorResultXdr }: Pick<z.output<typeof sentSchema>, 'hash' | 'errorResultXdr'>,
@@ -84,7 +83,7 @@ const UNTOLD = { state: 'refused', transactionCode: 'tx_failed', operationCode: 
 const isUntold = ({ transactionCode, operationCode }: Extract<Submission, { state: 'refused' }>): boolean =>
   transactionCode === UNTOLD.transactionCode && operationCode === null;
 
-/** The codes of a TransactionResult in base64; `UNTOLD` for one that cannot be decoded. */
+/** The codes of a TransactionResult in base64; `UNTOLD` when it cannot be decoded. */
 function refusalIn(resultXdr: string): Extract<Submission, { state: 'refused' }> {
   try {
     const result = sdk().xdr.TransactionResult.fromXDR(resultXdr, 'base64').result;
@@ -97,7 +96,7 @@ function refusalIn(resultXdr: string): Extract<Submission, { state: 'refused' }>
   }
 }
 
-/** Where Horizon's code is not the XDR's name in other letters. */
+/** Codes of Horizon that are not the XDR name in snake case. */
 const OTHERWISE: Readonly<Record<string, string>> = {
   txNoAccount: 'tx_no_source_account',
   txBadMinSeqAgeOrGap: 'tx_bad_minseq_age_or_gap',

@@ -1,5 +1,5 @@
-/** Events of assets (CAP-67): what moved, told by the asset's own contract. Any contract can emit an event that looks the same; only the contract's id
- *  tells them apart. */
+/** Events of assets (CAP-67): movements reported by the asset's own contract. Any contract can emit an event of the same form; only the contract's
+ *  id tells them apart. */
 import type { Asset as SdkAsset } from '@stellar/stellar-sdk/base';
 import { type Asset, NATIVE } from '../../domain/asset.js';
 import { sdk } from '../../domain/stellar-sdk.js';
@@ -7,18 +7,18 @@ import { inArm } from './xdr-json.js';
 
 export interface TokenEvent {
   type: 'transfer' | 'mint' | 'burn' | 'clawback';
-  /** G…, C…, B…, L… or W…; null where the type has none, or where it cannot be read. */
+  /** G…, C…, B…, L… or W…; null if the type has none, or if it is unreadable. */
   from: string | null;
   to: string | null;
   asset: Asset;
 }
 
-/** The id of an asset's contract, C…; null for what is no asset. */
+/** The id of an asset's contract, C…; null for an invalid asset. */
 export type ContractIdOf = (asset: string) => string | null;
 
 const MAX_REMEMBERED = 10_000;
 
-/** @param passphrase of the network: contracts have another id on each. */
+/** @param passphrase of the network: a contract's id differs between networks */
 export function createContractIds(passphrase: string): ContractIdOf {
   const known = new Map<string, string | null>();
   return (name) => {
@@ -32,7 +32,7 @@ export function createContractIds(passphrase: string): ContractIdOf {
   };
 }
 
-/** `native`, or `CODE:ISSUER`. */
+/** Reads `native` or `CODE:ISSUER`. */
 function parseAsset(name: string): Asset | null {
   if (name === 'native') return NATIVE;
   const [, code, issuer] = /^([A-Za-z0-9]{1,12}):(G[A-Z2-7]{55})$/.exec(name) ?? [];
@@ -57,7 +57,7 @@ export function symbol(word: TokenEvent['type'] | 'fee'): string {
 }
 export const accountTopic = (address: string): string => sdk().Address.fromString(address).toScVal().toXDR('base64');
 
-/** Where the parties stand among the topics, by the first topic. The asset is the last one. */
+/** The parties among the topics, by the first topic. The asset is the last topic. */
 const PARTIES: Readonly<Record<TokenEvent['type'], readonly ('from' | 'to')[]>> = {
   transfer: ['from', 'to'],
   mint: ['to'],
@@ -67,7 +67,7 @@ const PARTIES: Readonly<Record<TokenEvent['type'], readonly ('from' | 'to')[]>> 
 
 const isType = (word: unknown): word is TokenEvent['type'] => typeof word === 'string' && Object.hasOwn(PARTIES, word);
 
-/** The event of an asset's own contract; null for every other event. @param topics ScVals as JSON, null where one cannot be read */
+/** The event if it is of an asset's own contract; null for every other event. @param topics ScVals as JSON, null for unreadable ones */
 export function readTokenEvent(
   contractId: string | null,
   topics: readonly unknown[],
@@ -85,13 +85,13 @@ export function readTokenEvent(
   return event;
 }
 
-/** The account that the money comes from; null when it comes from no account. The issuer's shows as a mint, which does not name it among the parties. */
+/** The account that pays; null when no account pays. A payment by the issuer shows as a mint, which does not name the issuer among the parties. */
 export function senderOf({ type, from, asset }: TokenEvent): string | null {
   const sender = type === 'mint' ? asset.issuer : from;
   return sender?.startsWith('G') ? sender : null;
 }
 
-/** The account or contract that the event pays; null when it pays neither. A transfer to the asset's issuer shows as a burn. */
+/** The paid account or contract; null when neither is paid. A transfer to the asset's issuer shows as a burn. */
 export function receiverOf({ type, to, asset }: TokenEvent): string | null {
   const receiver = type === 'burn' ? asset.issuer : to;
   return receiver && /^[GCW]/.test(receiver) ? receiver : null;

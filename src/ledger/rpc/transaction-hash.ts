@@ -1,16 +1,16 @@
-/** The hash of a transaction, from the bytes of its envelope: nothing of the transaction itself has to be understood for it. */
+/** Computes a transaction's hash from the bytes of its envelope, without understanding the transaction. */
 import { createHash } from 'node:crypto';
 
 const int32 = (value: number): Buffer => Buffer.from([0, 0, 0, value]);
 
-/** How each kind of envelope is signed: its EnvelopeType in the signature payload, and what a transaction of version 0 lacks of one of version 1. */
+/** How each kind of envelope is signed: its EnvelopeType in the signature payload, and what a transaction of version 0 lacks of version 1. */
 const KINDS: ReadonlyMap<number, readonly [tag: Buffer, before: Buffer]> = new Map([
   [0, [int32(2), int32(0)]],
   [2, [int32(2), Buffer.alloc(0)]],
   [5, [int32(5), Buffer.alloc(0)]],
 ]);
 
-/** The transaction's hash; for a fee bump the outer one. @returns lower-case hex; null for what is no envelope */
+/** The transaction's hash; for a fee bump the outer one. @returns lower-case hex; null for anything but an envelope */
 export function transactionHashOf(envelopeXdr: string, passphrase: string): string | null {
   const bytes = Buffer.from(envelopeXdr, 'base64');
   const end = signaturesIn(bytes);
@@ -25,7 +25,7 @@ const MOST_SIGNATURES = 20;
 /** Hint, length and 64 bytes. */
 const LONGEST_SIGNATURE = 72;
 
-/** Where the list of signatures begins, which ends the envelope; null where there is none. */
+/** Start of the list of signatures, which ends the envelope; null without a list. */
 function signaturesIn(bytes: Buffer): number | null {
   const earliest = Math.max(4, bytes.length - 4 - MOST_SIGNATURES * LONGEST_SIGNATURE);
   for (let at = bytes.length - 4; at >= earliest; at -= 4) if (areSignatures(bytes, at)) return at;

@@ -1,4 +1,4 @@
-/** Transactions as Stellar RPC gives them; the last ones are remembered, because one may hold many operations. */
+/** Reads transactions from Stellar RPC. The last ones are remembered, because a transaction may hold many operations. */
 import { z } from 'zod';
 import { SourceError } from '../errors.js';
 import type { Place } from '../records.js';
@@ -32,7 +32,7 @@ const transactionSchema = z.discriminatedUnion('status', [
 interface TransactionJson {
   envelope: unknown;
   result: unknown;
-  /** One list an operation. */
+  /** One list for each operation. */
   events: unknown[][];
 }
 
@@ -58,26 +58,25 @@ type Answer = z.output<typeof transactionSchema>;
 type Applied = Extract<Answer, { status: 'SUCCESS' }> & { decoded: DecodedTransaction; json?: TransactionJson };
 type Transaction = Exclude<Answer, { status: 'SUCCESS' }> | Applied;
 
-/** What is kept of an operation, and its transaction, decoded for all of its operations. */
+/** An operation as it is kept, and its decoded transaction, which its operations share. */
 export interface FoundOperation {
   raw: RpcOperation;
   decoded: DecodedTransaction;
 }
 
-/** What to ask by. */
 interface Asking {
   call: Call;
   remembered: Transactions;
-  /** The network's. */
+  /** Of the network. */
   passphrase: string;
   contractIdOf: ContractIdOf;
 }
 
-/** By hash, each with the promise of its answer. */
+/** Promises of answers by hash. */
 export type Transactions = Map<string, Promise<Transaction>>;
 
-/** What is known of one operation; null when its transaction failed.
- *  @throws SourceError also when the server does not have the transaction (yet), or has another one in its place */
+/** One operation; null when its transaction failed.
+ *  @throws SourceError also when the server does not have the transaction yet, or has another one in its place */
 export async function getOperation(
   asking: Asking,
   { operationId, transactionHash, ledger }: Place,
@@ -90,15 +89,15 @@ export async function getOperation(
   const order = Number((id >> 12n) & 0xf_ffffn);
   if (transaction.ledger !== ledger || transaction.applicationOrder !== order)
     throw new SourceError('a transaction stands elsewhere than its event', OF_ONE);
-  // Where the envelope is none, the event names the hash, and not the caller.
+  // For an unreadable envelope the hash comes from the event, not from the caller.
   const hash = transactionHashOf(transaction.envelopeXdr, asking.passphrase) ?? transactionHash;
   const found = toOperation(transaction, hash, id);
   if (isReadable(found.raw, found.decoded, asking.contractIdOf)) return found;
   return toOperation(await withJson(asking, transaction, hash), hash, id);
 }
 
-/** The operations of one transaction, none of a failed one; null for a transaction that the server does not know (any more).
- *  @param hash of the transaction; of a fee bump the inner one finds it, too. @throws SourceError */
+/** The operations of one transaction, none for a failed one; null when the server does not know the transaction or no longer keeps it.
+ *  @param hash of the transaction; a fee bump is also found by its inner hash. @throws SourceError */
 export async function getOperations(asking: Asking, hash: string): Promise<FoundOperation[] | null> {
   const transaction = await getTransaction(asking, hash);
   if (transaction.status === 'NOT_FOUND') return null;
@@ -117,7 +116,7 @@ export async function getOperations(asking: Asking, hash: string): Promise<Found
   return operationsOf(whole);
 }
 
-/** The hash of a transaction whose kind of envelope is not known: its events name the ledger's. @param place its TOID. @throws SourceError */
+/** The hash of a transaction with an unknown kind of envelope: its events name the ledger's hash. @param place its TOID. @throws SourceError */
 async function hashByEvent(call: Call, place: bigint): Promise<string> {
   const cursor = eventIdOf(place - 1n, LAST_INDEX);
   const [event] = (await getEvents(call, { cursor }, [], 1)).events;
@@ -126,7 +125,7 @@ async function hashByEvent(call: Call, place: bigint): Promise<string> {
   return event.txHash;
 }
 
-/** The transaction with what the server decodes, where it offers that. @throws SourceError */
+/** Adds what the server decodes, if it offers that. @throws SourceError */
 async function withJson({ call }: Asking, transaction: Applied, hash: string): Promise<Applied> {
   if (transaction.json) return transaction;
   const json = await decodedByServer(call, hash);
@@ -144,13 +143,13 @@ async function decodedByServer(call: Call, hash: string): Promise<TransactionJso
       events: answer.events?.contractEventsJson ?? [],
     };
   } catch (error) {
-    // Old servers know no such format, and one that cannot decode it either says so.
+    // Old servers lack this format, and a server that cannot decode the transaction either reports an error.
     if (error instanceof RpcError && error.kind === 'server') return null;
     throw error;
   }
 }
 
-/** As many as the envelope has, or else the result; null where neither can be read. */
+/** The number of operations in the envelope, or else in the result; null when neither can be read. */
 function countIn({ decoded }: Applied): number | null {
   for (const count of [() => decoded.envelope().operations.length, () => decoded.results().length]) {
     try {
@@ -178,7 +177,7 @@ const toOperation = (transaction: Applied, transactionHash: string, id: bigint):
 const withDecoded = (answer: Answer): Transaction =>
   answer.status === 'SUCCESS' ? { ...answer, decoded: decodeLazily(answer) } : answer;
 
-/** Whatever is wrong with the answer is wrong with this transaction: the server may be fine. */
+/** An invalid answer concerns this transaction only: the server may be fine. */
 async function ask(call: Call, hash: string): Promise<Answer> {
   const answer = await call('getTransaction', { hash }, z.unknown()).catch((error: unknown) => {
     throw error instanceof RpcError && error.kind === 'server' ? new SourceError(error.reason, OF_ONE) : error;
@@ -198,7 +197,7 @@ async function getTransaction({ call, remembered }: Asking, hash: string): Promi
   const forget = () => {
     if (remembered.get(hash) === asked) remembered.delete(hash);
   };
-  // What is not there may be soon.
+  // A missing transaction may exist soon.
   asked.then(({ status }) => status === 'NOT_FOUND' && forget(), forget);
   return asked;
 }

@@ -1,15 +1,15 @@
-/** XDR as JSON (SEP-51). Stellar RPC gives the same on request, decoded by its own definitions, so one reader serves both, and what is unknown here can be
- *  read all the same. Its form follows the XDR and promises nothing: what is read of it is read leniently. */
+/** XDR as JSON (SEP-51). Stellar RPC returns the same on request, decoded by its own definitions: one reader serves both, and reads arms that the
+ *  SDK does not know. The form follows the XDR and is not guaranteed, so it is read leniently. */
 import { z } from 'zod';
 import { sdk } from '../../domain/stellar-sdk.js';
 
-/** @throws where the SDK does not know an arm of it */
+/** @throws when the SDK does not know an arm */
 export const envelopeAsJson = (base64: string): unknown =>
   sdk().xdr.TransactionEnvelope.fromXdr(base64, 'base64').toJson();
-/** @throws as above */
+/** @throws when the SDK does not know an arm */
 export const resultAsJson = (base64: string): unknown => sdk().xdr.TransactionResult.fromXdr(base64, 'base64').toJson();
 
-/** Null where the SDK does not know an arm of it. */
+/** Null when the SDK does not know an arm. */
 export function eventAsJson(base64: string): unknown {
   try {
     return sdk().xdr.ContractEvent.fromXdr(base64, 'base64').toJson();
@@ -18,7 +18,7 @@ export function eventAsJson(base64: string): unknown {
   }
 }
 
-/** Null where the SDK does not know an arm of it. */
+/** Null when the SDK does not know an arm. */
 export function scValAsJson(base64: string): unknown {
   try {
     return sdk().xdr.ScVal.fromXdr(base64, 'base64').toJson();
@@ -27,7 +27,7 @@ export function scValAsJson(base64: string): unknown {
   }
 }
 
-/** The one arm of a union, and what it holds; an arm that holds nothing is a text. Null for what is no union. */
+/** A union's arm and its value; an arm without a value is a string. Null for anything but a union. */
 export function armOf(union: unknown): { name: string; value: unknown } | null {
   if (typeof union === 'string') return { name: union, value: null };
   if (typeof union !== 'object' || union === null) return null;
@@ -35,7 +35,7 @@ export function armOf(union: unknown): { name: string; value: unknown } | null {
   return entry && others.length === 0 ? { name: entry[0], value: entry[1] } : null;
 }
 
-/** What the union holds in this arm; undefined in any other. */
+/** The union's value if it is in this arm, otherwise undefined. */
 export function inArm(union: unknown, name: string): unknown {
   const arm = armOf(union);
   return arm?.name === name ? arm.value : undefined;
@@ -43,7 +43,7 @@ export function inArm(union: unknown, name: string): unknown {
 
 const MAX_DIGITS = 40;
 
-/** An integer of any size, which older servers wrote as a number where it was small. */
+/** An integer of any size. Older servers write small ones as numbers. */
 export const integer = z
   .union([
     z
@@ -54,11 +54,11 @@ export const integer = z
   ])
   .transform((value) => BigInt(value));
 
-/** 128 bits: a text of today's servers, two halves of older ones. */
+/** 128 bits: a text from current servers, two halves from older ones. */
 export const integer128 = z.union([
   integer,
   z.object({ hi: integer, lo: integer }).transform(({ hi, lo }) => (hi << 64n) + lo),
 ]);
 
-/** The bytes of a text, in which all but printable ASCII is escaped. @throws where it is none */
+/** The bytes of a text in which all but printable ASCII is escaped. @throws for invalid text */
 export const bytesOfText = (escaped: string): Buffer => Buffer.from(sdk().xdr.XdrString.fromJson(escaped).bytes);
