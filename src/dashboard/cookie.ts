@@ -1,4 +1,4 @@
-/** The cookie that holds a session's token. Scripts cannot read it, other sites cannot make a browser send it. */
+/** The cookie with a session's token. Scripts cannot read it, and other sites cannot make a browser send it. */
 import type { IncomingMessage } from 'node:http';
 import { parseCookie, stringifySetCookie } from 'cookie';
 
@@ -11,11 +11,11 @@ export interface SessionCookie {
   clear(): string;
 }
 
-/** @param publicUrl when it is https, the browser sends the cookie over https only; its path is where the browser sees the dashboard */
+/** @param publicUrl for https the browser sends the cookie only over https; the dashboard is under its path */
 export function createSessionCookie(publicUrl: string, lifetimeMs: number): SessionCookie {
   const { protocol, pathname } = new URL(publicUrl);
   const isSecure = protocol === 'https:';
-  // Browsers take this prefix only together with Secure, so that plain http cannot set the cookie of an https service.
+  // Browsers accept this prefix only with Secure, so plain http cannot set the cookie of an https service.
   const name = isSecure ? '__Secure-dashboard' : 'dashboard';
   const path = `${pathname.replace(/\/+$/, '')}/dashboard`;
   const attributes = { path, httpOnly: true, sameSite: 'strict', secure: isSecure } as const;

@@ -1,17 +1,17 @@
-/** The built application. Its files are named after their content, except for the page, which names them. */
+/** The built application. Its files are named by their content, except for the page, which refers to them. */
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import { PACKAGE_ROOT } from '../package-root.js';
 
-/** From dist and from the sources: the application itself is always built. */
+/** Also when the service runs from its sources, because the application is always built. */
 const FOLDER = fileURLToPath(new URL('dist/src/dashboard/app/', PACKAGE_ROOT));
 const NAME = /^[\w-]+\.(js|css|svg)$/;
-/** As the build writes them, relative to the page. */
+/** References of the built page, relative to it. */
 const ASSETS = /(?<==")\.\/assets\//g;
 
-/** Files whose names do not tell their content: browsers look for them by name. */
+/** Files whose names do not depend on their content, because browsers fetch them by name. */
 export const FIXED_FILES = ['pos.webmanifest', 'pos-icon.svg', 'sw.js'] as const;
 type FixedFile = (typeof FIXED_FILES)[number];
 
@@ -25,7 +25,7 @@ const compress: Record<Encoding, (body: Buffer) => Promise<Buffer>> = {
 
 /** @param base the path of `PUBLIC_URL` */
 export function createFiles(base: string, folder = FOLDER) {
-  /** Only of files that exist, so it grows no further than the build. */
+  /** Holds only existing files, so it is bounded by the build. */
   const assets = new Map<string, Promise<Buffer>>();
 
   async function compressed(name: string, encoding: Encoding): Promise<Buffer> {
@@ -33,7 +33,7 @@ export function createFiles(base: string, folder = FOLDER) {
   }
 
   return {
-    /** A file of a name that stays: those of the till. @returns null when it has not been built */
+    /** A file with a fixed name, for the till. @returns null when it has not been built */
     fixed: (name: FixedFile): Promise<Buffer | null> => readFile(`${folder}${name}`).catch(() => null),
     /** @returns the page, or null when the application has not been built */
     async page(): Promise<string | null> {

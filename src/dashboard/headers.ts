@@ -1,4 +1,4 @@
-/** The headers of everything below `/dashboard`: no inline code, no foreign content, no framing. */
+/** Headers for all of `/dashboard`: no inline code, no foreign content, no framing. */
 import type { RequestHandler } from 'express';
 
 const POLICY = [

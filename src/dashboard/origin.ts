@@ -1,8 +1,8 @@
-/** Which page a request comes from. Only the dashboard's own may use a session: another site, and another name of the same host, may not. */
+/** Detects requests from foreign pages. Only the dashboard's own pages may use a session: other sites, and other names of the same host, may not. */
 import type { IncomingMessage } from 'node:http';
 
-/** @param publicUrl its origin is allowed too: behind a proxy the `Host` of a request may be another one
- *  @returns whether the request comes from a foreign page. Without the headers that browsers send it comes from none. */
+/** @param publicUrl its origin is allowed too, because behind a proxy the `Host` of a request may differ
+ *  @returns whether the request comes from a foreign page; false without the headers of browsers */
 export function createIsForeign(publicUrl: string): (req: Pick<IncomingMessage, 'headers'>) => boolean {
   const publicOrigin = new URL(publicUrl).origin;
   return ({ headers }) => {

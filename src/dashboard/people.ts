@@ -1,4 +1,4 @@
-/** How people come in: by an invitation, which makes a passkey, and later by that passkey. */
+/** Signs users in: first by an invitation, which creates a passkey, then by that passkey. */
 
 import type { IncomingMessage } from 'node:http';
 import type {
@@ -30,7 +30,7 @@ export interface PeopleDeps {
   admit(req: Request, res: Response, session: OpenSession): Promise<void>;
 }
 
-/** A router for `/dashboard/passkey` and `/dashboard/invitation`: `POST …/options` asks, `POST …` answers. */
+/** A router for `/dashboard/passkey` and `/dashboard/invitation`: `POST …/options` returns a challenge, `POST …` takes the response. */
 export function createPeopleRouter(deps: PeopleDeps): Router {
   const { passkeys, sessions, strangerLimit, signInLimit, addressOf, admit } = deps;
 

@@ -24,15 +24,15 @@ export interface DashboardDeps {
   } & PeopleDeps['sessions'];
   passkeys: PeopleDeps['passkeys'];
   sessionMs: number;
-  /** Base of what the browser sees; may have a path. */
+  /** Base URL in the browser; may have a path. */
   publicUrl: string;
   networks: readonly Network[];
   account: Pick<Services['account'], 'get'>;
-  /** Serves the procedures to the callers that `callerOf` lets in. */
+  /** Serves the procedures to callers that `callerOf` admits. */
   trpc: (callerOf: CallerOf) => (req: IncomingMessage, res: ServerResponse, requestId: string) => Promise<unknown>;
-  /** Serves REST to them: files to download have no procedure. */
+  /** Serves REST to them, for downloads, which have no procedure. */
   rest: (callerOf: CallerOf) => (req: IncomingMessage, res: ServerResponse, requestId: string) => Promise<unknown>;
-  /** As those of the API's callers. @returns the seconds to wait, 0 when the calls are let through */
+  /** Counts calls against the account's limit, like the API. @returns seconds to wait; 0 when the calls may go ahead */
   accountLimit: (accountId: string, calls: number) => number;
   /** Counts requests without a session by client address. */
   strangerLimit: (address: string) => number;
@@ -46,7 +46,7 @@ export interface DashboardDeps {
 const ONE_YEAR = 'public, max-age=31536000, immutable';
 const NOT_BUILT = 'The dashboard has not been built: run "npm run build".\n';
 
-/** @returns a router for the root: `/dashboard` and what is below. Errors go on to the app's handler. */
+/** @returns a router for the root that serves `/dashboard` and its subpaths. Errors go to the app's handler. */
 export function createDashboard(deps: DashboardDeps): Router {
   const { sessions, addressOf, accountLimit, strangerLimit } = deps;
   const cookie = createSessionCookie(deps.publicUrl, deps.sessionMs);
@@ -76,7 +76,7 @@ export function createDashboard(deps: DashboardDeps): Router {
     const { key } = (await readBody(req, res)) ?? {};
     if (typeof key !== 'string') throw invalid({ path: 'key', message: 'Enter an API key.', code: 'required' });
     const session = await sessions.open(key);
-    // As everywhere, a good key is served whatever else came from its address.
+    // A valid key is served regardless of other requests from its address.
     const waitSeconds = session ? accountLimit(session.caller.accountId, 1) : deps.signInLimit(addressOf(req));
     if (waitSeconds > 0) throw rateLimited(waitSeconds);
     if (!session) throw new ApiError('unauthorized', 'This API key is unknown, revoked or expired.');
@@ -89,7 +89,7 @@ export function createDashboard(deps: DashboardDeps): Router {
   router.use('/dashboard/trpc', async (req, res) => {
     await trpc(req, res, res.locals.requestId);
   });
-  // For downloads, which only read: what writes goes by tRPC.
+  // Only for downloads: writes go through tRPC.
   router.use('/dashboard/api', async (req, res, next) => {
     if (req.method !== 'GET') return next();
     await rest(req, res, res.locals.requestId);
@@ -136,7 +136,7 @@ function createFileRouter({ publicUrl, fileLimit, addressOf }: DashboardDeps): R
       res.send(body);
     });
   }
-  // The application reads its address itself, so every address below is its page.
+  // The application does its own routing, so every other address gets its page.
   router.get(/^(?!\/assets\/)/, async (_req, res) => {
     const page = await files.page();
     if (page === null) return void res.status(503).type('text').send(NOT_BUILT);
@@ -145,7 +145,7 @@ function createFileRouter({ publicUrl, fileLimit, addressOf }: DashboardDeps): R
   return router;
 }
 
-/** The caller, by the session's cookie. */
+/** Finds the caller by the session's cookie. */
 function createCallerOf(
   { sessions, accountLimit, strangerLimit, addressOf }: DashboardDeps,
   { cookie, isForeign }: { cookie: SessionCookie; isForeign: (req: IncomingMessage) => boolean },
@@ -168,14 +168,14 @@ const STREAMS = Object.entries(contract).flatMap(([resource, operations]) =>
   ),
 );
 
-/** An event stream would outlast the sign-out of its session. */
+/** Refuses event streams, which would outlast the sign-out of their session. */
 const refuseStreams: RequestHandler = (req, _res, next) => {
   const path = decoded(req.path);
   if (STREAMS.some((name) => path.includes(name))) throw new ApiError('forbidden', 'Event streams need an API key.');
   next();
 };
 
-/** A path that cannot be decoded names no procedure. */
+/** An undecodable path stays as it is, and names no procedure. */
 function decoded(path: string): string {
   try {
     return decodeURIComponent(path);
@@ -184,7 +184,7 @@ function decoded(path: string): string {
   }
 }
 
-/** The procedures that the caller may call: the application offers no other. */
+/** The procedures that the caller may call; the application offers only these. */
 const namesFor = (caller: Caller): string[] =>
   Object.entries(contract).flatMap(([resource, operations]) =>
     Object.entries(operations as Record<string, Operation>).flatMap(([name, operation]) =>

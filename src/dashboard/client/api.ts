@@ -1,4 +1,4 @@
-/** The API as the views use it: the tRPC procedures by name, with the contract's types, remembered and kept fresh by TanStack Query. */
+/** The views' access to the API: tRPC procedures by name, with the contract's types, cached and refreshed by TanStack Query. */
 import {
   keepPreviousData,
   QueryClient,
@@ -25,9 +25,9 @@ type Names<Readable> = {
       : never;
   }[keyof Contract[Resource] & string];
 }[keyof Contract & string];
-/** `payments.list` and all others that only read. */
+/** Procedures that only read, such as `payments.list`. */
 export type ReadName = Names<true>;
-/** `payments.accept` and all others that write. */
+/** Procedures that write, such as `payments.accept`. */
 export type WriteName = Names<false>;
 type OperationOf<Name> = Name extends `${infer Resource}.${infer Op}`
   ? Resource extends keyof Contract
@@ -41,12 +41,12 @@ export type Output<Name extends ReadName | WriteName> = OutputOf<OperationOf<Nam
 /** One item of a list. */
 export type Item<Name extends ReadName> = Output<Name> extends { items: (infer One)[] } ? One : never;
 
-/** The server takes at most 20 calls in one request; well below the 16 KiB that it takes for a request's line. */
+/** The server takes at most 20 calls in one request, and 16 KiB for request line and headers together. */
 const client = createTRPCUntypedClient({
   links: [httpBatchLink({ url: `${BASE}/trpc`, maxItems: 20, maxURLLength: 8_000 })],
 });
 
-/** What is said when a call was refused, or did not arrive. `fields` has what is wrong with each field of a form. */
+/** A call that was refused or did not arrive. `fields` holds the fault of each field of a form. */
 export interface Failure {
   code: ErrorBody['code'] | 'unreachable';
   message: string;
@@ -61,7 +61,7 @@ export function failureOf(error: unknown): Failure {
 export const toFailure = ({ code, message, details = [] }: ErrorBody): Failure => ({
   code,
   message,
-  // The first of several faults of a field.
+  // Reversed, so that the first of several faults of a field remains.
   fields: Object.fromEntries([...details].reverse().map((fault) => [fault.path, fault.message])),
 });
 
@@ -71,9 +71,9 @@ export const UNREACHABLE: Failure = {
   fields: {},
 };
 
-/** What is not seen by itself, such as a name that another user changed. */
+/** Interval for changes that the pulse does not notice, such as another user's edit of a name. */
 const REFRESH_MS = 30_000;
-/** What failed for a while is looked for again by itself. */
+/** Interval of retries after a passing failure. */
 const LOOK_AGAIN_MS = 5_000;
 const PASSING: readonly Failure['code'][] = ['unreachable', 'internal', 'unavailable', 'rate_limited'];
 
@@ -93,7 +93,7 @@ const SESSION_KEY = ['session'];
 
 const isNotSession = ({ queryKey }: { queryKey: readonly unknown[] }) => queryKey[0] !== SESSION_KEY[0];
 
-/** The session is over: the page asks to sign in again. */
+/** Ends the session in the browser when the server has ended it, so that the page asks to sign in again. */
 function noteRefusal(error: unknown): void {
   if (failureOf(error).code === 'unauthorized') queryClient.setQueryData(SESSION_KEY, null);
 }
@@ -103,16 +103,16 @@ queryClient.getMutationCache().config.onError = noteRefusal;
 const keyOf = (name: string, input?: unknown) => [...name.split('.'), ...(input === undefined ? [] : [input])];
 
 type ReadOptions = {
-  /** False: nothing is asked for yet. */
+  /** False: sends no request yet. */
   enabled?: boolean;
-  /** False: only when the input changes. */
+  /** False: reads only when the input changes. */
   refetchInterval?: number | false;
   staleTime?: number;
-  /** False: the previous input's answer is not shown while loading. */
+  /** False: hides the answer for the previous input while loading. */
   keepPrevious?: boolean;
 };
 
-/** Reads, remembers, and reads again when something may have changed. */
+/** Reads, caches, and refreshes when something may have changed. */
 export function useRead<Name extends ReadName>(
   name: Name,
   input: Input<Name>,
@@ -121,7 +121,7 @@ export function useRead<Name extends ReadName>(
   return useQuery(readOf(name, input, options));
 }
 
-/** As `useRead`, of several at once: what has not come yet, or failed, is undefined. */
+/** Like `useRead` for several inputs; answers that failed or have not arrived are undefined. */
 export const useReads = <Name extends ReadName>(
   name: Name,
   inputs: readonly Input<Name>[],
@@ -144,7 +144,7 @@ function readOf<Name extends ReadName>(
   };
 }
 
-/** Writes. What is shown is read again before the write counts as done. */
+/** Writes. All shown data is refreshed before the write counts as done. */
 export function useWrite<Name extends WriteName>(name: Name) {
   const queries = useQueryClient();
   return useMutation({
@@ -153,7 +153,7 @@ export function useWrite<Name extends WriteName>(name: Name) {
   });
 }
 
-/** Makes everything that is shown of these resources be read again. */
+/** Refreshes all shown data of these resources. */
 export function refresh(resources: readonly string[]): void {
   void queryClient.invalidateQueries({ predicate: ({ queryKey }) => resources.includes(String(queryKey[0])) });
 }
@@ -165,12 +165,12 @@ export interface Session {
   keyId: string;
   /** Null for an API key. */
   user: { id: string; name: string; role: 'OWNER' | 'MANAGER' | 'CASHIER' | 'VIEWER' } | null;
-  /** The procedures that may be called: `payments.accept`. */
+  /** Procedures that the caller may call: `payments.accept`. */
   may: readonly string[];
   networks: ('PUBLIC' | 'TESTNET' | 'LOCAL')[];
 }
 
-/** Nothing of who was signed in before is left. */
+/** Removes the data of the previous session. */
 export function setSession(session: Session | null): void {
   queryClient.removeQueries({ predicate: isNotSession });
   queryClient.setQueryData(SESSION_KEY, session);
@@ -202,7 +202,7 @@ export const useSession = () =>
     staleTime: 60_000,
   });
 
-/** @returns what was refused, or null once signed in */
+/** @returns the failure, or null once signed in */
 export async function signIn(key: string): Promise<Failure | null> {
   const answer = await callSession('POST', { key });
   if ('failure' in answer) return answer.failure;
@@ -210,7 +210,7 @@ export async function signIn(key: string): Promise<Failure | null> {
   return null;
 }
 
-/** @returns what went wrong, or null once signed out */
+/** @returns the failure, or null once signed out */
 export async function signOut(): Promise<Failure | null> {
   const answer = await callSession('DELETE');
   if ('failure' in answer) return answer.failure;

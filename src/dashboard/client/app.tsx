@@ -1,4 +1,4 @@
-/** The frame: signing in, the way around, and the view that the address names. */
+/** The frame: sign-in, navigation, and the view that the address names. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { Link, Redirect, Route, Switch, useLocation, useRoute } from 'wouter-preact';
@@ -31,7 +31,7 @@ import { NewWebhook, Webhook } from './views/webhook.js';
 import { Webhooks } from './views/webhooks.js';
 import { ROLE } from './words.js';
 
-/** Each with what one must be able to call to be shown it. */
+/** Entries of the navigation, each shown to users who may call its procedure. */
 const WAYS: readonly (readonly [path: string, label: string, icon: IconName, needs: ReadName | WriteName])[] = [
   ['/', 'Overview', 'overview', 'reports.summary'],
   ['/pos', 'Point of sale', 'till', 'checkouts.create'],
@@ -89,7 +89,7 @@ function Signed({ session }: { session: Session }) {
 function Views({ may }: { may: readonly string[] }) {
   const [path] = useLocation();
   const isSeller = !may.includes('reports.summary');
-  // A view of another address starts without the state of the last one.
+  // Views are keyed by their address, so that none starts with the state of another.
   const at = <T,>(pattern: T, view: (params: { id: string }) => ComponentChildren) => ({ pattern, view });
   const views = [
     at('/', () => (isSeller ? <Redirect to="/pos" replace /> : <Overview />)),

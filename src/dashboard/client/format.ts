@@ -1,8 +1,8 @@
-/** How amounts, times, ids and assets are written. Amounts stay text and BigInt: nothing is ever rounded. */
+/** Formats amounts, times, ids and assets. Amounts stay text and BigInt, so nothing is rounded. */
 
 const STROOPS = 10_000_000n;
 
-/** Canonical decimal text, perhaps with a minus, to stroops. */
+/** Converts canonical decimal text, possibly negative, to stroops. */
 export function stroopsOf(amount: string): bigint {
   if (amount.startsWith('-')) return -stroopsOf(amount.slice(1));
   const [whole = '0', fraction = ''] = amount.split('.');
@@ -22,7 +22,7 @@ export function grouped(amount: string): string {
   return fraction === undefined ? groups : `${groups}.${fraction}`;
 }
 
-/** The same of an amount that may be below zero, with the minus that numbers have in print. */
+/** Like `grouped` for an amount that may be negative, with a typographic minus. */
 export const signed = (amount: string): string =>
   amount.startsWith('-') ? `−${grouped(amount.slice(1))}` : grouped(amount);
 
@@ -39,7 +39,7 @@ const exactly = new Intl.DateTimeFormat('en-GB', {
   timeStyle: 'long',
 });
 
-/** Short, in the browser's zone: `14:03`, `21 Nov, 14:03`, `21 Nov 2025`. */
+/** A short time in the browser's zone: `14:03`, `21 Nov, 14:03`, `21 Nov 2025`. */
 export function shortTime(iso: string): string {
   const at = new Date(iso);
   const now = new Date();

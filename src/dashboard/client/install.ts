@@ -1,4 +1,4 @@
-/** Makes the till an app of the phone: its manifest, and the worker that keeps its shell. Called where the till is shown, and nowhere else. */
+/** Makes the till installable on a phone: its manifest, and the worker that caches its shell. Called only by the till. */
 import { BASE } from './address.js';
 
 export function installTill(): void {
@@ -21,7 +21,7 @@ interface Policies {
   };
 }
 
-/** The page's policy asks for it where the browser knows it. */
+/** The page's policy requires trusted types in browsers that support them. */
 function trusted(url: string): string {
   const { trustedTypes } = globalThis as { trustedTypes?: Policies };
   return trustedTypes?.createPolicy('till', { createScriptURL: (given) => given }).createScriptURL(url) ?? url;

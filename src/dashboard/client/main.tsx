@@ -7,7 +7,7 @@ import { BASE } from './address.js';
 import { queryClient } from './api.js';
 import { App } from './app.js';
 
-// While versions change, a part of this one may be gone: the page is loaded again, once.
+// During an upgrade, files of this version may be gone: reload the page once.
 addEventListener('vite:preloadError', (event) => {
   const [navigation] = performance.getEntriesByType('navigation') as PerformanceNavigationTiming[];
   if (navigation?.type === 'reload') return;

@@ -1,9 +1,9 @@
-/** Coming in with a passkey: the browser and the authenticator do it, the server checks it. */
+/** Sign-in with a passkey: the browser and the authenticator sign, the server verifies. */
 import { startAuthentication, startRegistration } from '@simplewebauthn/browser';
 import { BASE } from './address.js';
 import { type Failure, type Session, setSession, toFailure, UNREACHABLE } from './api.js';
 
-/** As the server describes who is invited. */
+/** The server's description of an invited user. */
 export interface Invited {
   name: string;
   role: string;
@@ -27,7 +27,7 @@ async function post<Data>(path: string, body: object): Promise<Answer<Data>> {
   }
 }
 
-/** What the browser says when it is not done: by far most often it was cancelled. */
+/** Converts the browser's error; most often the user cancelled. */
 const notDone = (error: unknown): Failure => ({
   code: 'unauthorized',
   message:
@@ -39,7 +39,7 @@ const notDone = (error: unknown): Failure => ({
 
 export const invitedBy = (token: string): Promise<Answer<Invited>> => post('/invitation/options', { token });
 
-/** @returns what went wrong; null once signed in */
+/** @returns the failure; null once signed in */
 export async function acceptInvitation(token: string, { options }: Invited): Promise<Failure | null> {
   try {
     const response = await startRegistration({ optionsJSON: options });
@@ -49,7 +49,7 @@ export async function acceptInvitation(token: string, { options }: Invited): Pro
   }
 }
 
-/** @returns what went wrong; null once signed in */
+/** @returns the failure; null once signed in */
 export async function signInWithPasskey(): Promise<Failure | null> {
   const asked = await post<Parameters<typeof startAuthentication>[0]['optionsJSON']>('/passkey/options', {});
   if ('failure' in asked) return asked.failure;

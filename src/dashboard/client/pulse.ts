@@ -1,8 +1,8 @@
-/** Notices what is new: one small question every few seconds. Only when its answer changes is what is shown read again. */
+/** Notices changes with one small query every few seconds, and refreshes the shown data only when its answer changes. */
 import { useEffect, useRef } from 'preact/hooks';
 import { refresh, useRead } from './api.js';
 
-/** New payments are shown within 5 s of their recording. */
+/** Below the 5 s within which recorded payments are shown. */
 const EVERY_MS = 3_000;
 
 export function usePulse(): void {

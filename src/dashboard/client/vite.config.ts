@@ -1,4 +1,4 @@
-/** Builds the dashboard into dist. Paths are relative, so that it can be served below any path; the page's own are completed by the server. */
+/** Builds the dashboard into dist. Paths are relative, so that it can be served under any path; the server completes the page's own. */
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vite';
 
@@ -9,7 +9,7 @@ export default defineConfig({
   build: {
     outDir: fileURLToPath(new URL('../../../dist/src/dashboard/app', import.meta.url)),
     emptyOutDir: true,
-    // Nothing inline: the policy would refuse it.
+    // Inline assets would violate the page's policy.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
   },

@@ -1,4 +1,4 @@
-/** What states and reasons mean, in a merchant's words. Each table has every value of the contract: a new one does not compile without words. */
+/** States and reasons in a merchant's words. The types require a word for every value of the contract. */
 import type { EventType } from '../../../contracts/event-kinds.js';
 import type { Language } from '../../../contracts/languages.js';
 import type { Network } from '../../../contracts/networks.js';
@@ -56,7 +56,7 @@ const NETWORK: Record<Network, string> = {
   LOCAL: 'This machine, no real money',
 };
 
-/** For forms. */
+/** Options for forms. */
 export const networkOptions = (networks: readonly Network[]) =>
   networks.map((network) => [network, NETWORK[network]] as const);
 
@@ -156,7 +156,7 @@ export const NOTICE: Record<NoticeKind, { label: string; hint: string }> = {
   },
 };
 
-/** What an e-mail is about. */
+/** The subject of an e-mail, by its kind. */
 export const mailWord = (kind: string): string =>
   kind === 'receipt'
     ? 'Receipt for a customer'
@@ -164,7 +164,7 @@ export const mailWord = (kind: string): string =>
       ? 'Notice of a change, to an owner'
       : (NOTICE[kind as NoticeKind]?.label ?? kind);
 
-/** For receipts. */
+/** Languages of receipts. */
 export const LANGUAGE: Record<Language, string> = {
   en: 'English',
   de: 'German',
@@ -227,7 +227,7 @@ const OPERATION: Record<WriteName, string> = {
   'deliveries.redeliver': 'Delivery sent again',
 };
 
-/** What is no operation of the API. */
+/** Activities that are no operations of the API. */
 const BEYOND: Readonly<Record<string, string>> = {
   account_create: 'Account opened',
   users_accept: 'Invitation used',
@@ -237,13 +237,13 @@ const BEYOND: Readonly<Record<string, string>> = {
   parked_dismiss: 'Unreadable ledger record set aside',
 };
 
-/** For a filter, in the order of the words. */
+/** Options of a filter, sorted by label. */
 export const ACTIVITY_OPTIONS: readonly (readonly [operation: string, label: string])[] = [
   ...Object.entries(OPERATION).map(([name, label]) => [name.replace('.', '_'), label] as const),
   ...Object.entries(BEYOND),
 ].sort(([, a], [, b]) => a.localeCompare(b));
 
-/** Fields of the API whose names say less than these. */
+/** Words for API fields whose names are unclear. */
 const FIELD: Readonly<Record<string, string>> = {
   accountId: 'account',
   assetCode: 'asset',

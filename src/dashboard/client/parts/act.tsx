@@ -1,5 +1,5 @@
-/** What changes something: buttons that ask first, switches that show the new state at once and go back when it is refused, and what is
- *  shown once only. */
+/** Controls that change something: buttons with a confirmation, switches that show the new state at once and revert when it is refused, and secrets that
+ *  are shown once. */
 import type { ComponentChildren } from 'preact';
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
@@ -8,13 +8,13 @@ import { Copy } from './bits.js';
 import { Icon } from './icon.js';
 import { say } from './toast.js';
 
-/** Whether this may be called by who is signed in. */
+/** Whether the signed-in user may call the procedure. */
 export const useMay = (name: ReadName | WriteName): boolean => useSession().data?.may.includes(name) ?? false;
 
-/** Whether most things may be changed. */
+/** Whether the user may change most resources. */
 export const useCanWrite = (): boolean => useMay('products.update');
 
-/** Opens as a modal dialog: the browser keeps the focus within it, and gives it back. */
+/** A modal dialog: the browser keeps the focus inside and restores it afterwards. */
 function Dialog({ title, onClose, children }: { title: string; onClose: () => void; children: ComponentChildren }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
@@ -40,12 +40,12 @@ interface AskProps<Input> {
   isDestructive?: boolean;
   write: Mutation<Input>;
   input: Input;
-  /** Said when it is done. */
+  /** Announced on success. */
   done: string;
   onDone?: (result: never) => void;
 }
 
-/** A button whose step is asked about. What is refused is said where it was asked. */
+/** A button with a confirmation, which also shows a refusal. */
 export function Ask<Input>(props: AskProps<Input>) {
   const { label, title, children, confirm, isDestructive = false, write, input, done, onDone } = props;
   const [isOpen, setOpen] = useState(false);
@@ -98,8 +98,8 @@ export function Ask<Input>(props: AskProps<Input>) {
   );
 }
 
-/** A button that asks, deletes what the page shows and goes back to the list of its kind.
- *  @param name of what is deleted, as it is asked and told
+/** A button that asks, deletes the shown resource and returns to its list.
+ *  @param name of the resource, for the question and the announcement
  *  @param to path of the list */
 export function Delete({
   what,
@@ -133,7 +133,7 @@ export function Delete({
   );
 }
 
-/** A button that acts at once. */
+/** A button without a confirmation. */
 export function Act<Input>({
   label,
   write,
@@ -160,7 +160,7 @@ export function Act<Input>({
 }
 
 interface ToggleProps {
-  /** What is switched, for screen readers. */
+  /** The name of the switch, for screen readers. */
   what: string;
   isOn: boolean;
   /** Stores the new state. */
@@ -192,7 +192,7 @@ export function Toggle({ what, isOn, set, on = 'On', off = 'Off' }: ToggleProps)
   );
 }
 
-/** What the API tells only once. */
+/** A secret that the API returns only once. */
 export function Once({
   title,
   secret,

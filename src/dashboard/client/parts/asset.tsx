@@ -1,4 +1,4 @@
-/** What is paid in: lumens, what the wallet can receive, and assets that are known by name; or any other, by code and issuer. */
+/** The choice of an asset: lumens, assets that the wallet can receive, known assets, or any other by code and issuer. */
 import { useState } from 'preact/hooks';
 import { KNOWN_ASSETS } from '../../../../contracts/known-assets.js';
 import { type Item, useRead } from '../api.js';
@@ -14,14 +14,14 @@ export interface Offered {
   assetIssuer: string | null;
   name: string | null;
   domain: string | null;
-  /** The wallet can receive it now; null while that is not known. */
+  /** Whether the wallet can receive it now; null while unknown. */
   canReceive: boolean | null;
 }
 
 export const keyOf = ({ assetCode, assetIssuer }: Pick<Offered, 'assetCode' | 'assetIssuer'>) =>
   assetIssuer === null ? assetCode : `${assetCode}:${assetIssuer}`;
 
-/** What the wallet can receive comes first. */
+/** Assets that the wallet can receive come first. */
 export function useOffered(wallet: Item<'wallets.list'> | undefined): Offered[] {
   const held = useRead(
     'wallets.assets',
@@ -49,7 +49,7 @@ const labelOf = ({ assetCode, assetIssuer, name, domain, canReceive }: Offered):
   return `${assetCode} (${what})${canReceive === false ? ', not received by this wallet yet' : ''}`;
 };
 
-/** The fields `assetCode` and `assetIssuer` of a form. @param value what is stored already; lumens for nothing */
+/** The fields `assetCode` and `assetIssuer` of a form. @param value the stored asset; lumens by default */
 export function AssetFields({
   walletId,
   value,

@@ -1,4 +1,4 @@
-/** Amounts, times, ids, states and links, each written the same way everywhere. */
+/** Amounts, times, ids, states and links, each shown the same way everywhere. */
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { Link } from 'wouter-preact';
@@ -13,7 +13,7 @@ export const Money = ({ amount, code }: { amount: string; code: string }) => (
   </span>
 );
 
-/** The exact moment is in the title, and everywhere in details. */
+/** The exact time is in the title; details show it directly. */
 export const Time = ({ at, exact = false }: { at: string; exact?: boolean }) => (
   <time dateTime={at} title={`${exactTime(at)} · ${at}`}>
     {exact ? exactTime(at) : shortTime(at)}
@@ -46,7 +46,7 @@ async function copyText(text: string): Promise<boolean> {
   return copied;
 }
 
-/** @param what is copied, for the button's name: `the address` */
+/** @param what the copied thing, for the button's name: `the address` */
 export function Copy({ text, what, label }: { text: string; what: string; label?: string }) {
   const [isDone, setDone] = useState(false);
   const copy = async () => {
@@ -69,7 +69,7 @@ export function Copy({ text, what, label }: { text: string; what: string; label?
   );
 }
 
-/** An id, address or hash: shortened where there is little room, always copyable whole. */
+/** An id, address or hash: shortened unless `whole`, and always copied whole. */
 export const Code = ({ text, what, whole = false }: { text: string; what: string; whole?: boolean }) => (
   <span class="code-line">
     <code title={text}>{whole ? text : short(text, 6)}</code>
@@ -94,7 +94,7 @@ export const LinkButton = ({
   </Link>
 );
 
-/** A link to a foreign page, which learns nothing of this one. */
+/** A link to a foreign page, which gets no referrer and no opener. */
 export const Outside = ({ href, children }: { href: string; children: ComponentChildren }) => (
   <a href={href} target="_blank" rel="noreferrer noopener">
     {children}
@@ -103,7 +103,7 @@ export const Outside = ({ href, children }: { href: string; children: ComponentC
   </a>
 );
 
-/** Names and values; what has no value is left out. */
+/** Names and values; names without a value are left out. */
 export const Facts = ({ facts }: { facts: readonly (readonly [string, ComponentChildren])[] }) => (
   <dl class="facts">
     {facts

@@ -1,4 +1,4 @@
-/** Products and wallets to choose from. Where there are more than one request gives, they are looked for by a part of their name. */
+/** Choices of products and wallets. When there are more than one request returns, they are searched by a part of their name. */
 import type { UseQueryResult } from '@tanstack/preact-query';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { useParam } from '../address.js';
@@ -17,19 +17,19 @@ interface Choices {
   options: Options;
   /** There is nothing to choose. */
   isEmpty: boolean;
-  /** The only one there is; `''` when there are more, or none. */
+  /** The id of the only one; `''` when there are several or none. */
   only: string;
   /** There are more than can be shown at once. */
   isMany: boolean;
-  /** What was found, where something was looked for. */
+  /** The number of matches; null without a search. */
   found: number | null;
   lookFor: (text: string) => void;
 }
 
 interface Wanted {
-  /** Stands for no choice. */
+  /** Label of the option for no choice. */
   none: string;
-  /** Id of what is chosen, which can be seen whatever is looked for. */
+  /** Id of the chosen one, which stays among the options whatever is searched for. */
   chosen: string;
   active?: boolean;
 }
@@ -37,7 +37,7 @@ interface Wanted {
 export function useChoices(of: Source, { none, chosen, active }: Wanted): Choices {
   const [search, lookFor] = useState('');
   const input = { pageSize: MOST_SHOWN, ...(active === undefined ? {} : { active }), ...(search && { search }) };
-  // Both have names, and that is all that is asked of them here.
+  // The cast covers wallets too: only the names are used.
   const { data } = useRead(of as 'products.list', input) as UseQueryResult<{
     items: { id: string; name: string }[];
     meta: { total: number };
@@ -66,7 +66,7 @@ export function useChoices(of: Source, { none, chosen, active }: Wanted): Choice
   };
 }
 
-/** Looks while it is typed, a moment later. Shown only where there are many. */
+/** Searches shortly after each keystroke. Shown only when there are many choices. */
 function LookFor({ choices: { of, isMany, found, lookFor } }: { choices: Choices }) {
   const [typed, setTyped] = useState('');
   const id = useId();
@@ -84,7 +84,7 @@ function LookFor({ choices: { of, isMany, found, lookFor } }: { choices: Choices
         value={typed}
         autoComplete="off"
         onInput={(event) => {
-          // It is no part of the form around it.
+          // The input does not belong to the surrounding form.
           event.stopPropagation();
           setTyped(event.currentTarget.value);
         }}
@@ -108,7 +108,7 @@ interface ChoiceFieldProps {
   onInput: (value: string) => void;
 }
 
-/** A field of a form. */
+/** A choice as a field of a form. */
 export const ChoiceField = ({ choices, ...field }: ChoiceFieldProps) => (
   <>
     <LookFor choices={choices} />
@@ -116,7 +116,7 @@ export const ChoiceField = ({ choices, ...field }: ChoiceFieldProps) => (
   </>
 );
 
-/** A filter of a list, which keeps its value in the address. */
+/** A choice as a filter of a list, with its value in the address. */
 export function ChoiceFilter({ name, label, of, none }: { name: string; label: string; of: Source; none: string }) {
   const [value, set] = useParam(name);
   const choices = useChoices(of, { none, chosen: value });

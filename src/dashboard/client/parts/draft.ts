@@ -1,24 +1,24 @@
-/** What was typed into a form and not sent yet. A reload and the way back find it again: it is kept in the entry of the browser's history, not in the
- *  address, which may be passed on, nor in the browser's storage, which outlasts the tab. */
+/** Drafts: input of a form that was not sent yet. A draft survives a reload and the back button, because it is kept in the history entry: not in the address,
+ *  which may be passed on, nor in the browser's storage, which outlasts the tab. */
 import { useEffect, useRef } from 'preact/hooks';
 import { useSearch } from 'wouter-preact';
 import { useSession } from '../api.js';
 
-/** By the names of the fields. */
+/** Values by the names of the fields. */
 type Typed = Readonly<Record<string, readonly string[]>>;
 
 export interface Draft {
-  /** What was typed so far; empty for a form as it came. */
+  /** The typed values; empty for an untouched form. */
   all(): Typed;
-  /** The one value of a field; undefined when nothing was typed into it. */
+  /** The first value of a field; undefined when nothing was typed into it. */
   first(name: string): string | undefined;
-  /** Keeps what was typed into a field: what the form chose by itself may be another choice next time. */
+  /** Keeps only the typed field, because the form's own defaults may differ next time. */
   keep(form: HTMLFormElement, field: EventTarget | null): void;
-  /** Once it was sent. */
+  /** Deletes the draft once the form is sent. */
   forget(): void;
 }
 
-/** Browsers refuse too many changes of an entry in a short time. */
+/** Browsers refuse frequent changes of a history entry. */
 const TYPING_MS = 300;
 
 interface State {
@@ -57,14 +57,14 @@ function createDraft(id: string) {
   };
 }
 
-/** @param form names it within the account: `product:new` */
+/** @param form the form's name within the account: `product:new` */
 export function useDraft(form: string): Draft {
   const account = useSession().data?.account.id ?? '';
   const ref = useRef<ReturnType<typeof createDraft>>();
   ref.current ??= createDraft(`${account}:${form}`);
   const draft = ref.current;
   const search = useSearch();
-  // A new query in the address takes the place of the entry.
+  // A new query in the address replaces the history entry.
   useEffect(() => draft.write(), [search]);
   useEffect(() => {
     const flush = () => draft.isPending() && draft.write();

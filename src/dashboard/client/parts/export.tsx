@@ -1,4 +1,4 @@
-/** Downloads of what a list shows, all pages of it: for a spreadsheet, and for programs. */
+/** Downloads of a list with all its pages, for spreadsheets and programs. */
 import { BASE } from '../address.js';
 import { useMay } from './act.js';
 
@@ -9,7 +9,7 @@ const FORMATS = [
   ['jsonl', 'JSON lines'],
 ] as const;
 
-/** @param filters those of the list */
+/** @param filters of the list */
 export function Export({ of, filters }: { of: 'payments' | 'checkouts'; filters: Filters }) {
   const may = useMay('reports.summary');
   const query = new URLSearchParams();

@@ -1,4 +1,4 @@
-/** Filters of lists. Each keeps its value in the address. */
+/** Filters of lists, with their values in the address. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
@@ -30,7 +30,7 @@ export const Tabs = ({
 export function Select({ name, label, options }: { name: string; label: string; options: Options }) {
   const [value, set] = useParam(name);
   const id = useId();
-  // What is chosen by the address and is not among the options can be seen, too.
+  // Includes a value of the address that is not among the options.
   const all = options.some(([option]) => option === value) ? options : [...options, [value, value] as const];
   return (
     <div class="field">
@@ -46,10 +46,10 @@ export function Select({ name, label, options }: { name: string; label: string; 
   );
 }
 
-/** Until what is typed is looked for. */
+/** Delay from a keystroke to the search. */
 export const TYPING_MS = 300;
 
-/** Looks while it is typed, a moment later. */
+/** Searches shortly after each keystroke. */
 export function Search({
   name,
   label,
@@ -66,7 +66,7 @@ export function Search({
   const id = useId();
   const latest = useRef(set);
   latest.current = set;
-  // What this field itself has put into the address must not overwrite what was typed since.
+  // A value that this field put into the address must not overwrite later keystrokes.
   const own = useRef(value);
   useLayoutEffect(() => {
     if (value === own.current) return;
@@ -97,7 +97,7 @@ export function Search({
   );
 }
 
-/** Folded away until one of them is used. */
+/** Collapsed until one of them is used. */
 export function Filters({
   values,
   children,

@@ -1,4 +1,4 @@
-/** Forms: labelled fields that show what the API says about each, and a button that says what is going on. */
+/** Forms: labelled fields that show the API's faults, and a button that shows progress. */
 import { type ComponentChildren, createContext } from 'preact';
 import { useContext, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Failure } from '../api.js';
@@ -9,20 +9,20 @@ const Faults = createContext<Failure['fields']>({});
 const Drafted = createContext<Draft | null>(null);
 
 interface FormProps {
-  /** What the fields hold, blanks around it taken away. */
+  /** Gets the values of the fields, trimmed. */
   onSubmit: (values: Values) => void;
   submit: string;
   isBusy: boolean;
   failure: Failure | null;
   children: ComponentChildren;
-  /** Stands beside the button. */
+  /** Content beside the button. */
   beside?: ComponentChildren;
-  /** Keeps what is typed until it is sent. */
+  /** Keeps the input until it is sent. */
   draft?: Draft;
 }
 
 export interface Values {
-  /** `''` for a field that is empty or not there. */
+  /** `''` for a field that is empty or missing. */
   text(name: string): string;
   /** Null instead of `''`. */
   orNull(name: string): string | null;
@@ -39,7 +39,7 @@ export function Form({ onSubmit, submit, isBusy, failure, children, beside, draf
   const form = useRef<HTMLFormElement>(null);
   const [faults, setFaults] = useState<Failure['fields']>({});
   const [problem, setProblem] = useState<string | null>(null);
-  // The same refusal comes with each rendering: the focus is moved once.
+  // Renderings repeat the same refusal: move the focus only once.
   const said = failure && JSON.stringify(failure);
   useLayoutEffect(() => {
     setFaults(failure && form.current ? inWords(failure.fields, form.current) : {});
@@ -84,7 +84,7 @@ function focusFirst(fields: Failure['fields'], form: HTMLFormElement): void {
   place?.querySelector<HTMLElement>('input, select, textarea')?.focus();
 }
 
-/** A field that was left empty says one thing, whatever the API says of it. */
+/** An empty field gets a fixed message instead of the API's. */
 function inWords(fields: Failure['fields'], form: HTMLFormElement): Failure['fields'] {
   const said = ([name, fault]: [string, string]): [string, string] => {
     const field = form.elements.namedItem(name);
@@ -96,7 +96,7 @@ function inWords(fields: Failure['fields'], form: HTMLFormElement): Failure['fie
   return Object.fromEntries(Object.entries(fields).map(said));
 }
 
-/** What is said at a field is not said again: the API counts them, and names them as programs do. */
+/** Does not repeat faults that fields show: the API's message counts them and uses the names of programs. */
 function problemOf({ message, fields }: Failure, form: HTMLFormElement): string {
   const faults = Object.entries(fields);
   if (faults.length === 0) return message;
@@ -112,7 +112,7 @@ interface FieldProps {
   hint?: ComponentChildren;
   value?: string;
   type?: 'text' | 'search' | 'password' | 'date' | 'number';
-  /** A text of several lines. */
+  /** Text of several lines. */
   isLong?: boolean;
   isOptional?: boolean;
   inputMode?: 'decimal' | 'numeric' | 'url';
@@ -121,11 +121,11 @@ interface FieldProps {
   suffix?: string;
   options?: readonly (readonly [value: string, label: string])[];
   onInput?: (value: string) => void;
-  /** Names of the API that this field stands for as well: their faults are said here. */
+  /** Further API fields whose faults this field shows. */
   alsoOf?: readonly string[];
 }
 
-/** The first fault of what a field stands for. */
+/** The first fault of these API fields. */
 function useFault(names: readonly string[]): string | undefined {
   const faults = useContext(Faults);
   return names.map((name) => faults[name]).find(Boolean);

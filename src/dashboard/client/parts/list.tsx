@@ -1,4 +1,4 @@
-/** Lists: a table that becomes rows of two lines on a phone, with its empty, loading and error state and its pages. */
+/** Lists: a table, on a phone rows of two lines, with empty, loading and error states and list pages. */
 import type { UseQueryResult } from '@tanstack/preact-query';
 import type { ComponentChildren } from 'preact';
 import { Link, useLocation, useSearchParams } from 'wouter-preact';
@@ -21,11 +21,11 @@ interface RowsProps<Item> {
   /** For screen readers. */
   title: string;
   columns: readonly Column<Item>[];
-  /** Where a row leads; null when it leads nowhere. */
+  /** The link of a row; null for none. */
   href?: (item: Item) => string | null;
-  /** Stands in the place of a list without items. */
+  /** Shown instead of a list without items. */
   empty: ComponentChildren;
-  /** False: the first items only. */
+  /** False: shows only the first items. */
   paged?: boolean;
 }
 
@@ -36,7 +36,7 @@ export const List = <Item extends { id: string }>({
   <Shown query={query}>{(listed) => <Rows {...rows} {...listed} isStale={query.isPlaceholderData} />}</Shown>
 );
 
-/** A page of a list that is at hand. */
+/** A list page that is already loaded. */
 export function Rows<Item extends { id: string }>(props: RowsProps<Item> & Listed<Item> & { isStale?: boolean }) {
   const { title, columns, href, empty, paged = true, items, meta, isStale = false } = props;
   const leadingTo = (item: Item, content: ComponentChildren) => {

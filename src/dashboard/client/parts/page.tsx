@@ -1,4 +1,4 @@
-/** A view: its heading, what can be done, and what stands there while it loads or when it cannot. */
+/** The frame of a view: heading, actions, and the states for loading and failure. */
 import type { UseQueryResult } from '@tanstack/preact-query';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
@@ -6,17 +6,17 @@ import { Link } from 'wouter-preact';
 import { failureOf, useSession } from '../api.js';
 import { Icon } from './icon.js';
 
-/** Whether a view was shown before: the first one leaves the focus where the browser put it. */
+/** Whether a view was shown before: the first one leaves the focus to the browser. */
 let hasShown = false;
 
 interface PageProps {
   title: string;
-  /** Stands beside the heading. */
+  /** Shown beside the heading. */
   badge?: ComponentChildren;
   actions?: ComponentChildren;
   /** The list that the view belongs to. */
   back?: { href: string; label: string };
-  /** Id of what it shows, whose activity it leads to. */
+  /** Id of the shown resource, for the link to its activity. */
   about?: string;
   children: ComponentChildren;
 }
@@ -24,7 +24,7 @@ interface PageProps {
 export function Page({ title, badge, actions, back, about, children }: PageProps) {
   const mayAsk = useSession().data?.may.includes('activity.list');
   const heading = useRef<HTMLHeadingElement>(null);
-  // With the view, not a frame behind it: a key pressed at once would go to where the last view was.
+  // Before the view is painted: otherwise a key pressed at once would go to the previous view.
   useLayoutEffect(() => {
     if (hasShown) heading.current?.focus();
     hasShown = true;
@@ -80,7 +80,7 @@ export const Failed = ({ error, retry }: { error: unknown; retry?: () => unknown
   );
 };
 
-/** Shows what was read. What was read before stays while it is read again, also when that fails. */
+/** Shows a query's data. Earlier data stays visible during a refresh and after a failed one. */
 export function Shown<Data>({
   query,
   children,
@@ -98,7 +98,7 @@ export function Shown<Data>({
   );
 }
 
-/** The view of one thing: its heading stands there until it was read. */
+/** The view of one resource, with `title` as the heading until it is loaded. */
 export function Loaded<Data>({
   query,
   title,

@@ -1,4 +1,4 @@
-/** A QR code with its name, what to do with it, and its downloads. The code that draws it is loaded when one is shown. */
+/** A QR code with its name, instructions and downloads. The drawing code is loaded on demand. */
 import type { ComponentChildren } from 'preact';
 import { lazy, Suspense } from 'preact/compat';
 import { say } from './toast.js';
@@ -6,7 +6,7 @@ import { say } from './toast.js';
 const load = () => import('./qr.js');
 const Qr = lazy(load);
 
-/** @param label what the code holds @param file name of the downloads; none without it */
+/** @param label content of the code @param file name of the downloads; without it there are none */
 export function QrBlock({
   text,
   label,

@@ -1,12 +1,12 @@
-/** QR codes, drawn here: dark on light in every theme, with the quiet zone that readers need, to look at and to download. */
+/** Draws QR codes for the screen and for downloads: dark on light in every theme, with the quiet zone that readers need. */
 
 import { useMemo } from 'preact/hooks';
 import { create } from 'qrcode';
 
 const QUIET_ZONE = 4;
-/** On the screen: what a phone of 320 px has room for. */
+/** Fits a phone of 320 px. */
 const MAX_SCREEN_PIXELS = 286;
-/** Sharp on a printed poster. */
+/** Enough for a printed poster. */
 const MIN_PNG_PIXELS = 1200;
 
 function draw(text: string) {
@@ -24,10 +24,10 @@ function draw(text: string) {
   return { path, modules: size + 2 * QUIET_ZONE };
 }
 
-/** @param label what the code holds */
+/** @param label content of the code */
 export default function Qr({ text, label }: { text: string; label: string }) {
   const { path, modules } = useMemo(() => draw(text), [text]);
-  // A whole number of pixels a module, so that every module has sharp edges.
+  // A whole number of pixels for each module gives sharp edges.
   const size = modules * Math.max(2, Math.floor(MAX_SCREEN_PIXELS / modules));
   return (
     <svg

@@ -1,4 +1,4 @@
-/** What has just happened, said once: shown at the foot of the page and spoken by screen readers. */
+/** Announcements of what just happened, shown at the foot of the page and spoken by screen readers. */
 import { useEffect, useState } from 'preact/hooks';
 
 interface Toast {

@@ -1,4 +1,4 @@
-/* Keeps the till's shell: the page and its files, so that it opens without a network and says so. What the service answers is never kept. */
+/* Caches the till's shell: the page and its files, so that it opens without a network and says so. Answers of the service are never cached. */
 const KEPT = 'till-1';
 const SCOPE = new URL('./', self.location.href).pathname;
 const PAGE = `${SCOPE}pos`;
@@ -7,7 +7,7 @@ const isAsset = (url) => url.pathname.startsWith(`${SCOPE}assets/`);
 
 const assetsIn = (text) => [...text.matchAll(/(?:src|href)="([^"]*\/assets\/[^"]+)"/g)].map(([, path]) => path);
 
-/** The page with the files that it names. Those of another build go, and come again where they are still asked for. */
+/** Caches the page with the files that it names. Files of another build are removed, and cached again on demand. */
 async function keepShell(answer) {
   if (!answer.ok) return;
   const kept = await caches.open(KEPT);
@@ -43,7 +43,7 @@ async function assetOf(request) {
   return answer;
 }
 
-/** From the network, so that a new version is seen at once; else as it was kept. */
+/** From the network, so that a new version is seen at once; without a network from the cache. */
 async function pageOf(event) {
   try {
     const answer = await fetch(event.request);

@@ -1,4 +1,4 @@
-/** Activity: who changed what, the newest first. */
+/** Activity: who changed what, newest first. */
 import { Link } from 'wouter-preact';
 import { usePage, useParam } from '../address.js';
 import { type Item, useRead } from '../api.js';
@@ -12,7 +12,7 @@ import { ACTIVITY_OPTIONS, activityWords, fieldWord } from '../words.js';
 type Activity = Item<'activity.list'>;
 type Change = Activity['changes'][number];
 
-/** Where a subject has a view of its own, by the beginning of its id. */
+/** Views of subjects, by the prefix of their ids. */
 const VIEWS: Readonly<Record<string, string>> = {
   prod: '/products',
   link: '/links',
@@ -23,7 +23,7 @@ const VIEWS: Readonly<Record<string, string>> = {
   user: '/users',
 };
 
-/** Else to all that happened to it. */
+/** A subject without a view leads to its activity. */
 function subjectHref({ subjectId }: Activity): string {
   const view = VIEWS[subjectId.slice(0, subjectId.indexOf('_'))];
   return view === undefined ? `/activity?subject=${encodeURIComponent(subjectId)}` : `${view}/${subjectId}`;
@@ -32,7 +32,7 @@ function subjectHref({ subjectId }: Activity): string {
 const written = (value: Change['from']): string =>
   value === null ? 'none' : Array.isArray(value) ? value.join(', ') : String(value);
 
-/** A secret's both sides are null. */
+/** Both sides of a secret are null. */
 function said({ field, from, to }: Change): string {
   const name = fieldWord(field);
   if (from === null && to === null) return `${name} changed`;
@@ -91,7 +91,7 @@ export function Activity() {
     ...(actor && { actorId: actor }),
     ...(operation && { operation }),
     ...(isDay(from) && { createdFrom: startOfDay(from).toISOString() }),
-    // The day itself belongs to it.
+    // The last day is included.
     ...(isDay(to) && { createdTo: startOfDay(to, 1).toISOString() }),
   });
   return (

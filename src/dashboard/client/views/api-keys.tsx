@@ -1,4 +1,4 @@
-/** API keys: who may call, and sign in here. */
+/** API keys, which authorize calls and sign in here. */
 import { useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
 import { usePage } from '../address.js';

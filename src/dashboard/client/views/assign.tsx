@@ -1,4 +1,4 @@
-/** Gives an unmatched payment to a link or a checkout, which is looked for first. */
+/** Searches for a link or checkout and assigns an unmatched payment to it. */
 import type { ComponentChildren } from 'preact';
 import { useParam } from '../address.js';
 import { type Item, useRead, useWrite } from '../api.js';

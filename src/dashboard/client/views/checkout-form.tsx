@@ -1,4 +1,4 @@
-/** The form of a new checkout: from a product, or for whatever else was ordered. */
+/** The form of a new checkout, for a product or for any other order. */
 import { useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
 import type { Language } from '../../../../contracts/languages.js';

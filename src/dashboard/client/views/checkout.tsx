@@ -1,4 +1,4 @@
-/** One checkout: how far it is paid, its page, and what can be decided. */
+/** One checkout: its payment progress, its page, and the possible decisions. */
 import { Link } from 'wouter-preact';
 import { type Item, useRead, useWrite } from '../api.js';
 import { stroopsOf } from '../format.js';
@@ -110,7 +110,7 @@ function CheckoutFacts({ checkout }: { checkout: Checkout }) {
   );
 }
 
-/** Accepting takes what came in the checkout's asset and was not sent back, and is refused without any. */
+/** Accepting takes money in the checkout's asset that was not sent back, and is refused without any. */
 const isLeftFor = ({ assetCode, assetIssuer, amount, refundedAmount }: Item<'payments.list'>, checkout: Checkout) =>
   assetCode === checkout.assetCode &&
   assetIssuer === checkout.assetIssuer &&

@@ -1,4 +1,4 @@
-/** Checkouts: one order of one customer each. */
+/** Checkouts, each one order of one customer. */
 import { usePage, useParam } from '../address.js';
 import { type Item, useRead } from '../api.js';
 import { useMay } from '../parts/act.js';
@@ -15,7 +15,7 @@ type Checkout = Item<'checkouts.list'>;
 const STATUSES = ['OPEN', 'PAID', 'EXPIRED', 'CANCELLED'] as const;
 const TABS = [['', 'All'], ...STATUSES.map((status) => [status, CHECKOUT_STATUS[status].label] as const)] as const;
 
-/** Something came, and it is not enough. */
+/** Marks checkouts that received money but not enough. */
 export const partOf = ({ status, receivedAmount }: Checkout): string | undefined =>
   status !== 'PAID' && receivedAmount !== '0' ? 'partly paid' : undefined;
 

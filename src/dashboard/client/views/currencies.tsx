@@ -1,4 +1,4 @@
-/** Currencies: what the account's books are kept in, by how much its rates are lower, and the rates that its prices go by. */
+/** Currencies: the currency of the account's books, its markup, and the rates of its prices. */
 import { failureOf, type Output, useRead, useSession, useWrite } from '../api.js';
 import { Ask, useCanWrite } from '../parts/act.js';
 import { Badge, Code, Time } from '../parts/bits.js';

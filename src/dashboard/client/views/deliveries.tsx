@@ -1,4 +1,4 @@
-/** A webhook's deliveries, each with its request, its attempts, and a way to send it again. */
+/** A webhook's deliveries, each with its request, its attempts and a button to resend it. */
 import { useState } from 'preact/hooks';
 import { useParam } from '../address.js';
 import { type Item, useRead, useWrite } from '../api.js';
@@ -104,7 +104,7 @@ function One({ delivery }: { delivery: Delivery }) {
   );
 }
 
-/** The body that was sent, without the moment of the attempt. */
+/** The body of the delivery, with the event's time as `timestamp`. */
 function Request({ eventId }: { eventId: string }) {
   const event = useRead('events.get', { id: eventId }, { refetchInterval: 0, keepPrevious: false });
   return (

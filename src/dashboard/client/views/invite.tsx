@@ -1,4 +1,4 @@
-/** The page of an invitation: it makes a passkey, which signs its user in from then on. */
+/** The page of an invitation: it creates the passkey that signs its user in from then on. */
 import { useEffect, useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
 import type { Failure } from '../api.js';
@@ -24,7 +24,7 @@ export function Invite({ token }: { token: string }) {
   const accept = async () => {
     setBusy(true);
     setFailure(null);
-    // A challenge is answered once: each attempt has its own.
+    // A challenge can be answered only once, so a retry needs a new one.
     const fresh = failure ? await ask() : invited;
     const refused = fresh ? await acceptInvitation(token, fresh) : null;
     setBusy(false);

@@ -1,4 +1,4 @@
-/** Payment links: each has a page to pay on. */
+/** Payment links, each with a payment page. */
 import { useLocation } from 'wouter-preact';
 import { usePage, useParam } from '../address.js';
 import { failureOf, type Item, useRead, useWrite } from '../api.js';
@@ -25,7 +25,7 @@ export function LinkSwitch({ link: { id, product, memo, active } }: { link: Paym
   );
 }
 
-/** What it sells, and the merchant's name for it. */
+/** The product, and the merchant's name for the link. */
 function LinkName({ product, name }: PaymentLink) {
   return (
     <>

@@ -1,4 +1,4 @@
-/** Notifications: what is told by e-mail, whom, and whether e-mails arrive. */
+/** Notifications: kinds, recipients, and whether e-mails arrive. */
 import type { NoticeKind } from '../../../../contracts/notifications.js';
 import { type Failure, failureOf, type Output, useRead, useWrite } from '../api.js';
 import { useCanWrite } from '../parts/act.js';
@@ -86,7 +86,7 @@ function Chosen({ told: { recipients, kinds } }: { told: Told }) {
 
 const addressesIn = (text: string): string[] => text.split(/[\s,;]+/).filter(Boolean);
 
-/** The fault of one address stands at the field that holds all. */
+/** Moves the fault of one address to the field that holds all addresses. */
 function inFields(failure: Failure, addresses: readonly string[]): Failure {
   const [path, message] = Object.entries(failure.fields).find(([name]) => name.startsWith('recipients.')) ?? [];
   if (!path) return failure;

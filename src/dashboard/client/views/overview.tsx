@@ -1,4 +1,4 @@
-/** The overview: what is wrong, what came, and what is open. */
+/** The overview: problems, received money, and open work. */
 import { Link } from 'wouter-preact';
 import { type Item, type Output, useRead, useReads } from '../api.js';
 import { plural } from '../format.js';
@@ -25,7 +25,7 @@ export function Overview() {
   );
 }
 
-/** What an empty account does first. Gone once there is a link or a checkout. */
+/** First steps of an empty account, shown until there is a link or a checkout. */
 function FirstSteps() {
   const wallets = useRead('wallets.list', { pageSize: 1 });
   const products = useRead('products.list', { pageSize: 1 });
@@ -81,7 +81,7 @@ function FirstSteps() {
   );
 }
 
-/** What is wrong, before anything else. Nothing at all when all is well. */
+/** Problems, at the top of the overview; empty when there are none. */
 function Attention() {
   const decisions = useRead('payments.list', { needsDecision: true, pageSize: 1 });
   const wallets = useRead('wallets.list', { pageSize: 100 });

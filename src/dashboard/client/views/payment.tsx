@@ -1,4 +1,4 @@
-/** One payment: what came of it, the ledger's facts, and what can be decided about it. */
+/** One payment: its outcome, the ledger's facts, and the possible decisions. */
 import { useState } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 import { useParam } from '../address.js';
@@ -96,7 +96,7 @@ function Details({ payment }: { payment: Received }) {
   );
 }
 
-/** What the ledger shows of it. */
+/** Refunds that the ledger shows. */
 function Refunds({ payment: { refunds, refundedAmount, assetCode } }: { payment: Received }) {
   if (refunds.length === 0) return null;
   return (
@@ -158,7 +158,7 @@ function Accept({ payment }: { payment: Received }) {
   const write = useWrite('payments.accept');
   if (payment.status !== 'UNDERPAID' && payment.status !== 'REJECTED') return null;
   if (payment.checkoutId) {
-    // The checkout takes no other asset: this money can only go back.
+    // The checkout takes no other asset, so this money can only be sent back.
     if (payment.reason === 'wrong_asset') return null;
     return (
       <Link className="button" href={`/checkouts/${payment.checkoutId}`}>
@@ -183,7 +183,7 @@ function Accept({ payment }: { payment: Received }) {
   );
 }
 
-/** Leaves it as it is, with a note on why. */
+/** Dismisses the payment, with a note. */
 function Dismiss({ id }: { id: string }) {
   const write = useWrite('payments.dismiss');
   const [note, setNote] = useState('');
@@ -202,7 +202,7 @@ function Dismiss({ id }: { id: string }) {
   );
 }
 
-/** All that is left, what was paid too much, or another part. */
+/** Instructions to refund all that is left, the excess, or another part. */
 function Refund({ id }: { id: string }) {
   const [part, setPart] = useState('');
   const whole = useRead('payments.refund', { id }, { refetchInterval: 0 });
@@ -236,7 +236,7 @@ function Refund({ id }: { id: string }) {
   );
 }
 
-/** For money that went back without the memo by which refunds are seen. */
+/** Books a refund that was sent without the memo that identifies refunds. */
 function BookRefund({ id }: { id: string }) {
   const write = useWrite('payments.addRefund');
   const submit = async (values: Values) => {

@@ -1,4 +1,4 @@
-/** Payments: filters, and the list, in which new ones appear by themselves. */
+/** Payments: filters, and a list in which new payments appear by themselves. */
 
 import { usePage, useParam } from '../address.js';
 import { type Item, useRead } from '../api.js';
@@ -73,7 +73,7 @@ export function Payments() {
     ...(filters.sender && { senderAddress: filters.sender }),
     ...(filters.transaction && { transactionHash: filters.transaction }),
     ...(isDay(filters.from) && { createdFrom: startOfDay(filters.from).toISOString() }),
-    // The day itself belongs to it.
+    // The last day is included.
     ...(isDay(filters.to) && { createdTo: startOfDay(filters.to, 1).toISOString() }),
   };
   const payments = useRead('payments.list', { page: usePage(), ...wanted });

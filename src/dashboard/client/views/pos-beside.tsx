@@ -1,14 +1,14 @@
-/** At the till, beside a price in a currency: what it is in the asset. */
+/** At the till: the amount in the asset, beside a price in a currency. */
 import { useEffect, useState } from 'preact/hooks';
 import { failureOf, type Item, useRead, useSession } from '../api.js';
 import { grouped } from '../format.js';
 import type { Offered } from '../parts/asset.js';
 
-/** The keys have to rest before the amount is asked for. */
+/** Pause after the last key before the amount is requested. */
 const REST_MS = 400;
 const QUOTE_MS = 15_000;
 
-/** A cashier, who may not ask for rates, sees it with the code. */
+/** Cashiers may not read rates and see the amount with the code instead. */
 export function Beside({
   currency,
   price,

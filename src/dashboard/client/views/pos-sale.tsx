@@ -1,4 +1,4 @@
-/** A sale at the till: its code fills the screen until it is paid, which both sides see. */
+/** A sale at the till: its code fills the screen until it is paid, which the screen shows both sides. */
 import { lazy, Suspense } from 'preact/compat';
 import { failureOf, type Output, useRead, useWrite } from '../api.js';
 import { grouped } from '../format.js';
@@ -36,7 +36,7 @@ export function Sale({ id, next }: { id: string; next: () => void }) {
 
 function Waiting({ sale, failure, next }: { sale: Checkout; failure: unknown; next: () => void }) {
   const { id, name, assetCode, receivedAmount, remainingAmount, remainingValue, currency } = sale;
-  // What is asked changes with what came.
+  // The amount to pay changes with the received payments.
   const pay = useRead('checkouts.instructions', { id }, { refetchInterval: LOOK_MS * 5, keepPrevious: true });
   const trouble = failure ?? pay.error;
   const cancel = useWrite('checkouts.cancel');
@@ -76,11 +76,11 @@ function Waiting({ sale, failure, next }: { sale: Checkout; failure: unknown; ne
   );
 }
 
-/** Nothing is asked for while there is no rate. */
+/** Without a rate there is no amount. */
 const inAsset = (amount: string | null, code: string): string =>
   amount === null ? 'No price at the moment' : `${grouped(amount)} ${code}`;
 
-/** With all of the currency's digits, as on a bill. */
+/** The amount with all decimals of the currency, as on a bill. */
 function inCurrency(amount: string | null, currency: string): string {
   const { maximumFractionDigits = 0 } = new Intl.NumberFormat('en', { style: 'currency', currency }).resolvedOptions();
   const [whole = '0', fraction = ''] = (amount ?? '0').split('.');
@@ -88,7 +88,7 @@ function inCurrency(amount: string | null, currency: string): string {
   return `${grouped(whole)}${digits && `.${digits}`} ${currency}`;
 }
 
-/** Seen from both sides of the counter: once upright, once upside down. */
+/** Readable from both sides of the counter: once upright, once upside down. */
 function Paid({ sale, next }: { sale: Checkout; next: () => void }) {
   const { name, assetCode, receivedAmount, excessAmount, currency, price } = sale;
   const words = (

@@ -1,4 +1,4 @@
-/** The till: an amount is typed, its code fills the screen, and both sides see when it is paid. */
+/** The till: the cashier types an amount, its code fills the screen, and both sides see when it is paid. */
 import { useEffect, useState } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 import { useParam } from '../address.js';
@@ -13,7 +13,7 @@ const LIFETIME_MS = 15 * 60_000;
 const KEYS = ['1', '2', '3', '4', '5', '6', '7', '8', '9', '.', '0', '⌫'] as const;
 const MOST_DIGITS = 12;
 const MOST_DECIMALS = 7;
-/** In the address: what is typed is in the asset, though the account has a currency. */
+/** Value in the address: amounts are typed in the asset although the account has a currency. */
 const IN_ASSET = 'asset';
 
 export function Pos() {
@@ -55,7 +55,7 @@ const decimalsOf = (currency: string | null): number =>
     ? MOST_DECIMALS
     : (new Intl.NumberFormat('en', { style: 'currency', currency }).resolvedOptions().maximumFractionDigits ?? 0);
 
-/** What stays an amount while it is typed. */
+/** The amount after a key; unchanged when it would no longer be a valid amount. */
 function typedWith(before: string, key: (typeof KEYS)[number], mostDecimals: number): string {
   if (key === '⌫') return before.slice(0, -1);
   if (key === '.' && mostDecimals === 0) return before;
@@ -65,7 +65,7 @@ function typedWith(before: string, key: (typeof KEYS)[number], mostDecimals: num
   return isAmount ? after : before;
 }
 
-/** An amount belongs to the unit that it was typed in: five euros are not five lumens. */
+/** The typed amount, cleared when the unit changes: five euros are not five lumens. */
 function useTyped(unit: string | null) {
   const [typed, setTyped] = useState({ unit, amount: '' });
   const amount = typed.unit === unit ? typed.amount : '';
@@ -83,11 +83,11 @@ function Entry({ begin, isOnline }: { begin: (id: string) => void; isOnline: boo
   const { amount, setAmount } = useTyped(currency);
   const listed = useRead('wallets.list', { pageSize: 100 });
   const wallets = (listed.data?.items ?? []).filter(({ active }) => active);
-  // What was chosen and is not there is not replaced: the cashier would charge for something else.
+  // A chosen wallet that is missing is not replaced: the cashier would charge to another one.
   const wallet = walletId === '' ? wallets[0] : wallets.find((each) => each.id === walletId);
   const offered = useOffered(wallet);
   const asset = paid === '' ? offered[0] : offered.find((each) => keyOf(each) === paid);
-  // Before the account is known, so is not what is typed.
+  // The unit of the amount is unknown until the account is loaded.
   const missing = missingOf(account.data ? listed : account, wallet, asset);
   const create = useWrite('checkouts.create');
   const canCharge = isOnline && Number(amount) > 0 && !create.isPending;
@@ -145,7 +145,7 @@ function Entry({ begin, isOnline }: { begin: (id: string) => void; isOnline: boo
   );
 }
 
-/** From which wallet, in what is typed, and in what is paid. */
+/** Chooses the wallet, the unit of the amount, and the asset of the payment. */
 function Head({
   wallets,
   wallet,
@@ -208,7 +208,7 @@ function Choice({
   choose,
 }: {
   label: string;
-  /** Undefined where what was chosen is not there. */
+  /** Undefined when the chosen one is missing. */
   value: string | undefined;
   options: readonly (readonly [value: string, label: string])[];
   choose: (value: string) => void;
@@ -243,7 +243,7 @@ function Keys({ press }: { press: (key: (typeof KEYS)[number]) => void }) {
   );
 }
 
-/** Why nothing can be charged; null where it can. */
+/** Why charging is impossible; null when it is possible. */
 function missingOf(
   { data, error }: { data?: unknown; error: unknown },
   wallet: object | undefined,
@@ -255,5 +255,5 @@ function missingOf(
   return asset ? null : 'This wallet does not offer that asset now: choose another one.';
 }
 
-/** As the API takes it: no point at the end. */
+/** Removes a trailing point, which the API refuses. */
 const plain = (amount: string) => amount.replace(/\.$/, '');

@@ -1,4 +1,4 @@
-/** One product: its links, and its fields to change. Also the form of a new one. */
+/** One product: its links and the form of its fields, which also creates products. */
 import { useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
 import { failureOf, type Item, useRead, useWrite } from '../api.js';

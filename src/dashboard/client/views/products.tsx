@@ -1,4 +1,4 @@
-/** Products: what is sold. */
+/** The list of products. */
 import { usePage, useParam } from '../address.js';
 import { type Item, useRead, useWrite } from '../api.js';
 import { Toggle, useCanWrite } from '../parts/act.js';

@@ -1,4 +1,5 @@
-/** What was received: completed payments of each asset, and the parts of orders that are paid, today and lately, by the days of the browser's zone. Exact sums; assets are never added up. */
+/** Received money today and lately, by days of the browser's zone: completed payments of each asset, and the parts of paid orders. Sums are exact and
+ *  never mix assets. */
 import { useState } from 'preact/hooks';
 import { type Output, useRead } from '../api.js';
 import { amountOf, dayOf, grouped, short, shortDay, startOfDay, stroopsOf, timezone } from '../format.js';
@@ -13,11 +14,11 @@ interface Asset {
   key: string;
   code: string;
   issuer: string | null;
-  /** Stroops of each day, oldest first; the last is today. */
+  /** Stroops by day, oldest first; the last day is today. */
   days: { day: string; stroops: bigint }[];
 }
 
-/** Every day of the range, also those without payments. The asset that came most often is first. */
+/** Includes days without payments. The asset with the most payments is first. */
 function assetsOf(rows: readonly Row[], today: string): Asset[] {
   const days = Array.from({ length: DAYS }, (_, index) => dayOf(startOfDay(today, index - DAYS + 1)));
   const counts = new Map<string, number>();
@@ -41,7 +42,7 @@ function assetsOf(rows: readonly Row[], today: string): Asset[] {
 const lately = (asset: Asset, days: number): string =>
   amountOf(asset.days.slice(-days).reduce((sum, { stroops }) => sum + stroops, 0n));
 
-/** What the payments of all assets are worth in the currency of the books. */
+/** The value of all assets' payments in the currency of the books. */
 function worthOf(rows: readonly Row[], today: string, days: number): string {
   const first = dayOf(startOfDay(today, 1 - days));
   const lately = rows.filter(({ key }) => key !== null && key >= first && key <= today);
@@ -127,7 +128,7 @@ function OfAsset({ asset }: { asset: Asset }) {
 const HEIGHT = 100;
 const STEP = 10;
 
-/** A bar for each day. What a bar says is told by pointing at it, and by the table below. */
+/** A bar for each day. The pointed bar's amount is shown, and a table below holds all. */
 function Chart({ asset: { code, days } }: { asset: Asset }) {
   const [at, setAt] = useState(days.length - 1);
   const most = days.reduce((max, { stroops }) => (stroops > max ? stroops : max), 1n);

@@ -1,4 +1,4 @@
-/** Signing in with a passkey, or with an API key. The address stays: a user who signs in again goes on where they were. */
+/** Sign-in with a passkey or an API key. The address stays, so that a user who signs in again continues where they were. */
 import { useEffect, useState } from 'preact/hooks';
 import { type Failure, signIn } from '../api.js';
 import { Field, Form } from '../parts/form.js';
@@ -15,7 +15,7 @@ export function SignIn() {
     setBusy(true);
     const refused = await signIn(key);
     setBusy(false);
-    // Said at the field, where it is to be mended.
+    // Shown at the field, where the user corrects it.
     setFailure(
       refused && (refused.code === 'unauthorized' ? { ...refused, fields: { key: refused.message } } : refused),
     );

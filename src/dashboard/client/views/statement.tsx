@@ -1,5 +1,4 @@
-/** A wallet's statement: what it held, everything that moved it in a time, and what it held then. It is read from the ledger, so only when it is asked
- *  for. */
+/** A wallet's statement: its balances at the start and end of a period, and all movements between. It is read from the ledger, so only on request. */
 import { BASE, usePage, useParam } from '../address.js';
 import { type Item, type Output, useRead } from '../api.js';
 import { amountOf, longMonth, monthOf, short, signed, startOfDay, startOfMonth, stroopsOf } from '../format.js';
@@ -26,7 +25,7 @@ export function Statement({ id }: { id: string }) {
   );
 }
 
-/** From this month back to the one in which the wallet was added, and whatever the merchant says. */
+/** Months from this one back to the wallet's first, and a period of the merchant's choice. */
 function periodsOf({ createdAt }: Wallet): Options {
   const thisMonth = monthOf(new Date());
   const first = monthOf(new Date(createdAt));
@@ -41,7 +40,7 @@ function periodsOf({ createdAt }: Wallet): Options {
   ];
 }
 
-/** In the browser's zone; without an end until now. */
+/** In the browser's zone; without `to` the period ends now. */
 function usePeriod(): { from?: string; to?: string } {
   const [period] = useParam('period');
   const [from] = useParam('from');
@@ -49,7 +48,7 @@ function usePeriod(): { from?: string; to?: string } {
   if (period === DAYS) {
     return {
       ...(isDay(from) && { from: startOfDay(from).toISOString() }),
-      // The day itself belongs to it.
+      // The last day is included.
       ...(isDay(to) && { to: startOfDay(to, 1).toISOString() }),
     };
   }

@@ -1,4 +1,4 @@
-/** People: who may sign in here, and as what. */
+/** Users: people who may sign in here, with their roles. */
 import { useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
 import { usePage } from '../address.js';

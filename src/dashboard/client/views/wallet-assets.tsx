@@ -1,4 +1,4 @@
-/** What a wallet holds, and what it cannot receive although something is sold for it. */
+/** A wallet's balances, and assets that it cannot receive although a product asks for them. */
 import { type Item, type Output, useRead, useReads } from '../api.js';
 import { short } from '../format.js';
 import { Money } from '../parts/bits.js';
@@ -10,13 +10,13 @@ type Held = Output<'wallets.assets'>;
 type Product = Item<'products.list'>;
 
 const NOT_ON_LEDGER = 'its account is not on the ledger yet: send it some lumens.';
-/** Wallets that the overview asks the ledger about. */
+/** The number of wallets that the overview checks on the ledger. */
 const MOST_ASKED = 20;
-/** The ledger is asked seldom: a wallet that can be paid mostly stays so. */
+/** The ledger is read rarely: a wallet that can be paid mostly stays so. */
 const ASKED_EVERY_MS = 300_000;
 const SELDOM = { staleTime: ASKED_EVERY_MS, refetchInterval: ASKED_EVERY_MS, keepPrevious: false } as const;
 
-/** What keeps a wallet from being paid what its products ask for; null for nothing. */
+/** Why the wallet cannot receive what its products ask for; null when it can. */
 function problemOf(wallet: Wallet, held: Held, products: readonly Product[]): string | null {
   if (held.length === 0) return NOT_ON_LEDGER;
   const lacks = products.filter(

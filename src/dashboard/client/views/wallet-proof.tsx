@@ -1,4 +1,4 @@
-/** What shows that a wallet's books are complete: ledgers that were missed, and audits of its balances. */
+/** Evidence for the completeness of a wallet's books: missed ledgers, and audits of its balances. */
 import { type Item, type Output, useRead, useWrite } from '../api.js';
 import { grouped, plural, signed } from '../format.js';
 import { Act, useCanWrite } from '../parts/act.js';

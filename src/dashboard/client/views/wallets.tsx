@@ -1,4 +1,4 @@
-/** Wallets: the Stellar accounts that are watched, and how far the ledger has been read for each. */
+/** Wallets: the watched Stellar accounts, and how far the ledger has been read for each. */
 import { Link, useLocation } from 'wouter-preact';
 import { usePage } from '../address.js';
 import { failureOf, type Item, useRead, useSession, useWrite } from '../api.js';

@@ -1,4 +1,4 @@
-/** How a webhook does: whether deliveries arrive, how many wait, how fast the endpoint answers; and a form that sends a time again. */
+/** Health of a webhook: whether deliveries arrive, how many wait, how fast the endpoint answers; and a form that replays a period. */
 import { useState } from 'preact/hooks';
 import { failureOf, type Input, type Output, useRead, useWrite } from '../api.js';
 import { grouped, plural, startOfDay } from '../format.js';
@@ -62,7 +62,7 @@ const WHAT = [
 
 export function Replay({ webhookId }: { webhookId: string }) {
   const replay = useWrite('webhooks.replay');
-  // Rewritten after each replay, so that the next begins with empty fields.
+  // Changes after each replay, so that the form starts empty again.
   const [round, setRound] = useState(0);
   const submit = async (values: Values) => {
     const [from, to] = [values.text('from'), values.text('to')];
@@ -70,7 +70,7 @@ export function Replay({ webhookId }: { webhookId: string }) {
       id: webhookId,
       status: values.text('status') as 'FAILED' | 'ALL',
       ...(from && { from: startOfDay(from).toISOString() }),
-      // The whole of the last day.
+      // The last day is included.
       ...(to && { to: startOfDay(to, 1).toISOString() }),
     };
     try {

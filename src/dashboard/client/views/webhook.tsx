@@ -1,4 +1,4 @@
-/** One webhook: how it does, its secret, its deliveries. Also the form of a new one. */
+/** One webhook: its health, secret and deliveries, and the form that also creates webhooks. */
 import { useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
 import { failureOf, type Item, type Output, useRead, useWrite } from '../api.js';

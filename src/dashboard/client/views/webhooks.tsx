@@ -1,4 +1,4 @@
-/** Webhooks: the endpoints that are told of what happens. */
+/** Webhooks: endpoints that get events. */
 import { usePage } from '../address.js';
 import { type Item, useRead } from '../api.js';
 import { useMay } from '../parts/act.js';
@@ -9,7 +9,7 @@ import { WEBHOOK_HEALTH, WEBHOOK_STATUS } from '../words.js';
 
 type Webhook = Item<'webhooks.list'>;
 
-/** One that is on and fails is not shown as if all were well. */
+/** Shows an active webhook as failing when its deliveries fail. */
 export function WebhookBadge({ id, status }: Pick<Webhook, 'id' | 'status'>) {
   const health = useRead('webhooks.health', { id }, { enabled: status === 'ACTIVE', keepPrevious: false });
   const isFailing = status === 'ACTIVE' && health.data?.state === 'FAILING';
