@@ -1,4 +1,4 @@
-/** What the activity says of a change: which fields, from what, to what. A record is bounded, whatever was changed; a secret is never in it. */
+/** The changes that an activity records: fields with their old and new values. A record is bounded and never holds a secret. */
 type Value = string | number | boolean | null | string[];
 
 export interface Change {
@@ -13,7 +13,7 @@ export interface Actor {
   name: string;
 }
 
-/** Stands for a secret among fields: it can be compared, and is not told. */
+/** Stands for a secret among fields: it can be compared, but is never shown. */
 export class Secret {
   readonly #of: string;
   constructor(of: string) {
@@ -24,20 +24,20 @@ export class Secret {
   }
 }
 
-/** Fields of a resource, by the names that the API gives them. */
+/** Fields of a resource by their API names. */
 export type Shown = Readonly<Record<string, Value | Secret | undefined>>;
 
 /** Actors without a user or key: the service itself, and the operator's command line. */
 export const SYSTEM: Actor = { type: 'system', id: 'system', name: 'system' };
 export const CLI: Actor = { type: 'cli', id: 'cli', name: 'cli' };
 
-/** A payer leaves no trace here that outlasts the checkout. */
+/** Data of a payer must not outlast the checkout. */
 const PERSONAL: ReadonlySet<string> = new Set(['customerEmail']);
 const MAX_CHANGES = 50;
 const MAX_CHARACTERS = 300;
 const MAX_ENTRIES = 30;
 
-/** What became different. Null is what is not there. */
+/** The fields that differ. Null stands for an absent value. */
 export function changesBetween(before: Shown | null, after: Shown | null): Change[] {
   const fields = new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})]);
   const changes = [...fields].flatMap((field): Change[] => {
@@ -49,12 +49,12 @@ export function changesBetween(before: Shown | null, after: Shown | null): Chang
   return bounded(changes);
 }
 
-/** What was asked for, of something new: the fields of a valid body, those of objects with a dot. Of a payer's address only that it was given. */
+/** The fields of a new resource, from its valid body. A payer's address is noted as given, without its value. */
 export function changesAsked(body: Readonly<Record<string, unknown>>): Change[] {
   return bounded(flat(body).map(([field, to]) => ({ field, from: null, to: PERSONAL.has(field) ? null : cut(to) })));
 }
 
-/** Fields that are given, those of objects as `object.field`. */
+/** All given fields, those of objects as `object.field`. */
 export const flat = (fields: Readonly<Record<string, unknown>>, prefix = ''): [string, Exclude<Value, null>][] =>
   Object.entries(fields).flatMap(([name, value]): [string, Exclude<Value, null>][] => {
     if (value === undefined || value === null) return [];
@@ -71,7 +71,7 @@ function isSame(from: Value | Secret, to: Value | Secret): boolean {
   return JSON.stringify(from) === JSON.stringify(to);
 }
 
-/** Says what it leaves out. */
+/** Notes how many changes it leaves out. */
 function bounded(changes: Change[]): Change[] {
   if (changes.length <= MAX_CHANGES) return changes;
   const more = changes.length - MAX_CHANGES;
@@ -87,7 +87,7 @@ function cut(value: Value): Value {
 
 function cutText(text: string): string {
   if (text.length <= MAX_CHARACTERS) return text;
-  // Never within a character of two units.
+  // Never split a surrogate pair.
   const kept = text.slice(0, MAX_CHARACTERS).replace(/[\uD800-\uDBFF]$/, '');
   return `${kept}… (${text.length} characters)`;
 }

@@ -1,2 +1,2 @@
-/** Under this id there is something already: another run of the same creation made it. */
+/** Something with this id exists already: another run of the same creation made it. */
 export class AlreadyMade extends Error {}

@@ -1,4 +1,4 @@
-/** Money is an integer number of stroops (1 unit = 10^7 stroops) in a BigInt. Text is the only other form; a float never exists. */
+/** Money is an integer number of stroops (1 unit = 10^7 stroops) in a BigInt. Text is its only other form; floats are never used. */
 
 import { AMOUNT_PATTERN } from '../../contracts/primitives.js';
 
@@ -6,7 +6,7 @@ import { AMOUNT_PATTERN } from '../../contracts/primitives.js';
 export const MAX_STROOPS = 9_223_372_036_854_775_807n;
 const SCALE = 10_000_000n;
 
-/** `"10.50"` → `105000000n`. Returns null for anything that is no amount or exceeds int64. Zero is allowed; callers judge it. */
+/** `"10.50"` → `105000000n`. Null for text that is not an amount or exceeds int64. Zero is allowed; callers judge it. */
 export function parseAmount(text: string): bigint | null {
   if (!AMOUNT_PATTERN.test(text)) return null;
   const [whole = '0', fraction = ''] = text.split('.');
@@ -29,6 +29,6 @@ export function formatAmount(stroops: bigint): string {
   return fraction === '' ? whole : `${whole}.${fraction}`;
 }
 
-/** The same with a `-` where it is less than 0. */
+/** The same with a `-` for negative stroops. */
 export const formatSigned = (stroops: bigint): string =>
   stroops < 0n ? `-${formatAmount(-stroops)}` : formatAmount(stroops);

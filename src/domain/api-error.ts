@@ -1,4 +1,4 @@
-/** Errors that the API answers, from the one table in contracts/errors. Anything else that is thrown is an internal error. */
+/** The API's errors, from the table in contracts/errors. Any other thrown error is an internal error. */
 import type { ErrorCode, FieldError } from '../../contracts/errors.js';
 
 export class ApiError extends Error {
@@ -15,16 +15,16 @@ export class ApiError extends Error {
 
 export const notFound = (what: string) => new ApiError('not_found', `There is no such ${what}.`);
 export const badRequest = (message: string) => new ApiError('bad_request', message);
-/** Details are for bodies. */
+/** Faults outside the body go into the message: details are for bodies. */
 export const badRequestOf = (faults: readonly FieldError[]) =>
   badRequest(faults.map(({ path, message }) => (path ? `${path}: ${message}` : message)).join(' '));
 export const rateLimited = (waitSeconds: number) =>
   new ApiError('rate_limited', `Too many requests: try again in ${waitSeconds} s.`, undefined, waitSeconds);
-/** In seconds: what is away is often back as soon. */
+/** Outages are often over by then. */
 const AWAY_RETRY_SECONDS = 5;
 export const unavailable = (message: string) => new ApiError('unavailable', message, undefined, AWAY_RETRY_SECONDS);
 export const conflict = (message: string) => new ApiError('conflict', message);
-/** What is wrong with the body, or with what it points at: one entry per field. */
+/** Faults of the body, or of what it refers to: one entry per field. */
 export const invalid = (...errors: [FieldError, ...FieldError[]]) =>
   new ApiError(
     'validation_error',

@@ -1,4 +1,4 @@
-/** API keys: `sk_` + 256 random bits in base62, always 46 characters. A key is shown once; what is kept of it is its SHA-256 and its mask. */
+/** API keys: `sk_` + 256 random bits in base62, always 46 characters. A key is shown once; only its SHA-256 and its mask are stored. */
 import { createHash } from 'node:crypto';
 import type { Clock } from '../clock.js';
 
@@ -7,8 +7,8 @@ const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 const DIGITS = 43;
 const FORM = new RegExp(`^sk_[0-9A-Za-z]{${DIGITS}}$`);
 
-/** How long, in real time, a process may go on with what it knows of a key. Revoking or replacing one answers only after that time:
- *  from then on no process takes it. */
+/** How long, in real time, a process may rely on what it knows of a key. Revoking or replacing a key answers only after this time, when no process
+ *  accepts it any more. */
 export const KEY_REMEMBERED_MS = 250;
 
 export function newApiKey(clock: Pick<Clock, 'randomBytes'>): string {
@@ -18,8 +18,8 @@ export function newApiKey(clock: Pick<Clock, 'randomBytes'>): string {
   return `sk_${digits.padStart(DIGITS, '0')}`;
 }
 
-/** Whether the text can be a key at all. What cannot is not looked for in the database. */
+/** Whether the text has the form of a key; other text is not looked up. */
 export const isApiKey = (text: string): boolean => FORM.test(text);
 
-/** Hex. No salt and no stretching: 256 random bits cannot be guessed. */
+/** Hex. Without salt or stretching: 256 random bits cannot be guessed. */
 export const hashApiKey = (key: string): string => createHash('sha256').update(key).digest('hex');

@@ -1,4 +1,4 @@
-/** An asset is its code and its issuer: two assets of one code and different issuers have nothing to do with each other. */
+/** An asset is its code and its issuer: assets with the same code and different issuers are unrelated. */
 
 export interface Asset {
   code: string;

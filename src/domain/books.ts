@@ -1,4 +1,4 @@
-/** The books of an account: what moved its balances, asset by asset, and whether that explains them. Pure; amounts are stroops of any size. */
+/** The books of an account: what moved its balances, by asset, and whether that explains them. Pure; amounts are stroops of any size. */
 import { type Asset, assetName, NATIVE } from './asset.js';
 
 export interface Amount {
@@ -6,25 +6,25 @@ export interface Amount {
   stroops: bigint;
 }
 
-/** What one effect did to the balances of an account. Stroops are greater than 0, but for those of a pool, which have a sign. */
+/** One effect on an account's balances. Stroops are greater than 0, except those of a pool, which have a sign. */
 export type BalanceEffect =
   | ({ kind: 'credited' | 'debited' } & Amount)
   | { kind: 'traded'; bought: Amount; sold: Amount }
   | { kind: 'pooled'; changes: Amount[] };
 
-/** As much of an operation as says what its effects were. */
+/** The part of an operation that classifies its effects. */
 export interface OperationFacts {
   /** Horizon's name of its type. */
   type: string;
   /** G… */
   source: string;
-  /** What a contract moved. */
+  /** Balance changes made by a contract. */
   contractChanges: ContractChange[];
 }
 
 export interface ContractChange {
   kind: 'transfer' | 'clawback' | 'other';
-  /** Where it stands among the operation's balance changes. */
+  /** Its index among the operation's balance changes. */
   changeIndex: number;
   /** G…, or another holder's address. */
   from: string | null;
@@ -32,7 +32,7 @@ export interface ContractChange {
   amount: Amount;
 }
 
-/** Stroops; `received`, `sent` and `fees` are never less than 0. */
+/** Stroops; `received`, `sent` and `fees` are never negative. */
 export interface Sums {
   received: bigint;
   sent: bigint;
@@ -41,10 +41,10 @@ export interface Sums {
   other: bigint;
 }
 
-/** By the name of the asset. */
+/** By the asset's name. */
 export type Books = Map<string, { asset: Asset; sums: Sums }>;
 
-/** A balance and what is to explain it. */
+/** A balance and its explanation. */
 export interface BookRow extends Sums {
   asset: Asset;
   opening: bigint;
@@ -53,10 +53,10 @@ export interface BookRow extends Sums {
   difference: bigint;
 }
 
-/** More assets than an account can hold before, between and after: it has at most 1,000 trustlines at once. */
+/** More assets than an account can hold before, during and after a period: it has at most 1,000 trustlines at once. */
 export const MOST_BOOKED = 4000;
 
-/** Operations by which an account pays another: they are received and sent. */
+/** Operations by which an account pays another: they count as received and sent. */
 const PAYS = new Set([
   'payment',
   'path_payment',
@@ -84,10 +84,8 @@ export const foldFee = (books: Books, stroops: bigint): void => {
   sumsOf(books, NATIVE).fees += stroops;
 };
 
-/**
- * Adds what one operation did to an account.
- * @param operation null where it cannot be had: then a credit is taken for received and a debit for sent
- */
+/** Adds one operation's effects on an account.
+ *  @param operation null if unavailable: credits then count as received and debits as sent */
 export function foldOperation(
   books: Books,
   address: string,
@@ -112,7 +110,7 @@ export function foldOperation(
   }
 }
 
-/** The trades of a path payment are shown to who sends it, too; its debit holds them. */
+/** The trades of a path payment are also listed for its sender, whose debit already includes them. */
 const isOfOwnPath = (address: string, operation: OperationFacts | null, hasDebit: boolean): boolean =>
   operation ? PATH_PAYMENT.test(operation.type) && operation.source === address : hasDebit;
 
@@ -133,7 +131,7 @@ function addPaid(
   // A payment to oneself moves nothing.
   if (type === 'payment' && credited === debited) return;
   if (PATH_PAYMENT.test(type) && hasDebit) {
-    // To oneself: what it gave is sent, and what it brought is no payment.
+    // The sender paid itself: the debit is sent, the credit is no payment.
     sums.sent += debited;
     sums.traded += credited;
     return;
@@ -141,7 +139,7 @@ function addPaid(
   const own = operation?.contractChanges.filter((change) => assetName(change.amount.asset) === assetName(asset)) ?? [];
   const total = (changes: OperationFacts['contractChanges']) =>
     changes.reduce((sum, { amount }) => sum + amount.stroops, 0n);
-  // Where the changes do not fit the effects, the effects count.
+  // If the changes do not fit the effects, the effects count.
   const toItself = smallest(total(own.filter(({ from, to }) => from === address && to === address)), credited, debited);
   const clawedBack = smallest(
     total(own.filter(({ kind, from }) => kind === 'clawback' && from === address)),
@@ -169,17 +167,15 @@ function netOf(effects: readonly BalanceEffect[]): { asset: Asset; credited: big
 export const netChange = ({ received, sent, fees, traded, other }: Sums): bigint =>
   received - sent - fees + traded + other;
 
-/** Keeps books from growing with every asset that an account ever held: beyond `MOST_BOOKED` what came and went again is left out, which changes no
- *  difference. @returns false when more than that are left */
+/** Keeps books from growing with every asset ever held: beyond `MOST_BOOKED`, assets without a net change are dropped, which changes no
+ *  difference. @returns false when more than that remain */
 export function forgetSettled(books: Books): boolean {
   if (books.size > MOST_BOOKED) for (const [name, { sums }] of books) if (netChange(sums) === 0n) books.delete(name);
   return books.size <= MOST_BOOKED;
 }
 
-/**
- * Holds the closing balances against the opening ones and what moved them: lumens first, even where there are none.
- * @param opening null where it is not known: then it is worked out from the closing, and there is no difference
- */
+/** Compares closing balances with the opening ones plus the movements. Lumens come first, even without any.
+ *  @param opening null if unknown: it is then computed from the closing, and there is no difference */
 export function closeBooks(books: Books, opening: readonly Amount[] | null, closing: readonly Amount[]): BookRow[] {
   const assets = new Map<string, Asset>([[assetName(NATIVE), NATIVE]]);
   for (const { asset } of [...(opening ?? []), ...closing, ...books.values()]) assets.set(assetName(asset), asset);

@@ -1,6 +1,6 @@
-/** How a shop shows itself to payers, and which colors text keeps readable on its own. */
+/** A shop's appearance to payers, with colors that keep text readable. */
 
-/** Null for what the shop has not set. */
+/** Null for unset values. */
 export interface Brand {
   name: string | null;
   logoUrl: string | null;
@@ -22,16 +22,16 @@ interface ButtonColors {
 
 const WHITE = '#ffffff';
 const BLACK = '#000000';
-/** How far a button goes from its text's color while the pointer is on it. */
+/** How far a button's color moves away from its text's color on hover. */
 const HOVER_SHARE = 0.15;
 
-/** Black or white, which stands out more: one of them does by 4.58:1 against any color. @param color `#rrggbb` */
+/** The text is black or white, whichever contrasts more: at least 4.58:1 on any color. @param color `#rrggbb` */
 export function buttonColors(color: string): ButtonColors {
   const text = contrast(color, WHITE) >= contrast(color, BLACK) ? WHITE : BLACK;
   return { background: color.toLowerCase(), text, hover: mix(color, text === WHITE ? BLACK : WHITE, HOVER_SHARE) };
 }
 
-/** Ratio of the two colors' luminances as WCAG 2 counts it, 1 to 21. */
+/** Contrast ratio of the two colors by WCAG 2, 1 to 21. */
 export function contrast(one: string, other: string): number {
   const [darker, lighter] = [luminance(one), luminance(other)].sort((a, b) => a - b) as [number, number];
   return (lighter + 0.05) / (darker + 0.05);

@@ -1,41 +1,41 @@
-/** Days by the calendar of a time zone, as Node's ICU knows it: one calendar for where a report begins and for what its rows are of. A day begins at its
- *  first midnight, or where the clock leaps over midnight, with the first moment after it. */
+/** Days in a time zone, by Node's ICU: one calendar for the start of a report and for the days of its rows. A day begins at its first midnight; if
+ *  the clock skips midnight, with the first moment after it. */
 
 const SECOND_MS = 1000;
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 /** The largest offset of a zone in use, Kiribati's. */
 const MAX_OFFSET_MS = 14 * HOUR_MS;
-/** What a local time is looked for within: offsets have been up to 16 h, and a clock was set by 24 h. */
+/** A local time is searched within this window: offsets have reached 16 h, and a clock was once set by 24 h. */
 const WINDOW_MS = 2 * DAY_MS;
 const WINDOW_STEP_MS = 12 * HOUR_MS;
-/** The years that ledgers may be of. */
+/** The years of possible ledgers. */
 const FIRST_MS = Date.UTC(2015);
 const LAST_MS = Date.UTC(2065);
-/** No zone sets its clock twice in it in those years: a test says so. */
+/** No zone changes its offset twice within this time in those years, as a test verifies. */
 const STEP_MS = 3 * DAY_MS;
-/** Before standard time, and before what ICU's dates can be trusted with. */
+/** Earlier moments get the offset of this one: there was no standard time yet, and ICU's earlier dates are unreliable. */
 const STANDARD_TIME_MS = Date.UTC(1850);
 
-/** From `fromMs` on (milliseconds since the epoch) a day is that of UTC plus `offsetMs`. */
+/** From `fromMs` on (milliseconds since the epoch), local time is UTC plus `offsetMs`. */
 export interface OffsetSpan {
   fromMs: number;
   offsetMs: number;
 }
 
 export interface Calendar {
-  /** When `2026-11-21` begins, in milliseconds since the epoch. A day that the zone left out begins with the next one. */
+  /** The start of a day such as `2026-11-21`, in milliseconds since the epoch. A day that the zone skipped starts with the next one. */
   startOf(day: string): number;
-  /** For the years of ledgers, oldest first: never empty, and the first holds for whatever was before, too. */
+  /** The offsets in the years of ledgers, oldest first. Never empty; the first also applies to all earlier times. */
   readonly offsets: readonly OffsetSpan[];
 }
 
 type OffsetAt = (ms: number) => number;
 
-/** By the canonical name of the zone, of which ICU knows some hundred. */
+/** By the zone's canonical name; ICU knows some hundred. */
 const known = new Map<string, readonly OffsetSpan[]>();
 
-/** @param timezone a name such as `Europe/Berlin`, `UTC`, `Z`, or an offset such as `+05:30`. @returns null for what is no time zone */
+/** @param timezone a name such as `Europe/Berlin`, `UTC`, `Z`, or an offset such as `+05:30`. @returns null for anything but a time zone */
 export function calendarOf(timezone: string): Calendar | null {
   const fixedMs = fixedOffsetOf(timezone);
   if (fixedMs !== null) return fixedCalendar(fixedMs);
@@ -61,7 +61,7 @@ const fixedCalendar = (offsetMs: number): Calendar => ({
   offsets: [{ fromMs: FIRST_MS, offsetMs }],
 });
 
-/** Milliseconds; null for what is no offset, or more than any zone has. */
+/** Milliseconds; null for text that is not an offset, and for an offset larger than that of any zone. */
 function fixedOffsetOf(timezone: string): number | null {
   if (/^(?:utc|z)$/i.test(timezone)) return 0;
   const [, sign, hours, minutes = '00'] = /^([+-])(\d\d)(?::?([0-5]\d))?$/.exec(timezone) ?? [];
@@ -72,7 +72,7 @@ function fixedOffsetOf(timezone: string): number | null {
 }
 
 function formatOf(timeZone: string): Intl.DateTimeFormat | null {
-  // Newer versions of Node take offsets, of up to 24 h, for names.
+  // Newer versions of Node accept offsets of up to 24 h as names.
   if (/^[+-]/.test(timeZone)) return null;
   const parts = ['year', 'month', 'day', 'hour', 'minute', 'second'].map((part) => [part, 'numeric']);
   try {
@@ -82,7 +82,7 @@ function formatOf(timeZone: string): Intl.DateTimeFormat | null {
   }
 }
 
-/** What a clock of the zone shows beside one of UTC. */
+/** The zone's local time less UTC. */
 const offsetBy =
   (format: Intl.DateTimeFormat): OffsetAt =>
   (ms) => {
@@ -102,7 +102,7 @@ function spansOf(offsetAt: OffsetAt, fromMs: number, toMs: number, stepMs: numbe
   return spans;
 }
 
-/** The second at which the clock was set. */
+/** The second in which the offset changed. */
 function changeBetween(offsetAt: OffsetAt, fromMs: number, toMs: number): number {
   const before = offsetAt(fromMs);
   let [low, high] = [fromMs / SECOND_MS, toMs / SECOND_MS];
@@ -114,15 +114,15 @@ function changeBetween(offsetAt: OffsetAt, fromMs: number, toMs: number): number
   return high * SECOND_MS;
 }
 
-/** A clock that is set back over midnight would return to the day before: its change counts from the second midnight on, so that the day began at the
- *  first. */
+/** A clock set back over midnight would return to the previous day. The change then counts from the second midnight on, so that the day began at
+ *  the first. */
 function withoutReturn(changeMs: number, before: number, after: number): number {
   const dayBefore = Math.floor((changeMs - 1 + before) / DAY_MS);
   const dayAfter = Math.floor((changeMs + after) / DAY_MS);
   return dayAfter < dayBefore ? dayBefore * DAY_MS - after : changeMs;
 }
 
-/** The first moment at which the clock shows the local time or a later one. */
+/** The first moment at which the clock shows this local time or a later one. */
 function firstAt(localMs: number, spans: readonly OffsetSpan[]): number {
   for (const [index, { fromMs, offsetMs }] of spans.entries()) {
     const ms = Math.max(fromMs, localMs - offsetMs);

@@ -1,13 +1,13 @@
-/** A checkout: pure. Each transition takes the checkout as it stands and says what becomes of it, and of the payment that caused it.
+/** Checkouts. Each transition is pure: it takes a checkout and returns the next one, with the outcome of the payment that caused it.
  *
  *  ```
  *  OPEN ──────── a payment completes it, or it is accepted ──► PAID
  *   ├─ proven unpaid ──► EXPIRED ───┤ (a payment in time that is found later, or accept)
  *   └─ cancel ─────────► CANCELLED ─┘ (a payment from before the cancellation that is read later, or accept)
  *  ```
- *  PAID is final. What is read later than what made it PAID is judged and booked as if it had been read before, where it is older: what is found then to
- *  have been sent back before may leave something due to the payments after it. Amounts are units of the price:
- *  stroops, or 10^7 units of the currency each where it is priced in one. */
+ *  PAID is final. An older payment or refund that is read after the completing payment is judged and booked as if it had been read before: such a
+ *  refund may leave an amount due for the payments after it. Amounts are in units of the price: stroops, or 10^-7 units of the currency
+ *  for a price in a currency. */
 import type { CheckoutStatus } from '../../contracts/checkouts.js';
 import { type Asset, sameAsset } from './asset.js';
 import { type Outcome, type Verdict, verdictOf } from './outcomes.js';
@@ -17,38 +17,38 @@ import { isAfter, type LedgerClose, type LedgerStamp, sideOf } from './terms.js'
 export interface Checkout {
   status: CheckoutStatus;
   asset: Asset;
-  /** What the order costs, greater than 0. */
+  /** The price of the order, greater than 0. */
   amount: bigint;
-  /** What counts of the payments so far: not what was sent back before the order was complete. Less than the amount in a PAID one where that is read
-   *  after the payment that made it PAID. */
+  /** The counted sum of the payments so far, without money sent back before the order was complete. It may be less than the amount of a PAID
+   *  checkout, if such a refund was read after the completing payment. */
   received: bigint;
   /** The same in stroops. */
   paidIn: bigint;
-  /** Stroops that were paid beyond what was asked for. */
+  /** Stroops paid beyond the amount asked for. */
   excess: bigint;
-  /** What was sent back so, in the order in which it was booked. */
+  /** Money sent back, in the order of booking. */
   returned: readonly Returned[];
-  /** A payment is in time when its ledger closed before. */
+  /** A payment is in time if its ledger closed before this moment. */
   expiresAt: Date;
-  /** When it was cancelled, if ever. */
+  /** The moment of the cancellation; null without one. */
   cancelledFrom: LedgerStamp | null;
-  /** When it was accepted, if ever. */
+  /** The moment of the acceptance; null without one. */
   acceptedFrom: LedgerStamp | null;
-  /** Close of the ledger that completed it, or the moment it was accepted; null until it is PAID. */
+  /** Close time of the completing ledger, or the time of the acceptance; null until PAID. */
   paidAt: Date | null;
 }
 
-/** Where something stands on the ledger. */
+/** A place on the ledger. */
 interface Place extends LedgerClose {
   operationId: string;
 }
 
-/** A part of what had come, sent back. */
+/** Money sent back from what had come. */
 export interface Returned extends Place {
   stroops: bigint;
-  /** What they had counted for. */
+  /** What the money had counted for. */
   counted: bigint;
-  /** The order was complete by then, as far as was known: they go on counting. */
+  /** The order was complete by then, as far as known: the money still counts. */
   countsOn?: boolean;
 }
 
@@ -57,38 +57,38 @@ export interface CheckoutPayment extends Place {
   asset: Asset;
   /** Stroops, greater than 0. */
   amount: bigint;
-  /** The rates that it may have been paid by: null where the price is in the asset, `no_rate` where none is known. */
+  /** The rates by which it may have been paid; null for a price in the asset, `no_rate` if none is known. */
   by?: PaidBy | 'no_rate';
-  /** Whether the checkout's product took payments when the ledger closed; true without a product. */
+  /** Whether the checkout's product was active when the ledger closed; true without a product. */
   productActive: boolean;
-  /** What counts already, in the units of the price, and comes after it on the ledger, in that order: there is some where it was read late. Null for one that is assigned, which is
-   *  judged by what is due at that moment. */
+  /** Counted payments that come after it on the ledger, in order: there are some if it was read late. Null for an assigned payment, which is
+   *  judged by what is due now. */
   later: readonly Counted[] | null;
 }
 
 /** A payment that counts. */
 export interface Counted extends Pick<Place, 'closedAt' | 'operationId'> {
-  /** In the units of the price. */
+  /** In units of the price. */
   amount: bigint;
 }
 
-/** What a payment does. */
+/** The result of judging a payment. */
 interface CheckoutJudgement {
   verdict: Verdict;
-  /** The checkout after it; the same object when nothing changed but the judged payment. */
+  /** The checkout afterwards; the same object when only the judged payment changes. */
   after: Checkout;
 }
 
-/** Still due: 0 once it is PAID. */
+/** The amount still due: 0 once PAID. */
 export const remainingOf = ({ status, amount, received }: Pick<Checkout, 'status' | 'amount' | 'received'>): bigint =>
   status === 'PAID' || received >= amount ? 0n : amount - received;
 
-/** Paid beyond the amount; null when nothing is. */
+/** The sum paid beyond the amount; null without one. */
 export const excessOf = ({ amount, received }: Pick<Checkout, 'amount' | 'received'>): bigint | null =>
   received > amount ? received - amount : null;
 
-/** Judges a payment as of its ledger's close, whatever was done since. What is due is what all payments so far have left, and what was sent back
- *  before it; once the checkout is PAID, what those left that are before this one on the ledger. */
+/** Judges a payment as of its ledger's close, regardless of what was done since. Due is what all payments so far have left, plus what was sent
+ *  back before it; once the checkout is PAID, what the payments before this one on the ledger have left. */
 export function judgeForCheckout(checkout: Checkout, payment: CheckoutPayment): CheckoutJudgement {
   const { amount, by = null } = payment;
   const asOf = completeBy(checkout, payment);
@@ -111,7 +111,7 @@ export function judgeForCheckout(checkout: Checkout, payment: CheckoutPayment): 
     const verdict = verdictOf(isTaken ? 'accepted' : 'partial', asked.least, { shortfall, value });
     return { verdict, after: withCounted(checkout, counts, amount, checkout.status === 'PAID' ? amount : 0n) };
   }
-  // What was sent back after it was sent back of an order that it had completed.
+  // Money sent back after this payment was sent back from an order that the payment had completed.
   const excess = side === 'over' ? amount - asked.most : 0n;
   const paid: Checkout = { ...withCounted(asOf, counts, amount, excess), status: 'PAID' };
   const after = { ...paid, paidAt: checkout.paidAt ?? completedAt(asOf, payment, counts) };
@@ -129,13 +129,13 @@ const withCounted = (checkout: Checkout, counts: bigint, stroops: bigint, excess
 
 type Ordered = Pick<Place, 'closedAt' | 'operationId'>;
 
-/** Greater than 0 where the first is later on the ledger. */
+/** Greater than 0 if the first is later on the ledger. */
 function compare(one: Ordered, other: Ordered): number {
   const ms = one.closedAt.getTime() - other.closedAt.getTime();
   return ms || Number(BigInt(one.operationId) - BigInt(other.operationId));
 }
 
-/** The checkout as if the order had been complete by this place: what was sent back after it counts on. */
+/** The checkout as if the order had been complete at this place: money sent back after it still counts. */
 function completeBy(checkout: Checkout, place: Place): Checkout {
   const after = checkout.returned.filter((each) => !each.countsOn && compare(each, place) > 0);
   if (after.length === 0) return checkout;
@@ -147,13 +147,13 @@ function completeBy(checkout: Checkout, place: Place): Checkout {
   };
 }
 
-/** More are not kept: only for a payment that is read later than what was sent back after it does it matter when that was. */
+/** The most entries that are kept. Their places matter only for a payment that is read later than a refund that came after it. */
 const MOST_RETURNED = 1000;
 
-/** Money of a payment that counted was sent back: where the order was not complete by then it no longer counts, whether it is PAID by now or not.
- *  Then what was sent back later, and read before, may have been sent back of an order that was not complete either.
- *  @param returned what counted of it
- *  @param later what counts already and comes after it on the ledger: there is some where it was read late
+/** Books money of a counted payment that was sent back. If the order was not complete by then, the money no longer counts, whether the checkout is
+ *  PAID by now or not; refunds that came after it, but were read before, may then be refunds of an incomplete order, too.
+ *  @param returned the counted part of the money
+ *  @param later counted payments that come after it on the ledger: there are some if it was read late
  *  @returns the same object when nothing changed */
 export function giveBack(checkout: Checkout, returned: Returned, later: readonly Counted[]): Checkout {
   if (returned.stroops <= 0n) return checkout;
@@ -169,16 +169,16 @@ export function giveBack(checkout: Checkout, returned: Returned, later: readonly
   );
 }
 
-/** Whether the order was complete when this was sent back. */
+/** Whether the order was complete when the money was sent back. */
 function wasComplete(checkout: Checkout, returned: Returned, later: readonly Counted[]): boolean {
   const { status, acceptedFrom } = checkout;
   if (status !== 'PAID') return false;
-  // What may have been sent back after an acceptance was: it is the merchant's own word that nothing is due.
+  // Money that may have been sent back after an acceptance is taken as such: the merchant has said that nothing is due.
   const isAccepted = acceptedFrom !== null && sideOf(returned, acceptedFrom) !== 'before';
   return isAccepted || dueBefore(completeBy(checkout, returned), returned, later) === 0n;
 }
 
-/** @param returned one of those of the checkout */
+/** @param returned an entry of the checkout */
 const takenOff = (checkout: Checkout, returned: Returned): Checkout => ({
   ...checkout,
   received: checkout.received - returned.counted,
@@ -189,20 +189,20 @@ const takenOff = (checkout: Checkout, returned: Returned): Checkout => ({
 const sumOf = (payments: readonly { amount: bigint }[]): bigint =>
   payments.reduce((sum, { amount }) => sum + amount, 0n);
 
-/** What was due at a place on the ledger: nothing after an acceptance.
- *  @param checkout as it was before what was sent back after the place
- *  @param later what counts already and comes after it; null asks for this moment */
+/** The amount due at a place on the ledger: nothing after an acceptance.
+ *  @param checkout one in which money sent back after the place still counts
+ *  @param later counted payments that come after it; null for what is due now */
 function dueBefore(checkout: Checkout, place: Place, later: readonly { amount: bigint }[] | null): bigint {
   const { acceptedFrom, status, amount, received, returned } = checkout;
   if (status !== 'PAID' || later === null) return remainingOf(checkout);
   if (acceptedFrom !== null && isAfter(place, acceptedFrom)) return 0n;
-  // Checkouts that were accepted before `acceptedFrom` was kept do not tell when.
+  // Checkouts accepted before `acceptedFrom` was stored do not tell when.
   if (acceptedFrom === null && returned.every(({ countsOn }) => countsOn) && later.length === 0) return 0n;
   const before = received - sumOf(later);
   return remainingOf({ status: 'OPEN', amount, received: before > 0n ? before : 0n });
 }
 
-/** When the payments reached the amount, in the order of the ledger: by one of the later ones, where this one was read late. */
+/** When the payments reached the amount, in the ledger's order: by one of the later payments if this one was read late. */
 function completedAt({ amount, received }: Checkout, { closedAt, later }: CheckoutPayment, counts: bigint): Date {
   let sum = received - sumOf(later ?? []) + counts;
   if (sum >= amount) return closedAt;
@@ -213,7 +213,7 @@ function completedAt({ amount, received }: Checkout, { closedAt, later }: Checko
   return closedAt;
 }
 
-/** Whether an acceptance would have taken the payment, had it been read by then, and it was in time. */
+/** Whether an acceptance would have included the payment, had it been read by then: it must be in time. */
 const isAcceptedWith = ({ acceptedFrom, expiresAt, asset }: Checkout, payment: CheckoutPayment): boolean =>
   acceptedFrom !== null &&
   payment.later !== null &&
@@ -221,7 +221,7 @@ const isAcceptedWith = ({ acceptedFrom, expiresAt, asset }: Checkout, payment: C
   sameAsset(payment.asset, asset) &&
   !isAfter(payment, acceptedFrom);
 
-/** Why a payment does not count; null when it does. The first that applies. */
+/** The first reason for which a payment does not count; null if it counts. */
 function refusalOf(checkout: Checkout, payment: CheckoutPayment, due: bigint): Outcome | null {
   const { cancelledFrom, expiresAt, asset } = checkout;
   if (cancelledFrom && isAfter(payment, cancelledFrom)) return 'checkout_cancelled';
@@ -246,20 +246,20 @@ export function cancel(checkout: Checkout, from: LedgerStamp): CancelOutcome {
 
 export type AcceptOutcome<Payment> =
   | { outcome: 'accepted'; after: Checkout; payments: Payment[] }
-  /** `paid`: it is PAID already. `nothing`: no money in the right asset has come. */
+  /** `paid`: it is PAID already. `nothing`: no money came in the right asset. */
   | { outcome: 'refused'; because: 'paid' | 'nothing' };
 
-/** What came in the right asset: stroops, and what they count for. */
+/** Money in the right asset: stroops, and what they count for. */
 export interface Sum {
   stroops: bigint;
   counts: bigint;
 }
 
-/** Takes all that has come in the right asset as enough.
- *  @param came the checkout's payments, with what is left of each; none that was sent back as a whole
+/** Accepts all money in the right asset as enough.
+ *  @param came the checkout's payments, with what is left of each; none that was sent back completely
  *  @param from the moment as the ledger sees it; `at` by the clock
- *  @param total of all that came in the right asset, where `came` holds a part of it; null where it holds everything
- *  @returns those of them that become COMPLETED */
+ *  @param total of all money in the right asset, if `came` holds a part of it; null if it holds everything
+ *  @returns the payments that become COMPLETED */
 export function accept<Payment extends Sum & { asset: Asset }>(
   checkout: Checkout,
   came: readonly Payment[],
@@ -280,7 +280,7 @@ export function accept<Payment extends Sum & { asset: Asset }>(
   };
 }
 
-/** Takes a payment that closed after the end of a PAID checkout, which cannot be accepted any more. Null for any other payment. */
+/** Accepts a payment that closed after the end of a PAID checkout, which cannot be accepted again. Null for any other payment. */
 export function acceptLate(
   checkout: Checkout,
   payment: Sum & Pick<CheckoutPayment, 'asset' | 'closedAt'>,
@@ -290,30 +290,30 @@ export function acceptLate(
   return withCounted(checkout, payment.counts, payment.stroops, payment.stroops);
 }
 
-/** How far the ledger has been read for a wallet, and what of it is missing. */
+/** How far a wallet has been read, and whether ledgers are missing. */
 export interface ReadState {
   /** Every ledger that closed up to this moment has been read; null before the first reading. */
   readTo: Date | null;
-  /** When ledgers were last found missing that no server has any more; null when none are missing. */
+  /** When ledgers that no server keeps were last found missing; null without a gap. */
   gapFoundAt: Date | null;
 }
 
-/** A checkout's beginning. */
+/** The creation of a checkout. */
 interface CheckoutBegin {
   createdAt: Date;
-  /** When the newest gap that its wallet had then was found, by the finder's clock; null for none, missing where it was not noted. */
+  /** When the wallet's newest gap at that time was found, by the finder's clock; null for none, missing if it was not noted. */
   gapBefore?: Date | null;
 }
 
-/** Whether everything that could pay an OPEN checkout has come through here: read, or parked. Ledgers that are missing since it exists may hold its
- *  payment, so it stays OPEN then; and so may parked records, which is for the caller to look at. */
+/** Whether everything that could pay an OPEN checkout has been read or parked. Ledgers missing since its creation may hold its payment, so that it
+ *  stays OPEN. Parked records may hold it, too, which the caller has to check. */
 export const isReadToEnd = (
   { status, expiresAt, ...begin }: Pick<Checkout, 'status' | 'expiresAt'> & CheckoutBegin,
   { readTo, gapFoundAt }: ReadState,
 ): boolean =>
   status === 'OPEN' && readTo !== null && readTo >= expiresAt && (gapFoundAt === null || isOlder(gapFoundAt, begin));
 
-/** Two processes' clocks are not compared where that can be helped: a gap that was there already is the one that was noted. */
+/** Avoids comparing the clocks of two processes: a gap that existed at the creation is the noted one. */
 const isOlder = (gapFoundAt: Date, { createdAt, gapBefore }: CheckoutBegin): boolean =>
   gapBefore === undefined
     ? gapFoundAt.getTime() < createdAt.getTime()

@@ -1,19 +1,19 @@
-/** Lines of CSV by RFC 4180. A spreadsheet takes some texts for formulas: those get a `'` before them, and a plain number stays what it is. */
+/** CSV lines by RFC 4180. Text that a spreadsheet would take for a formula gets a `'` in front; plain numbers stay unchanged. */
 
 export const CSV_TYPE = 'text/csv; charset=utf-8; header=present';
 
 export type CsvValue = string | number | boolean | null;
 
-/** Most cells: one look instead of two. */
+/** Most cells match this one test instead of failing two. */
 const PLAIN_TEXT = /^[A-Za-z0-9][^",;\t\r\n]*$/;
 const PLAIN_NUMBER = /^-?\d+(\.\d+)?$/;
-/** What spreadsheets begin a formula with, in full width too, perhaps behind blanks; and control characters that they drop. */
+/** What spreadsheets take for the start of a formula, full-width signs and leading blanks included, and control characters that they drop. */
 const FORMULA = /^(?:[\s\u00a0\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n])/;
 
-/** Also what spreadsheets of other countries split at. */
+/** Includes the separators of spreadsheets in other countries. */
 const NEEDS_QUOTES = /[",;\t\r\n]/;
 
-/** One line with its end. Null is an empty cell. */
+/** One line with its line break. Null is an empty cell. */
 export const csvLine = (values: readonly CsvValue[]): string => `${values.map(cell).join(',')}\r\n`;
 
 function cell(value: CsvValue): string {

@@ -1,4 +1,4 @@
-/** TypeIDs: `prefix_` + a UUIDv7 in base32. Text order is creation order, within one process strictly so. */
+/** TypeIDs: `prefix_` + a UUIDv7 in base32. Text order is creation order, strictly so within one process. */
 import { fromUUIDBytes, type TypeId, toUUIDBytes } from 'typeid-js';
 import { v7 as uuidv7 } from 'uuid';
 import type { Clock } from '../clock.js';
@@ -26,10 +26,10 @@ export type IdPrefix = (typeof ID_PREFIXES)[number];
 export type NewId = (prefix: IdPrefix) => string;
 
 const UUID_BYTES = 16;
-/** Random bytes are asked for in this many at a time: asking costs more than the bytes. */
+/** Random bytes are drawn in this number: a call costs more than the bytes. */
 const POOL_BYTES = 256 * UUID_BYTES;
 
-/** Ids of one process: those of the same millisecond count up, so that text order stays creation order. */
+/** Creates the ids of one process. Ids of the same millisecond count up, which keeps text order the order of creation. */
 export function createIds(clock: Clock): NewId {
   let lastMs = 0;
   let seq = 0;
@@ -45,7 +45,7 @@ export function createIds(clock: Clock): NewId {
     const nowMs = clock.nowMs();
     if (nowMs > lastMs) {
       lastMs = nowMs;
-      // Top bit clear: room to count 2^31 ids within one millisecond before the sequence would wrap.
+      // Top bit clear: room for 2^31 ids within one millisecond before the sequence would wrap.
       seq = random().readUInt32BE() >>> 1;
     } else {
       seq += 1;
@@ -59,11 +59,11 @@ export const isCheckoutId = (id: string): boolean => id.startsWith('chk_');
 const MOMENT_BYTES = 6;
 const MAX_MS = 2 ** (8 * MOMENT_BYTES) - 1;
 
-/** The moment in an id. */
+/** The creation time in an id. */
 export const createdAtOf = (id: string): Date =>
   new Date(Buffer.from(toUUIDBytes(id as TypeId<string>)).readUIntBE(0, MOMENT_BYTES));
 
-/** No id of this moment or later sorts before it, and every id of an earlier moment does. */
+/** The lowest id of a moment: ids of earlier moments sort before it, all others do not. */
 export function firstIdOf(prefix: IdPrefix, moment: Date): string {
   const first = Buffer.alloc(UUID_BYTES);
   first.writeUIntBE(Math.min(MAX_MS, Math.max(0, moment.getTime())), 0, MOMENT_BYTES);

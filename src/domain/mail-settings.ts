@@ -1,14 +1,14 @@
-/** `SMTP_URL` and `MAIL_FROM`, as an operator writes them. */
+/** Parses `SMTP_URL` and `MAIL_FROM`. */
 import { isIP } from 'node:net';
 import { emailInput } from '../../contracts/primitives.js';
 
 export interface MailSettings {
   host: string;
   port: number;
-  /** TLS from the first byte; else the connection becomes encrypted where the server offers it. */
+  /** TLS from the first byte; otherwise the connection is encrypted if the server offers it. */
   secure: boolean;
   auth: { user: string; pass: string } | null;
-  /** This machine: what is sent there does not leave it. */
+  /** The server is this machine, so that mail does not leave it. */
   isLoopback: boolean;
   from: { name: string; address: string };
 }
@@ -16,7 +16,7 @@ export interface MailSettings {
 const PORTS = { 'smtp:': 587, 'smtps:': 465 } as const;
 const PASSWORD = 'with %40 for an @, %2F for a / and %25 for a % in user and password';
 
-/** @throws RangeError of one line that names the setting. The URL is not repeated: it may hold a password */
+/** @throws RangeError with one line that names the setting. The URL is not repeated: it may hold a password */
 export function parseMailSettings(url: string, from: string): MailSettings {
   return { ...serverOf(url), from: senderOf(from) };
 }

@@ -1,4 +1,4 @@
-/** Muxed addresses (SEP-23, CAP-84): an account or a contract together with an id of 64 bits, written as one M… or W… address. */
+/** Muxed addresses (SEP-23, CAP-84): an account or contract together with a 64-bit id, written as one M… or W… address. */
 import { parseStrkey, strkeyOf } from './strkey.js';
 
 export interface Muxed {
@@ -13,7 +13,7 @@ export interface Muxed {
 /** The key comes first, then the id. */
 const KEY_BYTES = 32;
 
-/** The parts of an M… address; null for anything else. */
+/** The parts of an M… address; null for any other text. */
 export function parseMuxed(text: string): Muxed | null {
   const parsed = parseStrkey(text);
   if (parsed?.kind !== 'M') return null;

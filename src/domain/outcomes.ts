@@ -1,4 +1,4 @@
-/** Everything that can become of a payment, once: each outcome with its status, the reason that the API names, and what it means. */
+/** All outcomes of a payment, each with its status, its reason in the API, and its meaning. */
 import type { PaymentReason, PaymentStatus } from '../../contracts/payments.js';
 import type { Value } from './pricing.js';
 
@@ -39,13 +39,13 @@ export type Outcome = keyof typeof OUTCOMES;
 /** Amounts in stroops. */
 export interface Verdict extends Pick<OutcomeKind, 'status' | 'reason'> {
   outcome: Outcome;
-  /** The price, the minimum, or what was due for a checkout, whatever the status; null when there is none or the payment belongs to nothing. */
+  /** The price, the minimum, or the amount due for a checkout, for every status; null without one, or if the payment belongs to nothing. */
   expectedAmount: bigint | null;
-  /** Only of `overpaid`. */
+  /** For `overpaid` only. */
   excessAmount: bigint | null;
-  /** Only with UNDERPAID and `accepted`. */
+  /** For UNDERPAID and `accepted` only. */
   shortfallAmount: bigint | null;
-  /** What the payment counts for in the currency of the price, or would, had it been taken. Null where there is none. */
+  /** What the payment counts for in the price's currency, or would count for if it were taken; null without one. */
   value: Value | null;
 }
 

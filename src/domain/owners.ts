@@ -1,4 +1,4 @@
-/** Owners of documents, each once: a query that names them asks their shards alone. */
+/** The distinct owners of documents: a query that names them asks only their shards. */
 export const accountsOf = (docs: readonly { accountId: string }[]): string[] => [
   ...new Set(docs.map(({ accountId }) => accountId)),
 ];

@@ -1,2 +1,2 @@
-/** Among the addresses of wallets that a parked record may have paid: nothing tells whom it paid. */
+/** Stands for any wallet among those that a parked record may have paid: the record does not tell. */
 export const ANY_WALLET = '*';

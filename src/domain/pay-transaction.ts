@@ -1,4 +1,4 @@
-/** The transaction by which a payer's wallet pays a link or checkout: made unsigned, and checked once it is signed. Pure. */
+/** The transaction by which a payer's wallet pays a link or checkout: built unsigned, and checked once it is signed. Pure. */
 import type { FeeBumpTransaction, Asset as StellarAsset, Transaction } from '@stellar/stellar-sdk/base';
 import { formatAmount, MAX_STROOPS } from './amount.js';
 import { type Asset, NATIVE, type Asset as PaidAsset, sameAsset } from './asset.js';
@@ -6,7 +6,7 @@ import { type CreditMemo, memosNamedBy } from './memo.js';
 import { parseMuxed } from './muxed.js';
 import { sdk } from './stellar-sdk.js';
 
-/** What a link or checkout asks for. */
+/** The payment that a link or checkout asks for. */
 export interface Payable {
   /** G… */
   destination: string;
@@ -23,31 +23,31 @@ interface TransactionFault {
   code: string;
 }
 
-/** A payment in another asset than the one that is asked for. Amounts are stroops. */
+/** A payment in another asset than the one asked for. Amounts are stroops. */
 export interface Detour {
   asset: Asset;
-  /** What it cost when it was asked for. */
+  /** Its cost when the way was found. */
   cost: bigint;
   path: readonly Asset[];
 }
 
-/** By how many hundredths of the cost a payment may be dearer when the network takes it. */
+/** By how many percent the cost may rise until the network applies the payment. */
 const LEEWAY_PERCENT = 1n;
 
-/** What may leave the payer at most, in stroops. */
+/** The most stroops that may leave the payer. */
 export function sendMaxOf(cost: bigint): bigint {
   const most = cost + (cost * LEEWAY_PERCENT + 99n) / 100n;
   return most < MAX_STROOPS ? most : MAX_STROOPS;
 }
 
-/** What is offered at most, in stroops. The network takes what it needs, and more only when it is crowded. */
+/** The highest fee offered, in stroops. The network takes its minimum, and more only when it is crowded. */
 const MAX_FEE = '10000';
 const VALID_SECONDS = 300;
-/** A wallet may have changed the time bounds. */
+/** Wallets may change the time bounds. */
 const LONGEST_VALID_SECONDS = 900;
 
 /** @param payer G… @param sequence of the payer's newest transaction. @param amount decimal text. @param detour null to pay in the asset itself
- *  @returns base64 of the envelope, unsigned */
+ *  @returns the unsigned envelope in base64 */
 export function buildPayment(
   { destination, memo, asset, networkPassphrase }: Payable,
   { payer, sequence, amount, detour }: { payer: string; sequence: string; amount: string; detour: Detour | null },
@@ -78,7 +78,7 @@ export function buildPayment(
     .toXDR();
 }
 
-/** Null for a text that is no transaction. */
+/** Null for text that is not a transaction. */
 export function parseTransaction(text: string, networkPassphrase: string): SignedTransaction | null {
   try {
     return sdk().TransactionBuilder.fromXDR(text, networkPassphrase);
@@ -100,7 +100,7 @@ export function faultOf(signed: SignedTransaction, payable: Payable, now: Date):
   }
   const [named] = memosNamedBy({ memo: memoOf(signed), destinationMuxedId: muxed?.id ?? null });
   if (named !== payable.memo) return fault('It does not carry this page’s memo.');
-  // What arrives is what counts, whatever the payer sends for it.
+  // The asset that arrives counts, whatever the payer sends.
   const arriving = operation.type === 'payment' ? operation.asset : operation.destAsset;
   if (!sameAsset(assetOf(arriving), payable.asset)) return fault('It pays another asset than the one asked for.');
   if (signed.signatures.length === 0) return fault('It is not signed.', 'required');
@@ -112,7 +112,7 @@ export function faultOf(signed: SignedTransaction, payable: Payable, now: Date):
   return validUntil < nowSeconds ? fault('It is no longer valid: begin anew.', 'too_small') : null;
 }
 
-/** The asset that leaves the payer; null for what is no payment. */
+/** The asset that leaves the payer; null for anything but a payment. */
 export function assetSentBy(signed: SignedTransaction): Asset | null {
   const [operation] = 'innerTransaction' in signed ? [] : signed.operations;
   if (operation?.type === 'payment') return assetOf(operation.asset);
@@ -122,12 +122,12 @@ export function assetSentBy(signed: SignedTransaction): Asset | null {
 const assetOf = (asset: StellarAsset): Asset =>
   asset.isNative() ? NATIVE : { code: asset.getCode(), issuer: asset.getIssuer() ?? null };
 
-/** As a source of the ledger would show it. */
+/** The memo as a ledger source would show it. */
 function memoOf({ memo }: Transaction): CreditMemo {
   const { type, value } = memo;
   if (type === 'none' || value === null) return { type: 'none', text: null };
   if (type === 'id') return { type, text: String(value) };
-  // The SDK's bytes are no Buffer, whatever its types say: their `toString` knows no encodings.
+  // The SDK's bytes are not a Buffer, despite their type: their `toString` knows no encodings.
   const bytes = Buffer.from(value as string);
   if (type !== 'text') return { type, text: bytes.toString('base64') };
   const text = bytes.toString('utf8');

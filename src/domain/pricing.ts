@@ -1,37 +1,37 @@
-/** What a payment counts for, where its price is in a currency or in the asset itself. Pure.
+/** What a payment counts for, with a price in a currency or in the asset itself. Pure.
  *
- *  A payment that is judged by several rates is judged for the payer's good: the least that any of them asked is enough, and what lies between the least
- *  and the most is exactly paid. What is more was paid by the rate that asked most; what is less counts by the one that asked least. So an amount that
- *  a page asked for within the lock always pays what was due then. */
+ *  If several rates may apply, the payer benefits: the least amount that any of them asked is enough, and an amount between the least and the most
+ *  is an exact payment. A larger amount was paid by the rate that asked most; a smaller one counts by the rate that asked least. So an amount that
+ *  a page showed within the lock always pays what was due then. */
 import { askedFor, compareRates, worthOf } from './rate.js';
 import type { ShownRate } from './shown-rates.js';
 
-/** By what a price is paid: rates that were shown, never empty, or null where the price is in the asset itself. */
+/** How a price is paid: by rates that were shown, never empty; null for a price in the asset itself. */
 export type PaidBy = { currency: string; rates: readonly ShownRate[] } | null;
 
-/** Stroops that were asked for what is due. */
+/** Stroops asked for the amount due. */
 interface Asked {
   least: bigint;
   most: bigint;
 }
 
-/** What a payment counted for in its currency. `amount`: 10^7 units of it each. */
+/** What a payment counted for in its currency. `amount` is in 10^-7 units of the currency. */
 export interface Value extends ShownRate {
   currency: string;
   amount: bigint;
 }
 
-/** A payment measured against what is due. Everything but `asked` is in the units of the price: stroops, or 10^7 units of the currency each. */
+/** A payment measured against the amount due. Everything but `asked` is in units of the price: stroops, or 10^-7 units of the currency. */
 interface Measured {
   asked: Asked;
   side: 'short' | 'exact' | 'over';
   /** What it counts for. */
   counts: bigint;
-  /** Null where the price is in the asset itself. */
+  /** Null for a price in the asset itself. */
   value: Value | null;
 }
 
-/** @param due in the units of the price; 0 where any amount will do */
+/** @param due in units of the price; 0 accepts any amount */
 export function measure(by: PaidBy, due: bigint, amount: bigint): Measured {
   if (!by) {
     const side = amount < due ? 'short' : amount === due ? 'exact' : 'over';
@@ -52,11 +52,11 @@ export function measure(by: PaidBy, due: bigint, amount: bigint): Measured {
   return valued('exact', closest(rates, due, amount), due);
 }
 
-/** The highest rate asks least. Of those that are alike the newest. */
+/** The highest rate, which asks least, for sign 1; the lowest for −1. Of equal rates the newest. */
 const extreme = (rates: readonly ShownRate[], sign: 1 | -1): ShownRate =>
   rates.reduce((found, each) => (sign * compareRates(each.rate, found.rate) >= 0 ? each : found));
 
-/** The rate that the payer most likely saw: of those that the amount was enough for, the one that asked most. */
+/** The rate that the payer most likely saw: of those for which the amount was enough, the one that asked most. */
 function closest(rates: readonly ShownRate[], due: bigint, amount: bigint): ShownRate {
   const enough = rates.filter(({ rate }) => askedFor(due, rate) <= amount);
   return extreme(enough, -1);

@@ -1,4 +1,4 @@
-/** What a rate is of: an asset on a network, in a currency. */
+/** A pair: an asset on a network, and a currency. */
 import type { Network } from '../../contracts/networks.js';
 import type { Asset } from './asset.js';
 
@@ -8,9 +8,9 @@ export interface Pair {
   network: Network;
 }
 
-/** Pairs that one account may be the first to need: opening one is cheap, and each costs requests. */
+/** The most pairs that one account may be the first to need: opening a pair is cheap, but each one costs requests. */
 export const MAX_PAIRS_PER_ACCOUNT = 100;
 
-/** By which its samples are stored. */
+/** The key of the pair's samples. */
 export const pairKey = ({ currency, asset, network }: Pair): string =>
   [network, currency, asset.code, ...(asset.issuer === null ? [] : [asset.issuer])].join(' ');

@@ -1,4 +1,4 @@
-/** `RATE_SOURCES` and `RATE_PEGS`, as an operator writes them. */
+/** Parses `RATE_SOURCES` and `RATE_PEGS`. */
 import { isAccountAddress } from '../../contracts/address.js';
 import { isCurrency } from '../../contracts/currencies.js';
 import { type Asset, sameAsset } from './asset.js';
@@ -8,17 +8,17 @@ export type RateSourceName = (typeof RATE_SOURCES)[number];
 
 export interface RateSourceSetting {
   name: RateSourceName;
-  /** Without a trailing slash; null for the source's own address. */
+  /** Without a trailing slash; null for the source's default. */
   baseUrl: string | null;
 }
 
-/** An asset of which one unit is worth exactly one unit of the currency. */
+/** An asset that is worth exactly one unit of the currency. */
 export interface Peg {
   asset: Asset;
   currency: string;
 }
 
-/** @throws RangeError whose message says what is wrong, without the setting's name */
+/** @throws RangeError that tells the fault, without the setting's name */
 export function parseRateSources(value: string): RateSourceSetting[] {
   const settings = itemsOf(value).map((item): RateSourceSetting => {
     const [, given = '', baseUrl = null] = /^([^@]*)(?:@(.*))?$/s.exec(item) ?? [];
@@ -37,7 +37,7 @@ export function parseRateSources(value: string): RateSourceSetting[] {
   return settings;
 }
 
-/** The base of a URL may hold a path, and that of a custom source a query; a key in it is nowhere repeated. */
+/** A base URL may have a path, and that of a custom source a query. A key in it is never repeated. */
 const isBase = (text: string): boolean =>
   URL.canParse(text) && /^https?:\/\/[^/?#\\\s@]+(?:[/?][^#\s\\]*)?$/i.test(text);
 

@@ -1,19 +1,19 @@
-/** Rates: what one unit of an asset is worth in a currency. Exact decimals on BigInt, of at most 12 significant digits; a float never exists.
+/** Rates: the worth of one unit of an asset in a currency. Exact decimals on BigInt with at most 12 significant digits; floats are never used.
  *
- *  An amount of a currency has the same form as one of an asset: 10^7 units each, so `parseAmount` and `formatAmount` serve both. */
+ *  Amounts of a currency are in 10^-7 units, like those of an asset, so `parseAmount` and `formatAmount` serve both. */
 import { minorDigits } from '../../contracts/currencies.js';
 
-/** `units / 10^scale`, greater than 0, without trailing zeros behind the point. */
+/** `units / 10^scale`, greater than 0, without trailing zeros after the point. */
 export interface Rate {
   units: bigint;
-  /** From 0. */
+  /** At least 0. */
   scale: number;
 }
 
-/** Nothing is worth more, or less than its reciprocal. It bounds what a server can make us calculate with. */
+/** The most decimal places. This bounds the numbers that a server can make the service calculate with. */
 const MOST_PLACES = 24;
 const SIGNIFICANT_DIGITS = 12;
-/** So that sums of values stay exact. */
+/** The most digits before the point, so that sums of values stay exact. */
 const MOST_WHOLE_DIGITS = 12;
 const AMOUNT_SCALE = 7;
 
@@ -22,11 +22,11 @@ const pow10 = (exponent: number): bigint => 10n ** BigInt(exponent);
 /** Rounded up. @param divisor greater than 0 */
 const divideUp = (dividend: bigint, divisor: bigint): bigint => (dividend + divisor - 1n) / divisor;
 
-/** The rate `dividend / divisor`, rounded to 12 significant digits (half up). Null when it is not greater than 0, or out of all bounds. */
+/** The rate `dividend / divisor`, rounded to 12 significant digits (half up). Null when it is not greater than 0, or out of bounds. */
 export function toRate(dividend: bigint, divisor: bigint): Rate | null {
   if (dividend <= 0n || divisor <= 0n) return null;
   const places = SIGNIFICANT_DIGITS - (digitsOf(dividend) - digitsOf(divisor));
-  // The quotient has 12 or 13 digits there.
+  // The quotient has 12 or 13 digits at this scale.
   const rate = roundedAt(dividend, divisor, places);
   return digitsOf(rate.units) <= SIGNIFICANT_DIGITS
     ? canonical(rate)
@@ -51,7 +51,7 @@ function canonical({ units, scale }: Rate): Rate | null {
   return least <= 0n || isOutOfBounds ? null : { units: least, scale: places };
 }
 
-/** Plain decimal text of at most 12 significant digits, as it is stored and as the API takes it. Null for anything else. */
+/** Plain decimal text with at most 12 significant digits: the form of storage and API. Null for any other text. */
 export function parseRate(text: string): Rate | null {
   const match = /^(0|[1-9]\d{0,11})(?:\.(\d{1,24}))?$/.exec(text);
   if (!match) return null;
@@ -62,7 +62,7 @@ export function parseRate(text: string): Rate | null {
   return significant.length <= SIGNIFICANT_DIGITS ? rate : null;
 }
 
-/** A number as a server writes it, with or without an exponent, rounded to 12 significant digits. Null for anything that is no rate: text, 0, less. */
+/** A number as a server writes it, perhaps with an exponent, rounded to 12 significant digits. Null for anything but a rate: text, 0, less. */
 export function readRate(text: string): Rate | null {
   const match = /^(\d{1,40})(?:\.(\d{1,60}))?(?:[eE]([+-]?\d{1,2}))?$/.exec(text);
   if (!match) return null;
@@ -79,43 +79,43 @@ export function formatRate({ units, scale }: Rate): string {
   return `${digits.slice(0, -scale)}.${digits.slice(-scale)}`;
 }
 
-/** Less than 0 when the first is less. */
+/** Less than 0 if the first is less. */
 export function compareRates(one: Rate, other: Rate): number {
   const difference = one.units * pow10(other.scale) - other.units * pow10(one.scale);
   return difference < 0n ? -1 : difference > 0n ? 1 : 0;
 }
 
-/** What one unit is worth in a third currency. Null when that is out of all bounds. */
+/** The worth of one unit in a third currency, from its rate in a second and the second's rate in the third. Null when out of bounds. */
 export const crossRate = (one: Rate, other: Rate): Rate | null =>
   toRate(one.units * other.units, pow10(one.scale + other.scale));
 
-/** How much of the second's currency one unit of the first's is, where both rates are of the same unit. */
+/** How much of the second currency one unit of the first is worth, from rates of the same unit in both. */
 export const rateBetween = (from: Rate, to: Rate): Rate | null =>
   toRate(to.units * pow10(from.scale), from.units * pow10(to.scale));
 
-/** Lower by so many percent. @param percent canonical text of an amount, less than 100 */
+/** Lowers a rate by a percentage. @param percent less than 100; null for none */
 export function lowerRate(rate: Rate, percent: Rate | null): Rate | null {
   if (percent === null) return rate;
   const hundred = 100n * pow10(percent.scale);
   return toRate(rate.units * (hundred - percent.units), pow10(rate.scale) * hundred);
 }
 
-/** The stroops that are asked for a price: rounded up. @param price 10^7 units of the currency each */
+/** The stroops that a price asks for, rounded up. @param price in 10^-7 units of the currency */
 export const askedFor = (price: bigint, { units, scale }: Rate): bigint => divideUp(price * pow10(scale), units);
 
-/** What stroops are worth, rounded down to the currency's minor digits. @returns 10^7 units of the currency each */
+/** The worth of stroops, rounded down to the currency's minor digits. @returns 10^-7 units of the currency */
 export function worthOf(stroops: bigint, { units, scale }: Rate, currency: string): bigint {
   const grid = pow10(AMOUNT_SCALE - minorDigits(currency));
   return ((stroops * units) / (pow10(scale) * grid)) * grid;
 }
 
-/** Whether the higher is more than so many percent above the lower. */
+/** Whether the higher rate is more than this percentage above the lower. */
 export function differBy(percent: bigint, one: Rate, other: Rate): boolean {
   const [low, high] = compareRates(one, other) < 0 ? [one, other] : [other, one];
   return high.units * pow10(low.scale) * 100n > low.units * pow10(high.scale) * (100n + percent);
 }
 
-/** The rate in the middle; with an even number the mean of the two there. @param rates never empty */
+/** The middle rate; for an even number the mean of the middle two. @param rates never empty */
 export function medianOf(rates: readonly Rate[]): Rate {
   const sorted = [...rates].sort(compareRates);
   const upper = sorted[Math.floor(sorted.length / 2)]!;
@@ -125,23 +125,23 @@ export function medianOf(rates: readonly Rate[]): Rate {
   return toRate(sum, 2n * pow10(lower.scale + upper.scale))!;
 }
 
-/** Two sources that differ by more make no sample. */
+/** Two sources that differ by more percent yield no sample. */
 const AGREE_WITHIN = 5n;
-/** A sample that differs by more from the one before has to be confirmed by a second. */
+/** A sample that differs by more percent from the last must be confirmed by a second one. */
 const JUMP = 20n;
 
 export type Agreement = { outcome: 'agreed'; rate: Rate } | { outcome: 'none' } | { outcome: 'disagreed' };
 
-/** The rate that the sources' answers make together. */
+/** The common rate of the sources' answers. */
 export function agree(rates: readonly Rate[]): Agreement {
   if (rates.length === 0) return { outcome: 'none' };
   if (rates.length === 2 && differBy(AGREE_WITHIN, rates[0]!, rates[1]!)) return { outcome: 'disagreed' };
   return { outcome: 'agreed', rate: medianOf(rates) };
 }
 
-/** Whether a rate counts now, or has to be confirmed first.
- *  @param last of the newest sample
- *  @param unconfirmed that was last found to be a jump from it; null for none */
+/** Whether a rate counts now, or must be confirmed first.
+ *  @param last rate of the newest sample
+ *  @param unconfirmed the rate that was last found to be a jump from it; null for none */
 export function countsNow(rate: Rate, last: Rate | null, unconfirmed: Rate | null): boolean {
   if (last === null || !jumps(last, rate)) return true;
   return unconfirmed !== null && !jumps(unconfirmed, rate);

@@ -1,17 +1,17 @@
-/** Refunds: which payment money that left a wallet gives back. Pure. Amounts are stroops. */
+/** Refunds: which payment is given back by money that left a wallet. Pure. Amounts are stroops. */
 import type { Network } from '../../contracts/networks.js';
 import { type Asset, sameAsset } from './asset.js';
 import { type CreditMemo, normalizeMemo } from './memo.js';
 
-/** The memo of a link or checkout that a refund's memo names, in canonical form: `refund <memo>`. Null when it is no such memo. */
+/** The memo of the link or checkout that a refund's memo, `refund <memo>`, names, in canonical form. Null for any other memo. */
 export function memoRefunded(memo: CreditMemo): string | null {
   if (memo.type !== 'text' || !memo.valid) return null;
   const named = /^\s*refund\s+(\S+)\s*$/i.exec(memo.text)?.[1];
   return named === undefined ? null : normalizeMemo(named);
 }
 
-/** What makes a refund the same refund for an account, however often it is read and whichever hash its transaction is asked by: its place on the
- *  ledger. The close is a part of it, because operation ids repeat after a test network is reset.
+/** Identifies a refund of an account by its place on the ledger, however often it is read and by whichever hash its transaction is requested. The
+ *  close time is a part of it, because operation ids repeat after a reset.
  *  @param part of an operation that gives back several payments: 0 for the first */
 export const refundId = (
   { accountId, network }: { accountId: string; network: Network },
@@ -20,11 +20,11 @@ export const refundId = (
 ): string =>
   `${accountId}:${network}:${operationId}:${changeIndex}:${closedAt.getTime() / 1000}${part === 0 ? '' : `/${part}`}`;
 
-/** The payer of a payment, or the receiver of a refund: two muxed accounts of one base account are two payers. */
+/** The payer of a payment, or the receiver of a refund. Two muxed accounts of one base account are two payers. */
 export interface Payer {
   /** Base account or contract. */
   address: string;
-  /** M…; null when it is not muxed. */
+  /** M…; null if not muxed. */
   muxedAddress: string | null;
 }
 
@@ -32,7 +32,7 @@ export interface Payer {
 export interface MoneyBack {
   receiver: Payer;
   asset: Asset;
-  /** What arrived. */
+  /** The amount that arrived. */
   amount: bigint;
   closedAt: Date;
   operationId: string;
@@ -45,23 +45,23 @@ export interface Refundable {
   operationId: string;
 }
 
-/** Whether money of that kind, named as the refund of this payment, gives it back: it went to its sender, in its asset, after it. Money to the bare
- *  base account may be that of any of its muxed accounts. */
+/** Whether money that is named as this payment's refund gives it back: it must go to the payment's sender, in the same asset, after the payment.
+ *  Money to the bare base account may be for any of its muxed accounts. */
 export const givesBack = (back: MoneyBack, payment: Refundable): boolean =>
   back.receiver.address === payment.sender.address &&
   (back.receiver.muxedAddress === null || back.receiver.muxedAddress === payment.sender.muxedAddress) &&
   sameAsset(back.asset, payment.asset) &&
   comesBefore(payment, back);
 
-/** Operations of one ledger are in the order of their ids. */
+/** Operations of one ledger are ordered by id. */
 function comesBefore(payment: Refundable, back: MoneyBack): boolean {
   const ms = back.closedAt.getTime() - payment.ledgerClosedAt.getTime();
   return ms > 0 || (ms === 0 && BigInt(payment.operationId) < BigInt(back.operationId));
 }
 
-/** Shares out what was sent back over payments, none of which has as much left.
+/** Shares out money that was sent back among payments, when no single one has that much left.
  *  @param left of each payment; perhaps less than 0
- *  @returns as many amounts; what is more than all have left stays with the first payment */
+ *  @returns one amount for each payment; what exceeds all of `left` is added to the first */
 export function shareOut(amount: bigint, left: readonly bigint[]): bigint[] {
   let rest = amount;
   const shares = left.map((each) => {

@@ -1,7 +1,7 @@
-/** What follows from an attempt: pure, so that the whole schedule can be read and tested here. */
+/** Decides what follows an attempt. Pure, so that the whole schedule can be read and tested here. */
 
 const HOUR_MS = 3_600_000;
-/** No wait is longer, neither ours nor one that a `Retry-After` asks for. */
+/** The longest wait, also for a `Retry-After`. */
 export const MAX_WAIT_MS = 24 * HOUR_MS;
 /** A webhook is paused after at least this many failed attempts in a row, over at least this long. */
 const PAUSE_AFTER_ATTEMPTS = 10;
@@ -13,24 +13,22 @@ export interface RetrySettings {
   maxAttempts: number;
 }
 
-/** What came of one attempt. `error` is null for a 2xx status, else a short reason. */
+/** The result of an attempt. `error` is null for a 2xx status, otherwise a short reason. */
 export interface AttemptResult {
   responseStatus: number | null;
   error: string | null;
-  /** What the endpoint asked for with `Retry-After`. */
+  /** The wait that the endpoint asked for with `Retry-After`. */
   retryAfterMs: number | null;
 }
 
-/** `gone`: the endpoint wants nothing more (410); the delivery waits until its webhook is made ACTIVE again. */
+/** `gone`: the endpoint wants no more deliveries (410); this one waits until its webhook is made ACTIVE again. */
 type AttemptOutcome =
   | { status: 'DELIVERED'; nextAttemptAt: null; gone: false }
   | { status: 'FAILED'; nextAttemptAt: null; gone: false }
   | { status: 'PENDING'; nextAttemptAt: Date; gone: boolean };
 
-/**
- * How long after a failure retry `n` (from 1) comes: `base·4^(n-1)`, ±10 %, never more than 24 h.
- * @param random in [0, 1)
- */
+/** The wait before retry `n` (from 1): `base·4^(n-1)`, ±10 %, at most 24 h.
+ *  @param random in [0, 1) */
 export function retryDelayMs(n: number, baseMs: number, random: number): number {
   const delay = Math.min(baseMs * 4 ** (n - 1), MAX_WAIT_MS);
   const shortest = delay * (1 - JITTER);
@@ -38,7 +36,7 @@ export function retryDelayMs(n: number, baseMs: number, random: number): number 
   return Math.round(shortest + (longest - shortest) * random);
 }
 
-/** @param attempt counts this attempt, from 1; @param nowMs when it ended */
+/** @param attempt number of this attempt, from 1. @param nowMs when it ended */
 export function judgeAttempt(
   answer: AttemptResult,
   attempt: number,
@@ -54,7 +52,7 @@ export function judgeAttempt(
   return { status: 'PENDING', nextAttemptAt: new Date(nowMs + Math.max(own, asked)), gone };
 }
 
-/** Attempts at a webhook that failed one after the other, without a delivery in between. */
+/** Consecutive failed attempts at a webhook, without a delivery in between. */
 export interface FailureStreak {
   /** When the first of them began. */
   since: Date;
@@ -65,11 +63,11 @@ export interface FailureStreak {
 export const withFailure = (streak: FailureStreak | null, at: Date): FailureStreak =>
   streak ? { since: streak.since, attempts: streak.attempts + 1 } : { since: at, attempts: 1 };
 
-/** True when a webhook has failed often and long enough to be paused. @param lastAt when the streak's last attempt began */
+/** Whether a webhook has failed often and long enough to be paused. @param lastAt when the streak's last attempt began */
 export const isTimeToPause = ({ since, attempts }: FailureStreak, lastAt: Date): boolean =>
   attempts >= PAUSE_AFTER_ATTEMPTS && lastAt.getTime() - since.getTime() >= PAUSE_AFTER_MS;
 
-/** `Retry-After` in ms from now: seconds or an HTTP date (RFC 9110, 10.2.3); null when it is neither. */
+/** Milliseconds from now for a `Retry-After`: seconds or an HTTP date (RFC 9110, 10.2.3); null for any other text. */
 export function parseRetryAfter(value: string, nowMs: number): number | null {
   const text = value.trim();
   if (/^\d+$/.test(text)) return Number(text) * 1000;

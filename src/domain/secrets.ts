@@ -1,4 +1,4 @@
-/** Secrets at rest: AES-256-GCM under a key of `SECRETS_KEY`, bound to the row that they belong to, so that no ciphertext can be moved to another. */
+/** Secrets at rest: AES-256-GCM under a key of `SECRETS_KEY`, bound to their row, so that a ciphertext cannot be moved to another. */
 import { createCipheriv, createDecipheriv } from 'node:crypto';
 import type { Clock } from '../clock.js';
 
@@ -9,7 +9,7 @@ const TAG_BYTES = 16;
 
 export type SecretBox = ReturnType<typeof createSecretBox>;
 
-/** @param keys 32 bytes each: the first seals, all open */
+/** @param keys 32 bytes each; the first seals, all open */
 export function createSecretBox(keys: Buffer | readonly Buffer[], clock: Pick<Clock, 'randomBytes'>) {
   const all = Buffer.isBuffer(keys) ? [keys] : keys;
   const [first] = all;
@@ -30,9 +30,9 @@ export function createSecretBox(keys: Buffer | readonly Buffer[], clock: Pick<Cl
       const sealed = Buffer.concat([nonce, cipher.update(secret, 'utf8'), cipher.final(), cipher.getAuthTag()]);
       return `${VERSION}.${sealed.toString('base64url')}`;
     },
-    /** Null when it was sealed with none of the keys or for another owner, or was changed since. */
+    /** Null if it was sealed with none of the keys or for another owner, or was changed since. */
     tryOpen,
-    /** @throws where `tryOpen` answers null */
+    /** @throws when `tryOpen` returns null */
     open(sealed: string, owner: string): string {
       const opened = tryOpen(sealed, owner);
       if (opened === null) throw new Error('the sealed secret does not open');

@@ -1,7 +1,7 @@
-/** The numbers of events and deliveries, decided without a database. */
+/** Numbers events and deliveries. Pure. */
 import { type EventType, predecessorOf } from '../../contracts/event-kinds.js';
 
-/** Another process has numbered these events, or opened these deliveries. */
+/** Another process has numbered these events or opened these deliveries. */
 export class CounterConflict extends Error {
   override readonly name = 'CounterConflict';
 }
@@ -17,8 +17,8 @@ export interface NumberedEvent extends UnnumberedEvent {
   sequence: number;
 }
 
-/** Gives each account's events the numbers after `last`, in the order of their ids. An event always comes after its predecessor, even where the
- *  clocks of two processes put its id before.
+/** Gives each account's events the numbers after `last`, in the order of their ids. An event always follows its predecessor, even if the clocks of
+ *  two processes ordered the ids otherwise.
  *  @param last the latest number of each account; absent for 0 */
 export function numberEvents(events: readonly UnnumberedEvent[], last: ReadonlyMap<string, number>): NumberedEvent[] {
   const sorted = events.toSorted((a, b) => (a._id < b._id ? -1 : 1));
@@ -40,7 +40,7 @@ export function numberEvents(events: readonly UnnumberedEvent[], last: ReadonlyM
 
 const keyOf = (subjectId: string, type: EventType) => `${subjectId} ${type}`;
 
-/** As much of a webhook as opening its deliveries needs. */
+/** The part of a webhook that opening its deliveries needs. */
 export interface Subscriber {
   _id: string;
   accountId: string;
@@ -57,9 +57,9 @@ export interface OpeningPlan {
   moves: { webhookId: string; from: number; openedTo: number; deliverySequence: number }[];
 }
 
-/** Which deliveries to open now: for each webhook those of the events after `openedTo`, numbered without holes.
- *  @param events all events of the webhooks' accounts after the lowest `openedTo`, up to some number, in the order of their numbers
- *  @param limits deliveries to open, of each account and in all */
+/** Plans the deliveries to open: for each webhook those of the events after `openedTo`, numbered without holes.
+ *  @param events all events of the webhooks' accounts after the lowest `openedTo`, up to some number, in order
+ *  @param limits the most deliveries to open, for each account and in all */
 export function planOpening(
   subscribers: readonly Subscriber[],
   events: readonly NumberedEvent[],
@@ -71,7 +71,7 @@ export function planOpening(
     let [openedTo, sequence] = [from, deliverySequence];
     for (const event of events) {
       if (event.accountId !== accountId || event.sequence <= openedTo) continue;
-      // A webhook is not told of itself.
+      // A webhook receives no events about itself.
       if (types.includes(event.type) && event.subjectId !== webhookId) {
         const opened = openedBy.get(accountId) ?? 0;
         if (opened >= limits.perAccount || plan.deliveries.length >= limits.inAll) break;

@@ -1,5 +1,5 @@
-/** Which rates a page may have shown: those that an account's prices went by at some time. A payment is judged by all that were shown within the lock
- *  before its ledger closed, so that it does not matter which of them the payer saw, who reads the ledger, or when. Pure. */
+/** Rates that a page may have shown: those that an account's prices went by at some time. A payment is judged by all rates shown within the lock
+ *  before its ledger closed, so that the result depends neither on which of them the payer saw nor on when the ledger is read. Pure. */
 import { lowerRate, type Rate } from './rate.js';
 import { type LedgerClose, type LedgerStamp, sideOf } from './terms.js';
 
@@ -12,41 +12,42 @@ export interface ShownRate {
 }
 
 interface Begun {
-  /** Since when it holds, as the ledger sees it. */
+  /** Since when it applies, as the ledger sees it. */
   from: LedgerStamp;
 }
 
-/** Each list oldest first. */
+/** All lists are oldest first. */
 export interface WorthHistory {
   samples: readonly (Begun & ShownRate)[];
-  /** What the account set itself. `rate` is null where it ended; `until` is null without an end. */
+  /** Rates that the account set itself. `rate` is null where one ended; `until` is null without an end. */
   own: readonly (Begun & { rate: Rate | null; at: Date; until: Date | null })[];
 }
 
-/** Each list oldest first. */
+/** All lists are oldest first. */
 export interface RateHistory extends WorthHistory {
-  /** By how many percent the account's rates are lower; null for none. */
+  /** The percentages by which the account's rates are lower; null for none. */
   markups: readonly { from: Date; percent: Rate | null }[];
 }
 
-/** By `PUT /rates`. */
+/** The source of a rate set by `PUT /rates`. */
 export const OWN_SOURCE = 'own';
 
-/** Clocks that are compared differ by at most so much. */
+/** The most by which clocks that are compared differ. */
 export const CLOCKS_MS = 60_000;
-/** An older sample says nothing of a payment. */
+/** Older samples do not count for a payment. */
 const OLDEST_MS = 24 * 3_600_000;
 
-/** Spans that are no further apart are read as one: between them lie fewer samples than a query of its own is worth. */
+/** Spans no further apart are read as one: reading the samples between them costs less than another query. */
 const APART_MS = 3_600_000;
 
-/** From one moment to another, both included. */
+/** Both ends are included. */
 export interface Span {
   from: Date;
   to: Date;
 }
 
-/** When began what may decide payments of these times, apart from what held at the beginning of each span. Oldest first, none overlaps another. */
+/** The spans in which rates may have begun that decide payments of these times, besides those in force at the start of each span. Oldest first,
+ *  without overlaps. */
 export function spansOf(closes: readonly Date[], lockMs: number): Span[] {
   const spans: Span[] = [];
   for (const closedMs of closes.map((at) => at.getTime()).sort((a, b) => a - b)) {
@@ -59,22 +60,23 @@ export function spansOf(closes: readonly Date[], lockMs: number): Span[] {
   return spans;
 }
 
-/** What held at the moment, and what has begun since. @param list oldest first */
+/** The entry in force at the moment, and all that began later. @param list oldest first */
 function heldFrom<T extends Begun>(list: readonly T[], ms: number): readonly T[] {
   const held = list.findLastIndex(({ from }) => from.at.getTime() <= ms);
   return held > 0 ? list.slice(held) : list;
 }
 
-/** What was in force at the moment: what had begun last, undefined for nothing, and each that began at that very moment. @param list oldest first */
+/** The entries in force at the moment: the last that had begun before, undefined for none, and each that began at that very moment. @param list
+ *  oldest first */
 const inForce = <T extends Begun>(list: readonly T[], atMs: number): (T | undefined)[] => [
   list.findLast(({ from }) => from.at.getTime() < atMs),
   ...list.filter(({ from }) => from.at.getTime() === atMs),
 ];
 
-/** What was shown at a moment.
- *  @param atMs of the ledger's time
+/** The rates shown at a moment.
+ *  @param atMs the moment in the ledger's time
  *  @param clockMs the same moment by the clock that ends own rates and begins markups
- *  @param notBefore samples of before do not count */
+ *  @param notBefore older samples do not count */
 function shownAt(
   { samples, own, markups }: RateHistory,
   { atMs, clockMs }: { atMs: number; clockMs: number },
@@ -92,8 +94,8 @@ function shownAt(
   });
 }
 
-/** All that were shown at some time of the lock before the ledger closed, each once, oldest first. Empty where nothing was, and nothing had been for a
- *  day. */
+/** All rates shown within the lock before the ledger closed, without duplicates, oldest first. Samples more than a day older than the close do not
+ *  count. */
 export function shownWithin(history: RateHistory, close: LedgerClose, lockMs: number): ShownRate[] {
   const shown = [history, withEarlyBegins(history)].flatMap((each) => shownBy(each, close, lockMs));
   const keyOf = ({ at, rate, source }: ShownRate) => `${at.getTime()} ${rate.units} ${rate.scale} ${source}`;
@@ -101,7 +103,7 @@ export function shownWithin(history: RateHistory, close: LedgerClose, lockMs: nu
   return distinct.sort((a, b) => a.at.getTime() - b.at.getTime());
 }
 
-/** What began while no ledger was known is dated by the host's clock alone, which may have been ahead. */
+/** Entries from a time when no ledger was known are dated by the host's clock alone, which may have been ahead. */
 function withEarlyBegins({ samples, own, markups }: RateHistory): RateHistory {
   const early = <T extends Begun>(each: T): T =>
     each.from.ledger === null
@@ -113,7 +115,7 @@ function withEarlyBegins({ samples, own, markups }: RateHistory): RateHistory {
 function shownBy(history: RateHistory, close: LedgerClose, lockMs: number): ShownRate[] {
   const closedMs = close.closedAt.getTime();
   const beginMs = closedMs - lockMs - CLOCKS_MS;
-  // Ledgers of one second may have closed before or after a moment in it: then the payer may have seen it.
+  // Ledgers of one second may have closed before or after a moment in it, so that the payer may have seen the rate.
   const mayHaveBegun = ({ from }: Begun) => sideOf(close, from) !== 'before';
   const begun: RateHistory = {
     samples: heldFrom(history.samples, beginMs).filter(mayHaveBegun),
@@ -126,7 +128,7 @@ function shownBy(history: RateHistory, close: LedgerClose, lockMs: number): Show
   ];
   const begins = [...begun.samples, ...begun.own].map(({ from }) => from.at.getTime()).filter((ms) => ms > beginMs);
   return [beginMs, ...begins.sort((a, b) => a - b)].flatMap((atMs, index, all) => {
-    // From here to the next beginning, the clock that dates markups may have shown a minute less or more than the ledger's.
+    // Until the next entry begins, the clock that dates markups may have been a minute behind or ahead of the ledger's.
     const firstMs = Math.max(beginMs, atMs - CLOCKS_MS);
     const lastMs = (all[index + 1] ?? closedMs) + CLOCKS_MS;
     const clocks = [firstMs, ...byClock.filter((ms) => ms > firstMs && ms <= lastMs).sort((a, b) => a - b)];
@@ -134,8 +136,8 @@ function shownBy(history: RateHistory, close: LedgerClose, lockMs: number): Show
   });
 }
 
-/** By which books value a payment: the rate that the account had set when the ledger closed, else the newest sample, of the last day. No markup lowers it:
- *  it says what the money was worth. */
+/** The rate by which books value a payment: the rate that the account had set when the ledger closed, otherwise the newest sample of the last day.
+ *  No markup lowers it: it tells what the money was worth. */
 export function worthAt({ samples, own }: WorthHistory, close: LedgerClose): ShownRate | null {
   const hasBegun = ({ from }: Begun) => sideOf(close, from) !== 'before';
   const set = own.findLast(hasBegun);

@@ -1,16 +1,16 @@
-/** Signatures of Standard Webhooks 1.0: `v1,` + base64 of HMAC-SHA256 over `id.timestamp.body`, one per secret that is still valid. */
+/** Signatures of Standard Webhooks 1.0: `v1,` + base64 of HMAC-SHA256 over `id.timestamp.body`, one for each valid secret. */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { Clock } from '../clock.js';
 
 const SECRET_PREFIX = 'whsec_';
-/** How far `webhook-timestamp` may be from now; what the `standardwebhooks` package uses. */
+/** The most by which `webhook-timestamp` may differ from now, as in the `standardwebhooks` package. */
 const TOLERANCE_SECONDS = 5 * 60;
 
 /** `whsec_` + base64 of 32 random bytes. */
 export const newWebhookSecret = (clock: Pick<Clock, 'randomBytes'>): string =>
   SECRET_PREFIX + clock.randomBytes(32).toString('base64');
 
-/** What may be shown of a secret after its creation: the first 6 and the last 4 characters. */
+/** The part of a secret that may be shown after its creation: the first 6 and the last 4 characters. */
 export const mask = (secret: string): string => `${secret.slice(0, 6)}…${secret.slice(-4)}`;
 
 export interface SignatureHeaders {
@@ -40,7 +40,7 @@ export function signatureHeaders(request: {
   };
 }
 
-/** The receiver's side: true when one of the signatures is of this secret, and the attempt is at most 5 minutes old or ahead. */
+/** The receiver's check: whether a signature is of this secret, and the attempt at most 5 minutes old or ahead. */
 export function verifySignature(request: {
   headers: Readonly<Record<string, string | string[] | undefined>>;
   body: Buffer | string;

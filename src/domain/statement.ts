@@ -1,4 +1,4 @@
-/** A wallet's statement, worked back from what the wallet holds now. Pure; amounts are stroops of any size. */
+/** A wallet's statement, computed backwards from its current balances. Pure; amounts are stroops of any size. */
 import { type Asset, assetName, NATIVE } from './asset.js';
 import {
   type Amount,
@@ -18,11 +18,11 @@ export interface Movement {
   operationId: string | null;
   kind: 'received' | 'sent' | 'fee' | 'traded' | 'other';
   asset: Asset;
-  /** Less than 0 for what went out. */
+  /** Negative for outgoing money. */
   stroops: bigint;
   counterparty: string | null;
   memo: string | null;
-  /** Which balance change of a contract call; null for what is told as a whole. */
+  /** The index of a contract call's balance change; null for a movement of the whole operation. */
   changeIndex: number | null;
 }
 
@@ -33,14 +33,15 @@ interface StatementRow {
   movements: Movement[];
 }
 
-/** The payment that was recorded of a movement, and what it counted for in a currency. */
+/** The payment recorded for a movement, and what it counted for in a currency. */
 export interface RecordedPayment {
   paymentId: string | null;
   value: { currency: string; amount: string; rate: string; rateAt: Date; source: string } | null;
 }
 
 export type StatementRead = (Omit<StatementRow, 'movements'> & { movements: (Movement & RecordedPayment)[] })[];
-/** `no_histories`: no source keeps histories of accounts. `not_kept`: they no longer reach back so far. `away`: no source answers at the moment. */
+/** `no_histories`: no source keeps histories of accounts. `not_kept`: the sources no longer keep the period. `away`: no source answers at the
+ *  moment. */
 export type StatementRefusal = 'no_histories' | 'not_kept' | 'too_long' | 'away';
 
 const SIGNED: readonly (readonly [Exclude<Movement['kind'], 'fee'>, (sums: Sums) => bigint])[] = [
@@ -50,15 +51,15 @@ const SIGNED: readonly (readonly [Exclude<Movement['kind'], 'fee'>, (sums: Sums)
   ['other', ({ other }) => other],
 ];
 
-/** A part of what one operation moved, as far as the operation tells. */
+/** One of an operation's movements. */
 type Moved = Pick<Movement, 'kind' | 'asset' | 'stroops'> & {
-  /** Which balance change of a contract call it is; null for what is told as a whole. */
+  /** The index of a contract call's balance change; null for a movement of the whole operation. */
   changeIndex: number | null;
-  /** The other party of a balance change; null for what is told as a whole. */
+  /** The other party of a balance change; null for a movement of the whole operation. */
   counterparty: string | null;
 };
 
-/** What one operation moved: each asset and kind for itself, and each balance change of a contract call. */
+/** The movements of one operation: one for each asset and kind, or for each balance change of a contract call. */
 export function movementsOf(
   address: string,
   effects: readonly BalanceEffect[],
@@ -74,7 +75,7 @@ export function movementsOf(
         .filter((change) => assetName(change.amount.asset) === assetName(asset))
         .flatMap((change) => movedBy(address, change))
         .filter((moved) => moved.kind === kind);
-      // Where the changes do not fit the effects, the effects count.
+      // If the changes do not fit the effects, the effects count.
       return changes.length > 0 && sumOf(changes) === stroops
         ? changes
         : [{ kind, asset, stroops, changeIndex: null, counterparty: null }];
@@ -82,25 +83,23 @@ export function movementsOf(
   );
 }
 
-/** What a balance change did to an account; empty for what it did to others, or moved within it. */
+/** An account's part in a balance change; empty if it has none, or the money stayed within it. */
 function movedBy(address: string, { kind, changeIndex, from, to, amount }: ContractChange): Moved[] {
   const { asset, stroops } = amount;
   if (from === to) return [];
   if (kind === 'clawback')
     return from === address ? [{ kind: 'other', asset, stroops: -stroops, changeIndex, counterparty: null }] : [];
-  // A mint and a burn do not name the issuer.
+  // Mints and burns do not name the issuer.
   if (to === address) return [{ kind: 'received', asset, stroops, changeIndex, counterparty: from ?? asset.issuer }];
   if (from === address)
     return [{ kind: 'sent', asset, stroops: -stroops, changeIndex, counterparty: to ?? asset.issuer }];
   return [];
 }
 
-/**
- * @param now what the wallet holds after all of the movements
- * @param movements oldest first, none left out from `from` on; those before it do not count
- * @param period `to` is not included; null for all
- * @returns lumens first; only assets that were held or moved
- */
+/** @param now the wallet's balances after all movements
+ *  @param movements oldest first, complete from `from` on; earlier ones do not count
+ *  @param period `to` is exclusive; null for no end
+ *  @returns lumens first; only assets that were held or moved */
 export function statementOf(
   now: readonly Amount[],
   movements: readonly Movement[],

@@ -1,4 +1,4 @@
-/** The Stellar SDK's XDR, transactions and keys: they take 28 MB and a good part of the start, and are loaded when they are needed first. */
+/** The Stellar SDK's XDR, transactions and keys, loaded on first use: they take 28 MB and much of the start-up time. */
 import { createRequire } from 'node:module';
 
 type Sdk = typeof import('@stellar/stellar-sdk/base');
@@ -8,11 +8,11 @@ const require = createRequire(import.meta.url);
 /** The newest protocol whose XDR it can decode. */
 export const SDK_PROTOCOL = 29;
 
-/** What an operator has to know of a network's protocol; null where there is nothing. @param protocol null where the source does not say */
+/** What an operator must know about a network's protocol; null for nothing. @param protocol null if the source does not tell */
 export const protocolWarning = (protocol: number | null | undefined): string | null =>
   typeof protocol === 'number' && protocol > SDK_PROTOCOL
     ? `protocol ${protocol} is newer than what this version can decode (${SDK_PROTOCOL}): upgrade it. Until then payments are read by events and by the servers' own JSON.`
     : null;
 
-/** All of it. The first call loads it. */
+/** The first call loads the SDK. */
 export const sdk = (): Sdk => require('@stellar/stellar-sdk/base') as Sdk;

@@ -1,8 +1,8 @@
-/** Whatever can hold or receive a balance, as text (SEP-23, CAP-84): G… accounts, M… muxed accounts, C… contracts, W… muxed contracts, B… claimable
- *  balances, L… liquidity pools. Needs no XDR, which is loaded later than this. */
+/** Addresses of all that can hold or receive a balance (SEP-23, CAP-84): G… accounts, M… muxed accounts, C… contracts, W… muxed contracts, B…
+ *  claimable balances, L… liquidity pools. Needs no XDR, which is loaded later. */
 import { crc16, STRKEY_ALPHABET, strkeyBytes } from '../../contracts/address.js';
 
-/** Bytes of each; a muxed one ends in its id of 64 bits, and a claimable balance begins with its type. */
+/** Bytes of each kind. Muxed addresses end with a 64-bit id; claimable balances begin with their type. */
 const SIZES = { G: 32, M: 40, C: 32, W: 40, B: 33, L: 32 } as const;
 const BALANCE_TYPE = 0;
 
@@ -13,7 +13,7 @@ interface Strkey {
   bytes: Buffer;
 }
 
-/** Null for what is none of these. */
+/** Null for any other text. */
 export function parseStrkey(text: string): Strkey | null {
   const kind = text.charAt(0) as StrkeyKind;
   const bytes = Object.hasOwn(SIZES, kind) ? strkeyBytes(text, kind) : null;

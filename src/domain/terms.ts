@@ -1,6 +1,5 @@
-/** When something holds, as the ledger sees it: stamps in time, versions of terms, windows of watching. The order of ledgers is certain, while two clocks
- *  never quite agree and close times are rounded down to whole seconds: where nothing tells on which side of a moment a ledger lies, the payer has the
- *  benefit. */
+/** When something applies, as the ledger sees it: stamps, versions of terms, watch windows. The order of ledgers is certain, but two clocks never
+ *  quite agree, and close times are rounded down to whole seconds: if the side of a moment is uncertain, the payer benefits. */
 import type { Asset } from './asset.js';
 
 /** A moment. */
@@ -8,30 +7,30 @@ export interface LedgerStamp {
   at: Date;
   /** The newest ledger known to have closed before the moment: a lower bound. Null when none is known. */
   ledger: number | null;
-  /** It was the newest one of all then: the next one closed after the moment. Missing where that is not certain. */
+  /** It was the newest ledger of all, so that the next one closed after the moment. Missing if uncertain. */
   isNewest?: boolean;
 }
 
-/** A ledger and when it closed. */
+/** A ledger and its close time. */
 export interface LedgerClose {
   ledger: number;
   closedAt: Date;
 }
 
-/** On which side of a moment a ledger lies. */
+/** The side of a moment on which a ledger lies. */
 type Side = 'before' | 'either' | 'after';
 
 const SECOND_MS = 1000;
-/** The numbers decide where close times cannot, which have whole seconds and come from another clock. Further from the stamp they say nothing
- *  that the time does not, and would mislead: a test network may have been reset since, to ledger 1. */
+/** Ledger numbers decide what close times cannot, which are whole seconds of another clock. Further from the stamp the times suffice and numbers
+ *  may mislead: a test network may have been reset to ledger 1 since. */
 const NUMBERS_DECIDE_MS = 10_000;
-/** No network closes so many ledgers in that time: a number further ahead predates a reset. */
+/** No network closes this many ledgers in that time: a number further ahead predates a reset. */
 const MOST_LEDGERS_AHEAD = 500;
 
-/** When ledgers closed, as they tell it, that closed in the second of a moment. */
+/** The close time of ledgers that closed in the second of a moment. */
 export const secondOf = (at: Date): Date => new Date(Math.floor(at.getTime() / SECOND_MS) * SECOND_MS);
 
-/** The last moment of which every ledger certainly closed before this one. */
+/** The last moment whose ledgers all certainly closed before this one. */
 export const secondBefore = (at: Date): Date => new Date(secondOf(at).getTime() - 1);
 
 /** Ledgers of one second may have closed before or after a moment in it. */
@@ -45,24 +44,24 @@ export function sideOf(close: LedgerClose, { at, ledger, isNewest = false }: Led
   return sinceMs < SECOND_MS ? 'either' : 'after';
 }
 
-/** Whether the ledger certainly closed after the moment: what ends a payer's chance counts from there on. */
+/** Whether the ledger certainly closed after the moment: only then is a payer too late. */
 export const isAfter = (close: LedgerClose, stamp: LedgerStamp): boolean => sideOf(close, stamp) === 'after';
 
-/** When the next one of a kind begins: after the last one. Where the two clocks disagree it is as uncertain as that one's moment. */
+/** When the next entry of a history begins: after the last one. If the clocks disagree, it is as uncertain as the last one's moment. */
 export function beginAfter(last: { from: LedgerStamp } | null, now: LedgerStamp): LedgerStamp {
   if (!last || now.at > last.from.at) return now;
   const at = new Date(last.from.at.getTime() + 1);
   return last.from.ledger === null ? { at, ledger: null } : { ...now, at };
 }
 
-/** Oldest first, never empty. The first has no beginning: its terms hold from ever. */
+/** Oldest first, never empty. The first has no beginning: its terms have always applied. */
 export type Versioned<T> = ReadonlyArray<{ from: LedgerStamp | null; terms: T }>;
 
-/** Whether what began then holds when the ledger closes. @param from null for ever */
+/** Whether something that began then applies when the ledger closes. @param from null for always */
 export const sideOfBegin = (from: LedgerStamp | null, close: LedgerClose): Side =>
   from === null ? 'after' : sideOf(close, from);
 
-/** The terms that may be in force at the close, oldest first: those of the last version that has certainly begun, and of those that may have begun since. */
+/** The terms that may be in force at the close, oldest first: the last version that has certainly begun, and all that may have begun since. */
 export function mayBeInForce<T>(history: Versioned<T>, close: LedgerClose): T[] {
   const sides = history.map(({ from }) => sideOfBegin(from, close));
   const certain = sides.lastIndexOf('after');
@@ -81,9 +80,9 @@ export interface ProductTerms {
   active: boolean;
   asset: Asset;
   priceType: 'FIXED' | 'CUSTOM';
-  /** Price of a FIXED product; null for CUSTOM. */
+  /** The price of a FIXED product; null for CUSTOM. */
   price: bigint | null;
-  /** Least amount of a CUSTOM product, null for any amount; null for FIXED. */
+  /** The least amount of a CUSTOM product; null for any amount, and for FIXED. */
   minAmount: bigint | null;
 }
 

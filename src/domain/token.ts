@@ -1,4 +1,4 @@
-/** Tokens that let their holder in: 256 random bits. They are stored nowhere, only their hashes. */
+/** Tokens that let their holder in: 256 random bits, of which only hashes are stored. */
 import { createHash } from 'node:crypto';
 import type { Clock } from '../clock.js';
 

@@ -1,15 +1,15 @@
-/** The service's own signatures of deliveries (Standard Webhooks, asymmetric): `v1a,` + base64 of Ed25519 over `id.timestamp.body`. A receiver with the
- *  public key verifies them without a secret. */
+/** The service's own signatures of deliveries (Standard Webhooks, asymmetric): `v1a,` + base64 of Ed25519 over `id.timestamp.body`. A receiver
+ *  verifies them with the public key, without a secret. */
 import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
 import type { Clock } from '../clock.js';
 
 const PUBLIC_PREFIX = 'whpk_';
 const SEED_BYTES = 32;
-/** What goes before the 32 bytes in the encodings that Node reads (RFC 8410). */
+/** The bytes before the 32 of a key in the encodings that Node reads (RFC 8410). */
 const PKCS8_HEAD = Buffer.from('302e020100300506032b657004220420', 'hex');
 const SPKI_HEAD = Buffer.from('302a300506032b6570032100', 'hex');
 
-/** Base64 of 32 random bytes: all that there is to know of a private key. */
+/** Base64 of 32 random bytes: the whole of a private key. */
 export const newKeySeed = (clock: Pick<Clock, 'randomBytes'>): string =>
   clock.randomBytes(SEED_BYTES).toString('base64');
 
@@ -27,7 +27,7 @@ export const publicKeyOf = (privateKey: KeyObject): string =>
 const signed = (id: string, timestamp: string, body: Buffer | string): Buffer =>
   Buffer.concat([Buffer.from(`${id}.${timestamp}.`), Buffer.from(body)]);
 
-/** Signs beside the event loop: it takes twenty times as long as an HMAC. */
+/** Signs off the event loop: it takes twenty times as long as an HMAC. */
 export const signWithKey = (privateKey: KeyObject, id: string, timestamp: string, body: Buffer | string) =>
   new Promise<string>((resolve, reject) => {
     sign(null, signed(id, timestamp, body), privateKey, (error, signature) =>
@@ -35,7 +35,7 @@ export const signWithKey = (privateKey: KeyObject, id: string, timestamp: string
     );
   });
 
-/** The receiver's side: true when one of the signatures is of one of these public keys. */
+/** The receiver's check: whether a signature is of one of these public keys. */
 export function verifyWithKeys(
   headers: Readonly<Record<string, string | string[] | undefined>>,
   body: Buffer,

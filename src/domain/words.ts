@@ -1,13 +1,13 @@
-/** Words that texts are found by: a query finds what has, for each of its words, one that begins with it. */
+/** Words for searching texts: a query finds a text if each of its words begins a word of the text. */
 import { foldText } from './fold.js';
 
-/** The most of one document: its index grows with them. */
+/** The most words of one document: its index grows with them. */
 const MOST_WORDS = 200;
 /** Longer words are found by their beginning only. */
 const LONGEST = 100;
 
-/** Folded. A word goes on to the next blank, and one begins behind each character that is no letter or digit: `ana@shop.example` is found by `shop`, and by
- *  `ana@shop`. */
+/** Folded words. A word extends to the next blank, and begins at each letter or digit that follows another character: `ana@shop.example` is found
+ *  by `shop`, and by `ana@shop`. */
 export function wordsOf(texts: readonly (string | null | undefined)[]): string[] {
   const words = new Set<string>();
   for (const text of texts) {
@@ -21,7 +21,7 @@ export function wordsOf(texts: readonly (string | null | undefined)[]): string[]
   return [...words];
 }
 
-/** What each of the words must begin with: at least one, which begins none where the query has no letters. */
+/** The beginnings to search for: at least one. Without words in the query it is a blank, which begins no word. */
 export function queryWords(query: string): string[] {
   const words = new Set(tokensOf(query).map(cut));
   return words.size > 0 ? [...words] : [' '];
