@@ -1,26 +1,26 @@
-/** One request to a source of rates: bounded in time and size, never redirected, and its numbers are kept as they are written. */
+/** Requests to a source of rates: bounded in time and size, never redirected; numbers are kept as written. */
 import { z } from 'zod';
 import type { Clock } from '../clock.js';
 import { type Rate, readRate } from '../domain/rate.js';
 import { createRequester, type Fetch } from '../ledger/request.js';
 import { BadAnswer } from './source.js';
 
-/** A day of the European Central Bank has 2 kB, a thousand currencies of CoinGecko 40 kB. */
+/** A day of the European Central Bank takes 2 kB, a thousand currencies of CoinGecko 40 kB. */
 const MAX_BODY_BYTES = 256 * 1024;
-/** The first sample of a pair is waited for. */
+/** Callers wait for the first sample of a pair. */
 const TIMEOUT_MS = 4000;
-/** Some servers refuse clients that have none. */
+/** Some servers refuse clients without one. */
 const USER_AGENT = 'stellar-collect';
 
 export interface Ask {
-  /** @throws SourceError, BadAnswer for a status but 200 */
+  /** @throws SourceError, BadAnswer for any status but 200 */
   text(url: string, headers?: Record<string, string>): Promise<string>;
-  /** The JSON of the answer, in which numbers are text as they are written. @throws as `text`, BadAnswer for what is no JSON */
+  /** The answer's JSON, with numbers as the text that was written. @throws as `text`, BadAnswer for invalid JSON */
   json(url: string, headers?: Record<string, string>): Promise<unknown>;
   close(): Promise<void>;
 }
 
-/** @param fetch to use in place of undici's */
+/** @param fetch replaces undici's */
 export function createAsk(clock: Clock, fetch?: Fetch): Ask {
   const requester = createRequester(clock, { fetch, maxBodyBytes: MAX_BODY_BYTES, parse: (text) => text });
   async function text(url: string, headers: Record<string, string> = {}): Promise<string> {
@@ -36,10 +36,10 @@ export function createAsk(clock: Clock, fetch?: Fetch): Ask {
   };
 }
 
-/** A string, which is left as it is, or a number. */
+/** A string, which stays unchanged, or a number. */
 const STRING_OR_NUMBER = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 
-/** JSON whose numbers become text: a double would not hold what was written. @throws BadAnswer */
+/** Parses JSON with numbers as text, because a double loses digits. @throws BadAnswer */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text.replace(STRING_OR_NUMBER, (found) => (found.startsWith('"') ? found : `"${found}"`)));
@@ -55,7 +55,7 @@ export function shaped<T>(schema: z.ZodType<T>, answer: unknown): T {
   return parsed.data;
 }
 
-/** @throws BadAnswer for what is 0, less, or no number */
+/** @throws BadAnswer for anything but a number greater than 0 */
 export function rateIn(text: string): Rate {
   const rate = readRate(text);
   if (!rate) throw new BadAnswer('no rate');

@@ -1,4 +1,4 @@
-/** The rates of accounts, from what is stored: what is asked now, and what may have been shown when a payment was made. It asks no source. */
+/** The rates of accounts from stored data: current ones, and those that may have been shown when a payment was made. It asks no source. */
 import type { Network } from '../../contracts/networks.js';
 import type { Clock } from '../clock.js';
 import type { Asset } from '../domain/asset.js';
@@ -21,15 +21,15 @@ import type { Session } from '../stores/database.js';
 import type { OwnRateDoc, OwnRateStore } from '../stores/own-rates.js';
 import type { RateSampleDoc, RateSampleStore } from '../stores/rate-samples.js';
 
-/** A rate of now. */
+/** A current rate. */
 export interface CurrentRate extends ShownRate {
   /** Too old to be shown. */
   stale: boolean;
-  /** So long a payment may take. */
+  /** A payment by this rate must come before. */
   validUntil: Date;
 }
 
-/** A pair whose rates are needed, with those of an account, as of a ledger's close. */
+/** A pair whose rates an account needs, as of a ledger's close. */
 export interface RatesAsked {
   accountId: string;
   pair: Pair;
@@ -44,11 +44,11 @@ export interface Came {
   close: LedgerClose;
 }
 
-/** Null where the account kept no books in a currency then, or no rate is known. */
+/** Null if the account kept no books in a currency then, or no rate is known. */
 export type WorthOf = (came: Came) => { currency: string; rate: ShownRate } | null;
 export type LoadWorth = (came: readonly Came[], session: Session) => Promise<WorthOf>;
 
-/** Empty where no rate is known. */
+/** Empty if no rate is known. */
 export type RatesOf = (asked: RatesAsked) => readonly ShownRate[];
 export type LoadRates = (asked: readonly RatesAsked[], session: Session) => Promise<RatesOf>;
 
@@ -69,7 +69,7 @@ export function createRateBook(deps: RateBookDeps) {
   return {
     current: (accountId: string, pair: Pair) => current(deps, accountId, pair),
 
-    /** Reads all that is needed to judge these. */
+    /** Loads the rates by which payments at these closes are judged. */
     async load(asked: readonly RatesAsked[], session: Session): Promise<RatesOf> {
       const historyOf = await histories(deps, asked, session);
       const markups = new Map<string, RateHistory['markups']>();
@@ -81,7 +81,7 @@ export function createRateBook(deps: RateBookDeps) {
       };
     },
 
-    /** Reads all that is needed to say what these are worth in the accounts' books. */
+    /** Loads the rates by which the accounts' books value this money. */
     async loadWorth(came: readonly Came[], session: Session): Promise<WorthOf> {
       if (came.length === 0) return () => null;
       const ids = accountsOf(came);
@@ -106,7 +106,7 @@ export function createRateBook(deps: RateBookDeps) {
   };
 }
 
-/** Null where the pair was never sampled, and the account set none. */
+/** Null if the pair was never sampled and the account has set no rate. */
 async function current(
   { clock, lockMs, ownRates, rateSamples, accounts, maxAgeMs }: RateBookDeps,
   accountId: string,
@@ -129,7 +129,7 @@ async function current(
   return { rate, at: sample.at, source: sample.source, stale, validUntil: ahead(sample.at) };
 }
 
-/** The samples of a pair are read once for all accounts. Payments that are far apart in time do not have read what lies between them. */
+/** Reads the samples of a pair once for all accounts, without those between payments that are far apart in time. */
 async function histories(
   deps: RateBookDeps,
   asked: readonly RatesAsked[],
@@ -166,7 +166,7 @@ async function readOnce<Doc extends { _id: string }>(
   for (const [key, group] of groups) {
     const docs = new Map<string, Doc>();
     const closes = group.map(({ close }) => close.closedAt);
-    // One after the other, as the operations of a transaction have to be.
+    // One by one, as a transaction requires.
     for (const span of spansOf(closes, lockMs)) for (const doc of await read(group[0]!, span)) docs.set(doc._id, doc);
     found.set(key, [...docs.values()]);
   }
@@ -188,7 +188,7 @@ const toOwn = ({ rate, at, from, until }: OwnRateDoc) => ({
   from,
   until,
 });
-/** 0 is none. */
+/** 0 means none. */
 const percentOf = (percent: string | undefined): Rate | null => (percent === undefined ? null : parseRate(percent));
 const markupsOf = (account: Pick<AccountDoc, 'rateMarkups'> | null): RateHistory['markups'] =>
   (account?.rateMarkups ?? []).map(({ from, percent }) => ({ from, percent: percentOf(percent) }));

@@ -1,4 +1,4 @@
-/** Coinbase's spot price: without the fee that its buy price holds. It tells no time. */
+/** Coinbase's spot price, which has no fee, unlike the buy price. The answer has no time. */
 import { z } from 'zod';
 import type { Clock } from '../clock.js';
 import { type Ask, decimalText, rateIn, shaped } from './ask.js';

@@ -1,4 +1,4 @@
-/** CoinGecko's simple price, which needs a key. A month of its demo plan has 10,000 requests: all currencies are asked for at once, every 300 s. */
+/** CoinGecko's simple price, which needs a key. The demo plan allows 10,000 requests a month: one request every 300 s covers all currencies. */
 import { z } from 'zod';
 import { type Ask, decimalText, rateIn, secondsIn, shaped } from './ask.js';
 import type { Remember } from './remember.js';
@@ -14,7 +14,7 @@ export function createCoingecko(deps: {
   baseUrl: string;
   apiKey: string;
   remember: Remember;
-  /** Those of the pairs that are in use. */
+  /** The currencies of the pairs in use. */
   currencies: () => Promise<readonly string[]>;
 }): RateSource {
   const { ask, baseUrl, apiKey, remember, currencies } = deps;
@@ -27,7 +27,7 @@ export function createCoingecko(deps: {
     const { last_updated_at: updatedAt, ...prices } = stellar;
     if (updatedAt === undefined) throw new BadAnswer('no time');
     const at = secondsIn(updatedAt);
-    // One bad rate leaves the others as they are.
+    // An invalid rate leaves the others valid.
     return wanted.flatMap((currency) => {
       const price = prices[currency.toLowerCase()];
       return price === undefined ? [] : [{ currency, rate: price, at }];
@@ -42,7 +42,7 @@ export function createCoingecko(deps: {
       const { quotes, isPartial } = await remember('coingecko', { everyMs: EVERY_MS, wanted }, () => read(wanted));
       const found = quotes.find((each) => each.currency === currency);
       if (found) return { rate: rateIn(found.rate), at: found.at };
-      // Null would mean that it has no such pair.
+      // Null would mean that the source does not have the pair.
       if (isPartial) throw new BadAnswer('no answer lately');
       return null;
     },

@@ -1,9 +1,9 @@
-/** Invented rates that never change, for a service that watches LOCAL only and has no sources: its assets are worth nothing anyway. */
+/** Invented constant rates for a service that watches LOCAL only and has no sources: its assets are worth nothing. */
 import type { Clock } from '../clock.js';
 import { crossRate, parseRate } from '../domain/rate.js';
 import type { RateSource } from './source.js';
 
-/** What one XLM is worth; one unit of every other asset is worth four times as much. */
+/** The worth of one XLM; a unit of any other asset is worth four times as much. */
 const RATES: Readonly<Record<string, string>> = { EUR: '0.25', USD: '0.28', GBP: '0.22', CHF: '0.24', JPY: '42' };
 const OTHER = '1';
 

@@ -1,4 +1,5 @@
-/** The European Central Bank's reference rates: about 16:00 CET of each working day, so over Easter they are days old. They cross currencies, no more. */
+/** The European Central Bank's reference rates, published about 16:00 CET on working days, so that they are days old over Easter. They only cross
+ *  currencies. */
 import type { Clock } from '../clock.js';
 import { rateBetween, readRate } from '../domain/rate.js';
 import { type Ask, rateIn } from './ask.js';
@@ -8,7 +9,7 @@ import { BadAnswer, type CrossSource } from './source.js';
 export const ECB_URL = 'https://www.ecb.europa.eu';
 const EVERY_MS = 3_600_000;
 const DAY_MS = 24 * 3_600_000;
-/** Age of the day that the rates name. */
+/** The oldest day whose rates count. */
 const OLDEST_DAYS = 5;
 
 export function createEcb(deps: { ask: Ask; baseUrl: string; remember: Remember; clock: Clock }): CrossSource {
@@ -34,7 +35,7 @@ const ELEMENT = /<(?:\w+:)?Cube\b([^<>]*)>/g;
 const attribute = (attributes: string, name: string) =>
   new RegExp(`\\b${name}\\s*=\\s*(["'])([^"'<>]*)\\1`).exec(attributes)?.[2];
 
-/** An outer Cube has the day, those in it a currency and its rate each: so much of it is one euro.
+/** The outer Cube has the day, each inner one a currency and its rate: the amount that is worth one euro.
  *  @returns the euro as well. @throws BadAnswer */
 export function parseDay(xml: string): { currency: string; rate: string; at: Date }[] {
   const cubes = [...xml.matchAll(ELEMENT)].map(([, attributes = '']) => attributes);

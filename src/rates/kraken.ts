@@ -1,5 +1,5 @@
-/** Kraken's ticker. It says errors with status 200, and names the pair in its own way. One unknown pair spoils the answer for all, so each is asked for
- *  by itself. It tells no time. */
+/** Kraken's ticker. It reports errors with status 200, and names pairs its own way. One unknown pair spoils the whole answer, so each pair is
+ *  requested alone. The answer has no time. */
 import { z } from 'zod';
 import type { Clock } from '../clock.js';
 import { type Ask, decimalText, rateIn, shaped } from './ask.js';

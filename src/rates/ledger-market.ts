@@ -1,4 +1,4 @@
-/** The network's own market: what it would give now for the asset, in an asset that is worth exactly one unit of a currency. */
+/** The network's own market: what it pays now for an asset, in an asset that is pegged to the currency. */
 import { z } from 'zod';
 import type { Network } from '../../contracts/networks.js';
 import type { Clock } from '../clock.js';
@@ -11,7 +11,7 @@ import { BudgetUsedUp } from '../ledger/errors.js';
 import { type Ask, decimalText, shaped } from './ask.js';
 import { BadAnswer, type RateSource } from './source.js';
 
-/** So many are sent in thought: of cheap assets one alone would give too few digits. */
+/** The hypothetical amount sent: one unit of a cheap asset would give too few digits. */
 const SENT = '100';
 
 const answerSchema = z.object({
@@ -22,13 +22,13 @@ const answerSchema = z.object({
 
 export interface Market {
   baseUrl: string;
-  /** What grants each request. */
+  /** The budgets that must grant each request. */
   allowances: readonly RequestBudget[];
 }
 
 export function createLedgerMarket(deps: {
   ask: Ask;
-  /** Null where no server shows the network's market. */
+  /** Null if no server shows the network's market. */
   marketOf: (network: Network) => Market | null;
   pegs: readonly Peg[];
   clock: Clock;

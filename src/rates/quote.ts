@@ -1,10 +1,10 @@
-/** What is asked by a rate of now. */
+/** Amounts asked by a current rate. */
 import { formatAmount, MAX_STROOPS } from '../domain/amount.js';
 import { askedFor, formatRate } from '../domain/rate.js';
 import type { CurrentRate } from './book.js';
 
 export interface Quote {
-  /** Null where the payer chooses. */
+  /** Null if the payer chooses. */
   amount: string | null;
   rate: string;
   source: string;
@@ -12,8 +12,8 @@ export interface Quote {
   validUntil: string;
 }
 
-/** Null by a rate that is not fresh, and where it asks for more than the ledger can hold.
- *  @param price 10^7 units of the currency each; null where the payer chooses */
+/** Null for a stale rate, and for an amount that exceeds what the ledger can hold.
+ *  @param price in 10^-7 units of the currency; null if the payer chooses */
 export function quoteOf({ rate, source, at, validUntil, stale }: CurrentRate, price: bigint | null): Quote | null {
   const stroops = price === null ? null : askedFor(price, rate);
   if (stale || (stroops !== null && stroops > MAX_STROOPS)) return null;

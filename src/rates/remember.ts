@@ -1,30 +1,30 @@
-/** Answers of sources that may seldom be asked: they are kept in the database, for all processes and over restarts. */
+/** Answers of sources with few allowed requests, stored in the database for all processes and across restarts. */
 import type { Clock } from '../clock.js';
 import type { RateAnswerStore, StoredQuote } from '../stores/rate-answers.js';
 
-/** What is known of a source. */
+/** The known answers of a source. */
 export interface Remembered {
-  /** As it answered last. */
+  /** Its last answer. */
   quotes: readonly StoredQuote[];
-  /** It did not answer since, or was not asked for all that is wanted: what is not there may be there. */
+  /** The last request failed, or did not name every wanted currency: a missing quote may exist. */
   isPartial: boolean;
 }
 
-/** What a source answered last.
- *  @param options.everyMs how long an answer is taken as it is
- *  @param options.wanted currencies that it must have been asked for
- *  @throws what `read` throws; until the next time, what it answered before is returned */
+/** A source's last answer.
+ *  @param options.everyMs how long an answer is used without another request
+ *  @param options.wanted currencies that the request must have named
+ *  @throws what `read` throws; until the next attempt the previous answer is returned */
 export type Remember = (
   source: string,
   options: { everyMs: number; wanted: readonly string[] },
   read: () => Promise<StoredQuote[]>,
 ) => Promise<Remembered>;
 
-/** After a failure. */
+/** The pause after a failure. */
 const AGAIN_MS = 300_000;
 
 export function createRemember({ answers, clock }: { answers: RateAnswerStore; clock: Clock }): Remember {
-  /** Pairs are asked for side by side. */
+  /** Concurrent calls share a request. */
   const reading = new Map<string, Promise<Remembered>>();
   return async (source, { everyMs, wanted }, read) => {
     const key = `${source} ${wanted.join()}`;
@@ -39,7 +39,7 @@ export function createRemember({ answers, clock }: { answers: RateAnswerStore; c
       const isKnown = known && wanted.every((each) => known.wanted.includes(each));
       if (isKnown && agoMs >= 0 && agoMs < restMs) return { ...old, isPartial: known.failed };
       const asked = { _id: source, askedAt: new Date(nowMs), wanted, failed: true, quotes: old.quotes };
-      // Another process asks it just now.
+      // Another process is asking.
       if (!(await answers.claim(asked, known))) return old;
       const quotes = await read();
       await answers.save({ ...asked, failed: false, quotes });

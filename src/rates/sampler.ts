@@ -1,4 +1,4 @@
-/** The sampler: takes a rate of each pair in use once an interval, and stores it. Nothing else asks a source, but the first need of a pair. */
+/** The sampler stores a rate of each pair in use once an interval. Besides it, only the first need of a pair asks a source. */
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
 import { type Clock, within } from '../clock.js';
@@ -9,15 +9,15 @@ import type { RatePairDoc, RatePairStore } from '../stores/rate-pairs.js';
 import type { RateSampleStore } from '../stores/rate-samples.js';
 import { PATIENCE_MS, type Take } from './take.js';
 
-/** A pair that was needed stays open so long, even where nothing that is stored uses it. */
+/** A needed pair stays open for this long, even if nothing stored uses it. */
 const NEEDED_FOR_MS = 3_600_000;
-/** Pairs that are sampled side by side: those that lately had a sample, and any. What stalls with every pair that one account has invented keeps the
- *  others waiting for a while only. */
+/** Concurrent samples: of pairs that lately had a sample, and of any. Pairs that one account has invented may stall, and then delay the other
+ *  pairs only for a while. */
 const LANES = { sound: 6, any: 2 };
 const LOOK_EVERY_MS = 100;
 
-/** Has a pair sampled, for the first account that needs it. @param until default an hour from now
- *  @returns false where it is not sampled yet, and the account has as many as it may */
+/** Has a pair sampled, on account of the first account that needs it. @param until default half an hour from now
+ *  @returns false if it is not sampled yet and the account has opened as many pairs as it may */
 export type NeedRate = (pair: Pair, accountId: string, until?: Date) => Promise<boolean>;
 
 export type Sampler = ReturnType<typeof createSampler>;
@@ -39,7 +39,7 @@ export function createSampler(deps: SamplerDeps) {
   const { pairs, samples, intervalMs, clock } = deps;
 
   return {
-    /** Samples the pairs that are due. Processes that do so side by side share them. */
+    /** Samples the due pairs, shared with other processes. */
     async run(ended: AbortSignal): Promise<{ sampled: number; without: number }> {
       const result = { sampled: 0, without: 0 };
       const lane = async (which: keyof typeof LANES) => {
@@ -49,7 +49,7 @@ export function createSampler(deps: SamplerDeps) {
           await sampleDue(deps, due, result);
         }
       };
-      // Mostly nothing is due.
+      // Usually nothing is due.
       const first = await pairs.claimDue(clock.now(), { intervalMs, isSound: false });
       if (!first) return result;
       const sound = Array.from({ length: LANES.sound }, () => lane('sound'));
@@ -59,14 +59,13 @@ export function createSampler(deps: SamplerDeps) {
       return result;
     },
 
-    /** Has a pair sampled from now on. One that nothing needed before is sampled at once, which is waited for, but not long.
-     *  Call it before what uses the pair is stored. */
+    /** Keeps a pair sampled. A new pair is sampled at once, which is awaited briefly. Call it before storing what uses the pair. */
     async need(pair: Pair, accountId: string, until: Date = ahead(deps, NEEDED_FOR_MS / 2)): Promise<boolean> {
       const key = pairKey(pair);
       const now = clock.now();
       const known = await pairs.byId(key);
       if (!known && (await pairs.countOpenedBy(accountId)) >= MAX_PAIRS_PER_ACCOUNT) return false;
-      // Many payers need a pair at once: one of them in a while writes that down, for those after it as well.
+      // Many payers need a pair at once: write its need ahead, so that one write serves those that follow.
       const neededUntil = new Date(until.getTime() + NEEDED_FOR_MS / 2);
       const isKept = known && known.neededUntil >= until;
       if (isKept || (known && (await pairs.needUntil(key, neededUntil)))) {
@@ -104,7 +103,7 @@ async function sample(
 ): Promise<boolean> {
   const taken = await take(pair);
   const none = async (reason: string, unconfirmed: string | null) => {
-    // Once for each trouble, not once a minute.
+    // Once for each trouble, not with every attempt.
     if (doc.trouble?.reason !== reason) log.warn({ pair: doc._id, reason }, 'no sample of a rate');
     await pairs.noteTrouble(doc._id, { since: clock.now(), reason }, unconfirmed);
     return false;

@@ -1,33 +1,33 @@
-/** What a source of rates is. Its answers are untrusted: whatever is not a rate makes it fail, and a source that fails is left out. */
+/** The interface of a source of rates. Its answers are untrusted: anything but a rate is a failure, and a failed source is left out. */
 import type { Rate } from '../domain/rate.js';
 import type { Pair } from '../domain/rate-pair.js';
 
 export interface Quote {
   rate: Rate;
-  /** As the source says it, else when it answered. */
+  /** The source's time, otherwise the time of the answer. */
   at: Date;
 }
 
 export interface RateSource {
   /** As in `RATE_SOURCES`. */
   name: string;
-  /** Null where the source has no such pair.
-   *  @throws SourceError or BadAnswer; whatever else is thrown counts as a failure as well */
+  /** Null if the source does not have the pair.
+   *  @throws SourceError or BadAnswer; any other error counts as a failure as well */
   quote(pair: Pair): Promise<Quote | null>;
 }
 
-/** What currencies are worth in each other, by a source that knows nothing of assets. */
+/** A source of exchange rates between currencies that knows no assets. */
 export interface CrossSource {
   name: string;
-  /** What one unit of the first is worth in the second; null where it has one of them not, or is too old.
-   *  @throws as `RateSource.quote` */
+  /** The worth of one unit of the first in the second; null if it lacks one of them.
+   *  @throws as `RateSource.quote`, BadAnswer when the rate is too old */
   cross(from: string, to: string): Promise<Quote | null>;
 }
 
-/** The answer is not what the source's documentation says. The reason repeats nothing of it. */
+/** The answer differs from the source's documentation. The reason repeats nothing of it. */
 export class BadAnswer extends Error {
   override readonly name = 'BadAnswer';
-  /** @param status of HTTP, where it is what is wrong */
+  /** @param status of HTTP, if that is the fault */
   constructor(
     readonly reason: string,
     readonly status: number | null = null,

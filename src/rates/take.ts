@@ -1,4 +1,4 @@
-/** Takes a rate: asks every source side by side, leaves out those that do not answer well, and makes one rate of the others. */
+/** Takes a rate: asks all sources concurrently, leaves out those that fail, and combines the others. */
 import type { Logger } from 'pino';
 import { type Clock, within } from '../clock.js';
 import { sameAsset } from '../domain/asset.js';
@@ -8,14 +8,14 @@ import type { Peg } from '../domain/rate-settings.js';
 import { SourceError } from '../ledger/errors.js';
 import { BadAnswer, type CrossSource, type Quote, type RateSource } from './source.js';
 
-/** For all requests of one source together. */
+/** Time limit of all requests to one source. */
 export const PATIENCE_MS = 5000;
-/** A source that has no such pair is not asked for it so long. */
+/** How long a source is not asked again for a pair that it does not have. */
 const UNKNOWN_FOR_MS = 3_600_000;
 const MOST_UNKNOWN = 1000;
-/** Clocks of servers may be ahead of ours so far. */
+/** The most by which a server's clock may be ahead. */
 const AHEAD_MS = 60_000;
-/** What markets trade in, where they do not trade in the currency itself. */
+/** Currencies that markets trade in, if they do not trade in the wanted one. */
 const BASES = ['EUR', 'USD'];
 
 export type Taken = { rate: Rate; source: string } | { rate: null; reason: string; disagreed: boolean };
@@ -28,7 +28,7 @@ export interface TakeDeps {
   maxAgeMs: number;
   clock: Clock;
   log: Logger;
-  /** A source did not answer well, or in time, or with something too old. */
+  /** A source failed, timed out, or gave too old a rate. */
   onLeftOut: (source: string) => void;
 }
 
@@ -38,7 +38,7 @@ export function createTake(deps: TakeDeps): Take {
   const { sources, cross, pegs } = deps;
   const direct = createDirect(deps);
 
-  /** In the currency, or crossed from one that the source trades in. */
+  /** The source's rate in the currency, or crossed from a currency that it trades in. */
   async function quoteOf(source: RateSource, pair: Pair): Promise<{ rate: Rate; source: string } | null> {
     const quote = await direct(source, pair);
     if (quote || !cross) return quote && { rate: quote.rate, source: source.name };
@@ -68,7 +68,7 @@ export function createTake(deps: TakeDeps): Take {
   };
 }
 
-/** A pegged asset is worth one of its currency, whatever its market says. */
+/** A pegged asset is worth one unit of its currency, whatever its market says. */
 async function pegged(
   { pegs, cross }: TakeDeps,
   { asset, currency }: Pair,
@@ -101,7 +101,7 @@ async function well<T>(
   }
 }
 
-/** @returns the quote of a pair as it stands in a source; null where the source does not have the pair, which is remembered for a while */
+/** @returns the source's own quote of a pair; null if it does not have the pair, which is remembered for a while */
 function createDirect({ maxAgeMs, clock }: Pick<TakeDeps, 'maxAgeMs' | 'clock'>) {
   const unknown = new Map<string, number>();
   return async (source: RateSource, pair: Pair): Promise<Quote | null> => {
@@ -115,7 +115,7 @@ function createDirect({ maxAgeMs, clock }: Pick<TakeDeps, 'maxAgeMs' | 'clock'>)
       return null;
     }
     const ageMs = clock.nowMs() - quote.at.getTime();
-    // Written so that a time that is none fails.
+    // An invalid time fails, too: a comparison with NaN is false.
     if (!(ageMs <= maxAgeMs)) throw new BadAnswer('too old');
     if (ageMs < -AHEAD_MS) throw new BadAnswer('of the future');
     return quote;
