@@ -1,4 +1,4 @@
-/** From databases of before there was a schema version: renamed collections and fields, and values for fields that are new; numbers for the events. */
+/** Upgrades databases without a schema version: renames collections and fields, fills new fields, and numbers the events. */
 import type { mongo } from 'mongoose';
 import { type Doc, dropIndexes, type Migration, moveCollection, updateInBatches } from './migration.js';
 
@@ -19,7 +19,7 @@ export const fieldTerms: Migration = {
   ],
 };
 
-/** Everything before the ledger of a cursor's last record was certainly shown. */
+/** All ledgers before that of a cursor's record were certainly shown. */
 async function addShownLedgers(db: mongo.Db): Promise<void> {
   const isOld = { shownLedger: { $exists: false } };
   await updateInBatches(db.collection<Doc>('cursors'), isOld, async (cursors) =>
@@ -45,7 +45,7 @@ async function renameInWebhooks(db: mongo.Db): Promise<void> {
   await db.collection('webhooks').updateMany({ failedAttempts: { $exists: false } }, { $set: { failedAttempts: 0 } });
 }
 
-/** The old indexes are unique: to them, all documents without the old field would be the same. */
+/** Drops the old indexes first: they are unique, so documents without the old field would collide in them. */
 async function renameInEvents(db: mongo.Db): Promise<void> {
   await dropIndexes(db, 'events', ['paymentId_1_type_1']);
   const toSubject = [{ $set: { subjectId: '$paymentId', occurrence: '' } }, { $unset: 'paymentId' }];
@@ -59,7 +59,7 @@ async function renameInDeliveries(db: mongo.Db): Promise<void> {
   await db.collection('deliveries').updateMany({ sequence: { $exists: false } }, { $set: { sequence: null } });
 }
 
-/** Numbers each account's events by their ids. Their deliveries were opened when they were stored: webhooks begin after them. */
+/** Numbers each account's events in the order of their ids. Their deliveries exist already, so webhooks begin after them. */
 async function numberEvents(db: mongo.Db): Promise<void> {
   const events = db.collection<Doc>('events');
   const webhooks = db.collection<Doc>('webhooks');
@@ -76,7 +76,7 @@ async function numberEvents(db: mongo.Db): Promise<void> {
   await dropIndexes(db, 'events', ['accountId_1_type_1__id_-1', 'accountId_1__id_-1']);
 }
 
-/** An event's number is its place among the account's events, however often this is run. @returns the last number */
+/** An event's number is its place among the account's events, so a repeated run gives the same one. @returns the last number */
 async function numberEventsOf(events: mongo.Collection<Doc>, accountId: string): Promise<number> {
   let last = 0;
   const number = async (batch: Doc[]) =>
@@ -94,7 +94,7 @@ async function addMuxedAddresses(db: mongo.Db): Promise<void> {
   await db.collection('payments').updateMany({ destinationMuxedId: { $exists: false } }, { $set: unknown });
 }
 
-/** Each version of a product's terms gets the network of its wallet. Which wallet a product had before it was moved is not known. */
+/** Each version of a product's terms gets the network of the product's current wallet; former wallets of moved products are unknown. */
 async function addNetworksOfProducts(db: mongo.Db): Promise<void> {
   const wallets = db.collection<Doc>('wallets');
   const isOld = { network: { $exists: false } };
@@ -114,7 +114,7 @@ async function addNetworksOfProducts(db: mongo.Db): Promise<void> {
   });
 }
 
-/** What the contract of events has gained: an event answers with every field that its kind has now. */
+/** Adds fields that the contract has gained since, so that old events have all fields of their kind. */
 async function completeEventData(db: mongo.Db): Promise<void> {
   const payments = db.collection<Doc>('payments');
   await updateInBatches(db.collection<Doc>('events'), { data: { $not: /"memoType":/ } }, async (events) => {

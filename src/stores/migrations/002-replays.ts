@@ -1,4 +1,4 @@
-/** Deliveries say when they ended, and may exist once for each replay besides the first one. */
+/** Stores when deliveries ended, and lets an event have one delivery for each replay besides the first one. */
 import type { mongo } from 'mongoose';
 import { dropIndexes, type Migration } from './migration.js';
 

@@ -1,4 +1,4 @@
-/** Networks' states without the oldest ledger, which is not used. */
+/** Removes the unused oldest ledger from the states of networks. */
 import type { mongo } from 'mongoose';
 import type { Migration } from './migration.js';
 

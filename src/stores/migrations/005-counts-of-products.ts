@@ -1,5 +1,5 @@
-/** Products whose links have payments are marked as those whose checkouts have, and wallets count their products anew: changes of one product that came
- *  side by side were counted twice. */
+/** Marks products whose links have payments, like those whose checkouts have, and recounts the products of wallets: concurrent changes of one product were
+ *  counted twice. */
 import type { mongo } from 'mongoose';
 import type { Migration } from './migration.js';
 

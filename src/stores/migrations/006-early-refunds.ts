@@ -1,4 +1,4 @@
-/** Links and checkouts know that refunds wait for their payments: refunds of all others need not be looked for. */
+/** Marks links and checkouts that have refunds waiting for their payments, so that the others need no look-up. */
 import type { mongo } from 'mongoose';
 import { dropIndexes, type Migration } from './migration.js';
 

@@ -1,6 +1,5 @@
-/** Refunds are known by their place on the ledger. Before, the hash that a transaction was asked by was a part of their key, so that one which was named
- *  by both hashes of a fee bump was booked twice: the second booking is taken back. What was sent back of an order that is not complete no longer counts
- *  towards it. */
+/** Keys refunds by their place on the ledger. Before, the key included the hash by which a transaction was requested, so a refund named by both hashes of a
+ *  fee bump was booked twice: the second booking is removed. Refunded money no longer counts towards an incomplete order. */
 import type { mongo } from 'mongoose';
 import { type Doc, dropIndexes, type Migration } from './migration.js';
 
@@ -13,7 +12,7 @@ export const refundsByPlace: Migration = {
   ],
 };
 
-/** So many of a payment's refunds are shown with it. */
+/** Number of refunds that are shown with a payment. */
 const SHOWN = 100;
 const STROOPS = 7;
 
@@ -21,7 +20,7 @@ const placeOf = ({ accountId, network, operationId, changeIndex, ledgerClosedAt 
   `${accountId}:${network}:${operationId}:${changeIndex}:${ledgerClosedAt ? ledgerClosedAt.getTime() / 1000 : ''}`;
 const hasPlace = (doc: Doc): boolean => 'receiverMuxedAddress' in doc;
 
-/** One by one; the new document is written before the old one goes. */
+/** Moves refunds one by one, writing the new document before deleting the old one. */
 async function keyByPlace(db: mongo.Db): Promise<void> {
   const refunds = db.collection<Doc>('refunds');
   for await (const found of refunds.find({ receiverMuxedAddress: { $exists: false } })) {
@@ -41,7 +40,7 @@ async function keyByPlace(db: mongo.Db): Promise<void> {
   }
 }
 
-/** Has the double's payment show its refunds without the double, from the refunds themselves. */
+/** Rebuilds the refunds that the duplicate's payment shows from the refunds themselves, without the duplicate. */
 async function showWithout(db: mongo.Db, double: Doc): Promise<void> {
   const { accountId, paymentId } = double;
   const all = (await db.collection<Doc>('refunds').find({ accountId, paymentId }).toArray()) as unknown as Doc[];
@@ -76,7 +75,7 @@ async function takeBackFromCheckouts(db: mongo.Db): Promise<void> {
   }
 }
 
-/** What was sent back of a payment, at most what it had. */
+/** The refunded amounts of a payment, in total at most the payment's amount. */
 async function returnedOf(db: mongo.Db, { _id, accountId, amount, refunds = [] }: Doc): Promise<Doc[]> {
   const hashes = refunds.map(({ transactionHash }: Doc) => transactionHash);
   const own = await db

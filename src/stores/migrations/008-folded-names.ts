@@ -1,4 +1,4 @@
-/** Names of products and wallets are found by their folded form. Before, products had it in lower case, and wallets had none. */
+/** Stores the folded form of products' and wallets' names for the search. Before, products had lower case, and wallets had none. */
 import type { mongo } from 'mongoose';
 import { foldText } from '../../domain/fold.js';
 import { type Doc, type Migration, updateInBatches } from './migration.js';
@@ -12,7 +12,7 @@ async function foldNames(db: mongo.Db, name: string): Promise<void> {
   const toUpdates = async (batch: Doc[]) =>
     batch
       .filter((doc) => doc.nameKey !== foldText(doc.name))
-      // Unless it was renamed since.
+      // The filter skips documents that were renamed since.
       .map(({ _id, name }) => ({
         updateOne: { filter: { _id, name }, update: { $set: { nameKey: foldText(name) } } },
       }));

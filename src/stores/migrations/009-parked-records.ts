@@ -1,10 +1,10 @@
-/** Parked records tell what they may have paid, and when they are tried again. Those of before may have paid any wallet, until a try tells more. */
+/** Stores with parked records what they may have paid, and when they are tried again. Older ones may have paid any wallet until a try tells more. */
 import type { mongo } from 'mongoose';
 import { type Doc, type Migration, updateInBatches } from './migration.js';
 
 export const parkedHoles: Migration = { title: 'what parked records may have paid', steps: [addBounds] };
 
-/** The fields in which records say when their ledger closed. */
+/** Fields of records that hold the close time of their ledger. */
 const CLOSE_FIELDS = ['created_at', 'ledgerClosedAt', 'closedAt'];
 
 async function addBounds(db: mongo.Db): Promise<void> {

@@ -1,4 +1,4 @@
-/** The index of what is due puts fresh deliveries before those of replays. */
+/** The index of due deliveries puts fresh ones before those of replays. */
 import { dropIndexes, type Migration } from './migration.js';
 
 export const freshFirst: Migration = {

@@ -1,4 +1,4 @@
-/** Cursors that say in which ledger a record of their address was last shown: of those of before it is not known. */
+/** Cursors store the ledger in which a record of their address was last shown: unknown for older ones. */
 import type { mongo } from 'mongoose';
 import type { Migration } from './migration.js';
 

@@ -1,4 +1,4 @@
-/** States of networks say which protocol they have: of those of before it is not known. */
+/** States of networks store the protocol: unknown for older ones. */
 import type { mongo } from 'mongoose';
 import type { Migration } from './migration.js';
 

@@ -1,4 +1,4 @@
-/** Payment links have a name for the merchant: those of before have none. */
+/** Payment links can have a name for the merchant: older ones have none. */
 import type { mongo } from 'mongoose';
 import type { Migration } from './migration.js';
 

@@ -1,4 +1,4 @@
-/** Payments say whether the merchant has to decide about them. */
+/** Stores with payments whether they need a decision of the merchant. */
 import type { mongo } from 'mongoose';
 import { type Doc, type Migration, updateInBatches } from './migration.js';
 
@@ -16,7 +16,7 @@ async function decideCompleted(db: mongo.Db): Promise<void> {
     .updateMany({ status: 'COMPLETED', ...UNKNOWN }, { $set: { needsDecision: false } });
 }
 
-/** Parts of checkouts that are PAID are decided; of the others, what has something left is not. */
+/** Parts of PAID checkouts need no decision; other payments need one while some of their money is left. */
 async function decideOthers(db: mongo.Db): Promise<void> {
   const toUpdates = async (batch: Doc[]) => {
     const ids = [...new Set(batch.flatMap(({ checkoutId }) => checkoutId ?? []))];

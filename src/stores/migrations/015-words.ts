@@ -1,4 +1,4 @@
-/** Payments and checkouts have the words that a search finds them by. */
+/** Stores with payments and checkouts the words for the search. */
 import type { mongo } from 'mongoose';
 import { wordsOf } from '../../domain/words.js';
 import { type Doc, type Migration, updateInBatches } from './migration.js';

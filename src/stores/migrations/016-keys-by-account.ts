@@ -1,4 +1,4 @@
-/** Unique keys begin with the account, and count segments name theirs, so that a database may be divided by accounts. */
+/** Makes unique keys begin with the account, and adds it to count segments, so that a database can be sharded by accounts. */
 import type { mongo } from 'mongoose';
 import { dropIndexes, type Migration } from './migration.js';
 
@@ -6,7 +6,7 @@ export const keysByAccount: Migration = {
   title: 'unique keys of each account',
   steps: [
     addAccounts,
-    // The new key is there before the old one goes.
+    // Each new key is made before the old one is dropped.
     (db) => makeUnique(db, 'payments', ['accountId', 'walletId', 'operationId', 'changeIndex', 'transactionHash']),
     (db) => dropIndexes(db, 'payments', ['walletId_1_operationId_1_changeIndex_1_transactionHash_1']),
     (db) => makeUnique(db, 'events', ['accountId', 'subjectId', 'type', 'occurrence']),
@@ -17,7 +17,7 @@ export const keysByAccount: Migration = {
   ],
 };
 
-/** A list is named by its collection and its account. */
+/** The name of a list holds its collection and its account. */
 async function addAccounts(db: mongo.Db): Promise<void> {
   const account = { $arrayElemAt: [{ $split: ['$list', ':'] }, 1] };
   await db

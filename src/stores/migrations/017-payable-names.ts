@@ -1,11 +1,11 @@
-/** Memos and slugs are unique in a collection of their own, where they are looked up without the account. */
+/** Moves memos and slugs to their own collection, where they are unique and looked up without the account. */
 import type { mongo } from 'mongoose';
 import { type Doc, dropIndexes, type Migration, updateInBatches } from './migration.js';
 
 export const payableNames: Migration = {
   title: 'memos and slugs in a collection of their own',
   steps: [
-    // The first that has a name keeps it.
+    // On a conflict the first one keeps the name.
     (db) => addNames(db, 'checkouts'),
     (db) => addNames(db, 'paymentLinks'),
     (db) => dropIndexes(db, 'checkouts', ['memo_1', 'slug_1']),

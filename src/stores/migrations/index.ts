@@ -1,4 +1,4 @@
-/** The migrations, oldest first. A database's schema version is how many of them it has seen. Once a release has one, it never changes again. */
+/** The migrations, oldest first. A database's schema version is the number of migrations that it has seen. A released migration never changes. */
 import { fieldTerms } from './001-field-terms.js';
 import { replays } from './002-replays.js';
 import { storedGaps } from './003-gaps.js';

@@ -1,4 +1,4 @@
-/** Brings a database to the newest schema version before anything else uses it. One process does so at a time; the others wait for it. */
+/** Brings a database to the newest schema version before anything else uses it. One process migrates at a time; the others wait for it. */
 import type { mongo } from 'mongoose';
 import { monotonicClock } from '../../clock.js';
 import { StartupError } from '../../domain/startup-error.js';
@@ -7,15 +7,15 @@ import type { Migration } from './migration.js';
 
 export interface SchemaVersionDoc {
   _id: 'schema';
-  /** How many migrations the database has seen. */
+  /** The number of migrations that the database has seen. */
   version: number;
-  /** A backup is being restored, or was not wholly. */
+  /** A backup is being restored, or a restore was interrupted. */
   restoring?: true;
 }
 
 export const VERSION_COLLECTION = 'schemaVersion';
 const ID = 'schema';
-/** No release starts on a database that has it, not even one that knows nothing of restoring. */
+/** Keeps every release from starting on the database, even those that do not know `restoring`. */
 export const versionWhileRestoring: SchemaVersionDoc = { _id: ID, version: 1_000_000_000, restoring: true };
 const LEASE = 'migration';
 const LEASE_MS = 15_000;
@@ -31,13 +31,13 @@ interface MigrateDeps {
   holder: string;
   /** Oldest first. */
   migrations: readonly Migration[];
-  /** Gets a line for the operator when there is something to do or to wait for. */
+  /** Gets lines for the operator about upgrades and waiting. */
   onProgress: (line: string) => void;
 }
 
-/** Runs what the database has not seen yet. A migration that was cut off runs again from its beginning. A fresh database gets the newest version
- *  and no migration is run.
- *  @throws StartupError when a newer release has upgraded the database; nothing is changed then */
+/** Runs the migrations that the database has not seen. An interrupted migration runs again from its beginning. A fresh database gets the newest version
+ *  without any migration.
+ *  @throws StartupError when a newer release has upgraded the database, which then stays unchanged */
 export async function migrate({ db, leases, holder, migrations, onProgress }: MigrateDeps): Promise<void> {
   const versions = db.collection<SchemaVersionDoc>(VERSION_COLLECTION);
   const newest = migrations.length;
@@ -78,7 +78,7 @@ const tooNew = (version: number, newest: number) =>
     `The database was upgraded by a newer release (schema version ${version}; this release knows ${newest}): start that release, or restore a backup from before the upgrade.`,
   );
 
-/** Renews the lease while `work` runs. The signal aborts when another process has taken it, because this one was stopped for too long. */
+/** Renews the lease while `work` runs. The signal aborts when another process has taken the lease, because this one was stopped for too long. */
 async function whileHeld(leases: Leases, holder: string, work: (lost: AbortSignal) => Promise<void>): Promise<void> {
   const ended = new AbortController();
   const lost = new AbortController();
@@ -96,12 +96,12 @@ async function whileHeld(leases: Leases, holder: string, work: (lost: AbortSigna
   } finally {
     ended.abort();
     await renewing;
-    // Where MongoDB is away, the lease ends by itself.
+    // When MongoDB is unreachable, the lease expires by itself.
     await leases.release(LEASE, holder).catch(() => undefined);
   }
 }
 
-/** True when nothing of the service is there yet. The local ledger may have been started alone before. */
+/** Whether the database holds no data of the service. The local ledger may have stored some before. */
 async function isFresh(db: mongo.Db): Promise<boolean> {
   const collections = await db.listCollections({}, { nameOnly: true }).toArray();
   return collections.every(

@@ -1,9 +1,8 @@
-/** What a migration is, and the steps that migrations have in common. */
+/** The interface of migrations, and steps that they share. */
 import type { mongo } from 'mongoose';
 
-/** One change of the whole database. It may end at any moment and is then run again from its beginning, even beside a run that was only slow: so a
- *  step changes what still has the old form, and nothing else. It names collections, fields and indexes itself, because those of the stores go on
- *  changing. */
+/** One change of the whole database. It may be interrupted at any moment and then runs again from its beginning, even beside a slow earlier run: so a step
+ *  changes only documents that still have the old form. It names collections, fields and indexes itself, because those of the stores keep changing. */
 export interface Migration {
   /** What changes, for the operator: follows "Upgrading the database: ". */
   title: string;
@@ -18,7 +17,7 @@ export type Doc = { _id: string } & Record<string, any>;
 
 const BATCH = 500;
 
-/** Moves a collection's documents to another one and drops it. Documents that the other one has already stay as they are. */
+/** Moves a collection's documents to another one and drops it. Documents that already exist there stay as they are. */
 export async function moveCollection(db: mongo.Db, from: string, to: string): Promise<void> {
   if (!(await hasCollection(db, from))) return;
   await db
@@ -28,7 +27,7 @@ export async function moveCollection(db: mongo.Db, from: string, to: string): Pr
   await db.dropCollection(from);
 }
 
-/** Drops those of these indexes that are there. */
+/** Drops these indexes, as far as they exist. */
 export async function dropIndexes(db: mongo.Db, collection: string, names: readonly string[]): Promise<void> {
   if (!(await hasCollection(db, collection))) return;
   for (const { name = '' } of await db.collection(collection).indexes()) {
@@ -36,7 +35,7 @@ export async function dropIndexes(db: mongo.Db, collection: string, names: reado
   }
 }
 
-/** Updates documents one by one, in the order of their ids. @param toUpdates gives the updates of a batch, of which it sees the fields of `projection` */
+/** Updates documents in batches, in the order of their ids. @param toUpdates makes the updates of a batch, with the fields of `projection` */
 export async function updateInBatches(
   collection: mongo.Collection<Doc>,
   filter: mongo.Filter<Doc>,
