@@ -1,4 +1,4 @@
-/** The only reader of `process.env`. Checks every setting at the start; a bad one ends the start with one line that names it. */
+/** The only reader of `process.env`. Checks every setting at the start; an invalid one ends the start with one line that names it. */
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import ipaddr from 'ipaddr.js';
@@ -12,31 +12,31 @@ import { LOG_LEVELS, type LogLevel, type SETTINGS } from './settings.js';
 export interface Config {
   host: string;
   port: number;
-  /** Base of the links' urls, without a trailing slash; null until the port is known when `port` is 0. */
+  /** Base of the links' URLs, without a trailing slash; null until the port is known when `port` is 0. */
   publicUrl: string | null;
   mongodbUri: string | null;
   dataDir: string;
-  /** Where a fetched mongod is kept, for every service of this user. */
+  /** Folder of a downloaded mongod, shared by all services of this user. */
   cacheDir: string;
   networks: readonly Network[];
-  /** Empty where only `rpcUrls` are set, and for LOCAL when the built-in ledger serves it. */
+  /** Empty when only `rpcUrls` are set, and for LOCAL when the built-in ledger serves it. */
   horizonUrls: Readonly<Record<Network, readonly string[]>>;
   rpcUrls: Readonly<Record<Network, readonly string[]>>;
   horizonRequestsPerHour: number;
   pollIntervalMs: number;
   localLedgerPort: number;
   localLedgerCloseMs: number;
-  /** 32 bytes each, the first seals; or null: one is generated into `dataDir`. */
+  /** Keys of 32 bytes, the first of which seals; null: one is generated into `dataDir`. */
   secretsKeys: readonly Buffer[] | null;
   webhookAllowPrivate: boolean;
   webhookTimeoutMs: number;
   webhookRetryBaseMs: number;
   webhookMaxAttempts: number;
-  /** Requests of an account; 0 turns the limit off. */
+  /** Requests of an account; 0 for no limit. */
   rateLimitPerMinute: number;
-  /** Requests of a client address without a key; 0 turns the limit off. */
+  /** Requests of a client address without a key; 0 for no limit. */
   publicRateLimitPerMinute: number;
-  /** Running at a time in one process. */
+  /** Concurrent exports in one process. */
   maxExportsPerAccount: number;
   maxWebhooksPerAccount: number;
   maxStreamsPerAccount: number;
@@ -49,9 +49,9 @@ export interface Config {
   metricsPort: number | null;
   /** Null: no e-mail is sent. */
   mail: MailSettings | null;
-  /** In a day, of each sort. */
+  /** Per day and sort. */
   maxMailsPerAccount: number;
-  /** From one audit of a wallet to the next; 0 for none by themselves. */
+  /** From one planned audit of a wallet to the next; 0 for none. */
   auditIntervalHours: number;
   /** 0 keeps everything. */
   retentionDays: number;
@@ -62,18 +62,18 @@ export interface Config {
 }
 
 interface RateSettings {
-  /** In the order of the settings. */
+  /** In the order of the setting. */
   sources: readonly RateSourceSetting[];
   pegs: readonly Peg[];
-  /** Null without the source that needs it. */
+  /** Null when its source is not configured. */
   coingeckoApiKey: string | null;
-  /** Between two samples of a pair. */
+  /** Between samples of a pair. */
   intervalMs: number;
   lockMs: number;
   maxAgeMs: number;
 }
 
-/** @throws StartupError naming the setting and what is wrong with it. */
+/** @throws StartupError naming the setting and its fault */
 export function readConfig(env: Readonly<Record<string, string | undefined>> = process.env): Config {
   const read = createReader(env);
   const { raw, integer, boolean, oneOf } = read;
@@ -128,9 +128,9 @@ const bad = (name: string, what: string) => new StartupError(`${name} ${what}`);
 
 const list = (value: string) => [...new Set(value.split(',').map((item) => item.trim()))].filter((item) => item !== '');
 
-/** Reads single settings. @throws StartupError, from each of them */
+/** Readers of single settings. @throws StartupError from each reader */
 function createReader(env: Readonly<Record<string, string | undefined>>) {
-  // An empty variable counts as absent: compose files and shells produce them.
+  // An empty variable counts as absent, because compose files and shells produce them.
   const raw = (name: keyof typeof SETTINGS & string) => env[name]?.trim() || undefined;
 
   const integer = (name: string, fallback: number, min: number, max: number) => {
@@ -154,8 +154,8 @@ function createReader(env: Readonly<Record<string, string | undefined>>) {
   };
   const httpUrl = (name: string, value: string) => {
     const url = URL.canParse(value) ? new URL(value) : null;
-    // The value itself is not repeated: it may carry an access key.
-    // The parser takes `https:host` and `https:///host` as well, and whatever reads the text again does not.
+    // The message leaves out the value, which may contain an access key.
+    // The parser also accepts `https:host` and `https:///host`, which other readers of the text do not.
     if (!url || !/^https?:\/\/[^/?#\\\s]/i.test(value))
       throw bad(name, 'must hold http or https URLs with a host only.');
     if (/%(?![0-9A-Fa-f]{2})/.test(value)) throw bad(name, 'holds a URL with a broken percent-encoding.');
@@ -192,7 +192,7 @@ function readAddresses({ raw, integer, httpUrl }: Reader, networks: readonly Net
   };
 }
 
-/** An RPC server of a network takes the place of its default Horizons. */
+/** RPC servers of a network replace its default Horizon servers. */
 function readLedgerUrls({ raw, httpUrl }: Reader) {
   const urlsOf = (setting: string, defaults: (network: Network) => readonly string[]) =>
     Object.fromEntries(
@@ -209,8 +209,8 @@ function readLedgerUrls({ raw, httpUrl }: Reader) {
   return { rpcUrls, horizonUrls };
 }
 
-/** The settings of programs that call a service, used where an option is missing.
- *  @throws StartupError naming the setting and what is wrong with it. */
+/** Settings of programs that call a service, used when an option is missing.
+ *  @throws StartupError naming the setting and its fault */
 export function readClientSettings(env: Readonly<Record<string, string | undefined>> = process.env) {
   const url = env.STELLAR_COLLECT_URL?.trim() || null;
   if (url !== null && !(/^https?:\/\/[^/]/.test(url) && URL.canParse(url)))
@@ -228,7 +228,7 @@ function secretsKeys(value: string | undefined, mongodbUri: string | null): read
   return value.split(',').map((item) => {
     const text = item.trim();
     const key = Buffer.from(text, 'base64');
-    // Buffer.from ignores what is no base64; what was meant must be what is used.
+    // Buffer.from ignores invalid characters, so a mistyped key would silently be another one.
     if (key.length !== 32 || key.toString('base64').replace(/=+$/, '') !== text.replace(/=+$/, '')) {
       throw new StartupError(
         'SECRETS_KEY must be exactly 32 bytes in base64 (44 characters), or a comma list of such.',
@@ -238,7 +238,7 @@ function secretsKeys(value: string | undefined, mongodbUri: string | null): read
   });
 }
 
-/** @param parse throws a RangeError whose message says what is wrong */
+/** @param parse throws a RangeError whose message names the fault */
 function listed<T>(name: string, value: string | undefined, parse: (value: string) => T[]): T[] {
   try {
     return parse(value ?? '');
@@ -278,7 +278,7 @@ function dust(value = '0'): bigint {
   return stroops;
 }
 
-/** The names that Express knows for ranges of addresses. */
+/** Express's names for ranges of addresses. */
 const PROXY_RANGES = ['loopback', 'linklocal', 'uniquelocal'];
 
 function trustProxy(value: string | undefined): false | number | string {

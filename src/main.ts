@@ -1,4 +1,4 @@
-/** The program of the service. An old Node is refused before anything is imported that it may not understand. */
+/** The program of the service. Refuses an old Node before importing code that it may not parse. */
 import './core/node-version.js';
 
 await import('./start.js');

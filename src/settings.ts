@@ -1,4 +1,4 @@
-/** Name, default and meaning of every setting, as docs/reference/settings.md lists them: a test compares the two. */
+/** Name, default and meaning of every setting. A test compares them with docs/reference/settings.md. */
 import { networkInfo } from '../contracts/networks.js';
 
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;

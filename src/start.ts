@@ -1,4 +1,4 @@
-/** Starts the service in one role and ends it on a signal: exit code 0 after a graceful stop, 1 with one line when it cannot start. */
+/** Starts the service in one role and stops it on a signal: exit code 0 after a graceful stop, 1 with one line when it cannot start. */
 import { parseArgs } from 'node:util';
 import { systemClock } from './clock.js';
 import { readConfig } from './config.js';
@@ -9,7 +9,7 @@ import { createIds } from './domain/ids.js';
 import { StartupError } from './domain/startup-error.js';
 
 const USAGE = `Usage: npm start -- [--role ${ROLES.join('|')}]`;
-/** The promise is 10 s; what hangs beyond this is dropped. */
+/** Below the promised 10 s; work that hangs longer is dropped. */
 const STOP_WITHIN_MS = 9500;
 
 const say = (line: string) => process.stdout.write(`${line}\n`);
@@ -44,7 +44,7 @@ async function main(): Promise<void> {
     stopped.abort();
     log.info({ signal }, 'stopping');
     setTimeout(() => process.exit(0), STOP_WITHIN_MS).unref();
-    // Before the start is over, it is the start that notices.
+    // During the start, the start itself checks the signal.
     if (context) void context.close().then(() => process.exit(0));
   };
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => stop(signal));
@@ -87,7 +87,7 @@ async function main(): Promise<void> {
 process.on('unhandledRejection', (error) => fail(error));
 process.on('uncaughtException', (error) => fail(error));
 
-/** An uncaught error leaves the process in an unknown state: it ends, and the next start continues what it did not finish. */
+/** An uncaught error leaves the process in an unknown state, so the process ends, and the next start continues its work. */
 function fail(error: unknown): never {
   const text =
     error instanceof StartupError
