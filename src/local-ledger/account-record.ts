@@ -1,4 +1,4 @@
-/** Horizon's account record, without links: trustlines first, lumens last. */
+/** Horizon's account record without links: trustlines first, lumens last. */
 import { assetFields } from './asset.js';
 import {
   type AccountEntry,
@@ -21,7 +21,7 @@ function liabilityFields(entry: AccountEntry | TrustlineEntry): Record<string, s
   return { buying_liabilities: toAmount(buying), selling_liabilities: toAmount(selling) };
 }
 
-/** `owned` are the account's trustlines, data and offers. */
+/** @param owned the account's trustlines, data and offers */
 export function accountRecord(account: AccountEntry, owned: Entry[]): Record<string, unknown> {
   const { owner, flags, thresholds } = account;
   const has = (flag: number) => (flags & flag) !== 0;

@@ -1,4 +1,4 @@
-/** Core's order of checks and the application of a transaction to a view of the ledger: all or nothing. */
+/** Core's order of checks, and the application of a transaction to a view of the ledger: all or nothing. */
 import { xdr } from '@stellar/stellar-sdk/base';
 import { type AccountEntry, accountKey, availableBalance, type View } from './entries.js';
 import type { Envelope, InnerTransaction, Preconditions } from './envelope.js';
@@ -18,16 +18,16 @@ export interface LedgerMoment {
 
 export interface Applied extends TransactionOutcome {
   successful: boolean;
-  /** One list per operation; no lists if the transaction failed. */
+  /** One list for each operation; no lists if the transaction failed. */
   effects: Effect[][];
   movements: Movement[][];
-  /** One per operation: the sponsor of the entry that it made, or null. */
+  /** For each operation the sponsor of the entry that it created, or null. */
   sponsors: (string | null)[];
 }
 
 type Accounts = (id: string) => Readonly<AccountEntry> | null;
 
-/** Accounts that the checks before application look at. */
+/** Accounts that `check` reads. */
 export function checkedAccounts({ inner, feeBump }: Envelope): string[] {
   const sources = inner.operations.flatMap(({ source }) => (source === null ? [] : [source.id]));
   return [...new Set([inner.source.id, ...(feeBump === null ? [] : [feeBump.source.id]), ...sources])];
@@ -44,14 +44,14 @@ export function touchedKeys(envelope: Envelope): string[] {
 export const touchedOffers = ({ inner }: Envelope): OfferSearch[] =>
   inner.operations.flatMap((operation) => operation.offers());
 
-/** What a check looks at besides the transaction itself. */
+/** What a check reads besides the transaction itself. */
 interface CheckContext {
   account: Accounts;
   at: LedgerMoment;
   sequenceOf(source: Readonly<AccountEntry>): bigint;
 }
 
-/** Null if the transaction may enter the ledger that closes at `at`, else why not. `sequenceOf` may count what waits already. */
+/** Null if the transaction may enter the ledger that closes at `at`, otherwise the reason. `sequenceOf` may count waiting transactions. */
 export function check(
   envelope: Envelope,
   account: Accounts,
@@ -108,7 +108,7 @@ function checkInner(inner: InnerTransaction, context: CheckContext, paysFee: boo
   for (const [index, operation] of operations.entries()) {
     const failure = checkOperation(operation, inner, context.account, signed);
     if (failure === null) continue;
-    // Core stops at the first failure; the other results keep their initial value, a success.
+    // Core stops at the first failure; other results keep their initial value, a success.
     const untouched = () => xdr.OperationResult.opInner(UNTOUCHED);
     return { code: 'txFailed', operations: operations.map((_, other) => (other === index ? failure : untouched())) };
   }
@@ -133,7 +133,7 @@ function checkOperation(
   const id = (operation.source ?? inner.source).id;
   const owner = account(id);
   if (owner === null) {
-    // An earlier operation may create this source. Then the key of its address must sign.
+    // An earlier operation may create this source, which then needs a signature by the key of its address.
     if (operation.source === null) return xdr.OperationResult.opNoAccount();
     if (!signed.isSignedBy(id)) return xdr.OperationResult.opBadAuth();
   } else if (!signed.reaches(owner, operation.level)) {
@@ -161,7 +161,7 @@ function isOldEnough(
   );
 }
 
-/** Takes fee and sequence number, then applies the operations; `view` keeps only fee and sequence if one of them fails. */
+/** Takes fee and sequence number, then applies the operations. If one fails, `view` keeps only fee and sequence number. */
 export function apply(envelope: Envelope, view: View, at: LedgerMoment): Applied {
   const { inner, feeBump } = envelope;
   const feeCharged = BASE_FEE * BigInt(inner.operations.length + (feeBump === null ? 0 : 1));
@@ -193,7 +193,7 @@ export function apply(envelope: Envelope, view: View, at: LedgerMoment): Applied
       sponsor: null,
     };
     const result = layer.account(id) === null ? xdr.OperationResult.opNoAccount() : operation.apply(id, context);
-    // Core goes on after a failure, on a state that it discards, so that every operation has a code of its own.
+    // Core continues after a failure on a discarded state, so that every operation gets its own code.
     if (isSuccess(result)) layer.commit();
     done.push(effects);
     movements.push(context.movements);
@@ -201,7 +201,7 @@ export function apply(envelope: Envelope, view: View, at: LedgerMoment): Applied
     return result;
   });
   const haveSucceeded = operations.every(isSuccess);
-  // Every sponsorship that was begun must have been ended.
+  // Every sponsorship must have been ended.
   const successful = haveSucceeded && sponsorships.size === 0;
   if (successful) attempt.commit();
   const verdict: Verdict =

@@ -10,7 +10,7 @@ export type LedgerAsset = IssuedAsset | null;
 
 type XdrAsset = xdr.Asset | xdr.ChangeTrustAsset | xdr.TrustLineAsset;
 
-/** An asset as an operation names it, or undefined where core would call it invalid (bad code, pool shares). */
+/** Reads an operation's asset; undefined if core would call it invalid (bad code, pool shares). */
 export function fromXdrAsset(asset: XdrAsset): LedgerAsset | undefined {
   switch (asset.type) {
     case 'assetTypeNative':
@@ -29,7 +29,7 @@ function issued(asset: xdr.AlphaNum4 | xdr.AlphaNum12, pattern: RegExp): IssuedA
   return pattern.test(code) ? { code, issuer: toAddress(asset.issuer) } : undefined;
 }
 
-/** Reads `native` or `CODE:ISSUER`; undefined for anything else. */
+/** Reads `native` or `CODE:ISSUER`; undefined for any other text. */
 export function fromCanonicalAsset(text: string): LedgerAsset | undefined {
   if (text === 'native') return null;
   const [, code, issuer] = /^([A-Za-z0-9]{1,12}):(G[A-Z2-7]{55})$/.exec(text) ?? [];
@@ -46,7 +46,7 @@ export const assetType = (asset: LedgerAsset): string =>
 export const canonicalAsset = (asset: LedgerAsset): string =>
   asset === null ? 'native' : `${asset.code}:${asset.issuer}`;
 
-/** Horizon's `asset_type`, `asset_code`, `asset_issuer`; `source_` and the like go in front. */
+/** Horizon's `asset_type`, `asset_code`, `asset_issuer`, after a prefix such as `source_`. */
 export function assetFields(asset: LedgerAsset, prefix = ''): Record<string, string> {
   const type = { [`${prefix}asset_type`]: assetType(asset) };
   return asset === null
@@ -54,6 +54,6 @@ export function assetFields(asset: LedgerAsset, prefix = ''): Record<string, str
     : { ...type, [`${prefix}asset_code`]: asset.code, [`${prefix}asset_issuer`]: asset.issuer };
 }
 
-/** Names the list of offers that sell the one asset for the other. */
+/** The name of the list of offers that sell one asset for the other. */
 export const bookName = (selling: LedgerAsset, buying: LedgerAsset): string =>
   `${canonicalAsset(selling)}>${canonicalAsset(buying)}`;

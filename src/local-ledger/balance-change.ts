@@ -1,4 +1,4 @@
-/** What a contract call moved: Horizon's `asset_balance_changes` of a made-up record, as events, effects and balances. */
+/** Balance changes of a contract call: turns Horizon's `asset_balance_changes` of a made-up record into events, effects and balances. */
 import { StrKey } from '@stellar/stellar-sdk/base';
 import { z } from 'zod';
 import type { LedgerMoment } from './apply.js';
@@ -28,17 +28,17 @@ const change = z.object({
     .optional(),
 });
 
-/** Stroops: what an account itself has to keep. */
+/** Stroops: the reserve of an account itself. */
 const LEAST_TO_CREATE = 2n * BASE_RESERVE;
 
 export interface BalanceChange {
   type: 'transfer' | 'mint' | 'burn' | 'clawback';
   asset: LedgerAsset;
-  /** G… or C…; null where the type has none. */
+  /** G… or C…; null if the type has none. */
   from: string | null;
-  /** As above, or W…: the asset's own contract names a contract and the id apart, others need not. */
+  /** As above, or W…. The asset's own contract names a contract and its id separately; other contracts need not. */
   to: string | null;
-  /** May be more than 64 bits hold. */
+  /** May exceed 64 bits. */
   amount: bigint;
   toMuxedId: string | null;
 }
@@ -47,7 +47,7 @@ function isAccount(text: string): boolean {
   return StrKey.isValidEd25519PublicKey(text);
 }
 
-/** The changes of a record that can be told. A test may make up any others, which only Horizon's side shows. */
+/** The readable changes of a record. A test may make up any others, which only Horizon shows. */
 export function readBalanceChanges(changes: unknown): BalanceChange[] {
   if (!Array.isArray(changes)) return [];
   return changes.flatMap((one) => {
@@ -79,7 +79,7 @@ function toChange(fields: z.output<typeof change>): BalanceChange | null {
 export const changeEvent = ({ type, asset, from, to, amount, toMuxedId }: BalanceChange, of: ContractIdOf): EventBody =>
   contractEvent({ contractId: of(asset), name: type, addresses: [from, to], asset, amount, toMuxedId });
 
-/** Horizon's effects on the parties. A contract has no history of its own: what it moved stands in that of the operation's source. */
+/** Horizon's effects on the parties. A contract has no history of its own: its movements show in the history of the operation's source. */
 export function changeEffects({ asset, from, to, amount, toMuxedId }: BalanceChange, source: string): Effect[] {
   const [fields, moved] = [assetFields(asset), toAmount(amount)];
   const debit = (party: string): Effect =>
@@ -103,11 +103,11 @@ function contractFields(party: string, id: string | null): Record<string, string
 const partiesOf = ({ from, to, asset }: BalanceChange): string[] =>
   [from, to].filter((party): party is string => party !== null && isAccount(party) && party !== asset?.issuer);
 
-/** The entries that hold what the change moves. Contracts and the asset's issuer have none. */
+/** The entries that hold the moved balances. Contracts and the asset's issuer have none. */
 export const keysOfChange = (changed: BalanceChange): string[] =>
   partiesOf(changed).map((party) => (changed.asset === null ? accountKey(party) : trustlineKey(party, changed.asset)));
 
-/** Moves the balances, where the parties have them. Lumens for an account that is not there create it (CAP-73). */
+/** Moves the parties' existing balances. Lumens to a missing account create it (CAP-73). */
 export function applyChange(view: View, changed: BalanceChange, at: LedgerMoment): void {
   const { asset, from, amount } = changed;
   for (const party of partiesOf(changed)) {

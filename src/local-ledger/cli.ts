@@ -1,4 +1,4 @@
-/** `ledger …`: play the local ledger from a shell. Every command talks to a running ledger over HTTP and throws a one-line error. */
+/** `ledger …`: operates the local ledger from a shell. Every command talks to a running ledger over HTTP and throws a one-line error. */
 import { Memo, StrKey } from '@stellar/stellar-sdk/base';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { createLedgerClient, type LedgerClient } from './client.js';
@@ -23,7 +23,7 @@ const memoId = () =>
 const memoType = () =>
   new Option('--memo-type <type>', 'kind of memo; hash and return are hex').choices(MEMO_TYPES).default('text');
 
-/** Adds the commands to `ledger`; `deps` tells where the ledger is, and is asked only when a command runs. */
+/** Adds the commands to `ledger`. `deps` returns the ledger's address, and is called only when a command runs. */
 export function registerLedgerCommands(ledger: Command, deps: () => Where | Promise<Where>): void {
   ledger
     .option('--url <url>', 'where the ledger is served; the configured one by default')
@@ -158,7 +158,7 @@ function addFaultCommands(ledger: Command, connect: Connect): void {
     .action(async (kind: FaultInput['kind'], options) => {
       const { api, path, count, durationMs, probability, set } = options;
       const fault = { kind, api, path, count, durationMs, probability, ...toSettings(set) };
-      // The ledger itself checks what the kind takes.
+      // The ledger checks the settings of the kind.
       show(options, await (await connect()).faults.add(fault as FaultInput));
     });
   faults
@@ -193,7 +193,7 @@ function toAsset(text: string): { assetCode: string; assetIssuer: string } {
 
 const isCode = (text: string): boolean => /^[A-Za-z0-9]{1,12}$/.test(text);
 
-/** For commander: the text itself, where it is what the option needs. */
+/** A parser for commander: returns the text if it holds what the option needs. */
 const textThat =
   (holds: (text: string) => boolean, need: string) =>
   (text: string): string => {
@@ -273,7 +273,7 @@ function show({ json }: { json?: true }, result: unknown): void {
   process.stdout.write(json ? `${JSON.stringify(result)}\n` : toText(result));
 }
 
-/** One line a field, or for a list one line an item. */
+/** One line for each field, or for each item of a list. */
 function toText(result: unknown): string {
   const value = (of: unknown) => (typeof of === 'object' && of !== null ? JSON.stringify(of) : String(of));
   if (Array.isArray(result)) return result.length === 0 ? 'none\n' : result.map((item) => `${value(item)}\n`).join('');

@@ -1,4 +1,4 @@
-/** Uses a local ledger from outside, over HTTP with the official SDK: test accounts, test assets, real signed payments, faults. */
+/** A client of a local ledger, over HTTP with the official SDK: test accounts, test assets, real signed payments, faults. */
 import { Asset, Horizon, Keypair, type Memo, Operation, rpc } from '@stellar/stellar-sdk';
 import type { LedgerAsset } from './asset.js';
 import { horizonAccess, rpcAccess, type Submitted } from './client/access.js';
@@ -27,10 +27,10 @@ export interface OfferRequest {
 }
 
 export interface LedgerClientOptions {
-  /** Where the ledger is served. */
+  /** The ledger's URL. */
   url: string;
   passphrase?: string;
-  /** By which of its interfaces accounts are read and transactions submitted: Horizon by default. */
+  /** The interface for reading accounts and submitting transactions: Horizon by default. */
   api?: Api;
 }
 
@@ -60,14 +60,14 @@ export function createLedgerClient({ url, passphrase = PASSPHRASE, api = 'horizo
     submit,
     pay: createPay(submitter, accounts, root),
 
-    /** Lets the account of `secret` hold the asset; `limit` 0 ends that. */
+    /** Opens a trustline of the account of `secret`; `limit` 0 closes it. */
     trust(request: { secret: string; assetCode: string; assetIssuer: string; limit?: string }): Promise<Submitted> {
       const { secret, assetCode, assetIssuer, limit } = request;
       const operation = Operation.changeTrust({ asset: new Asset(assetCode, assetIssuer), limit });
       return submit({ from: Keypair.fromSecret(secret), operations: [operation] });
     },
 
-    /** Offers `amount` of an asset of the account of `secret`, at `price` (of one unit sold, in units bought). Null names lumens. */
+    /** Offers `amount` of an asset from the account of `secret` at `price`: units bought for each unit sold. Null means lumens. */
     offer(request: OfferRequest): Promise<Submitted> {
       const { secret, selling, buying, amount, price } = request;
       const assetOf = (asset: LedgerAsset) => (asset === null ? Asset.native() : new Asset(asset.code, asset.issuer));
@@ -76,16 +76,16 @@ export function createLedgerClient({ url, passphrase = PASSPHRASE, api = 'horizo
       return submit({ from: Keypair.fromSecret(secret), operations: [operation] });
     },
 
-    /** Ends the account of `secret` (or a new test account) and gives all of its lumens to `into`. */
+    /** Merges the account of `secret` (or a new test account) into `into`, with all of its lumens. */
     async merge(request: { into: string; secret?: string; memo?: string | Memo | null }): Promise<Submitted> {
       const from = Keypair.fromSecret(request.secret ?? (await accounts.fund()).secret);
       const operations = [Operation.accountMerge({ destination: request.into })];
       return await submit({ from, operations, memo: request.memo });
     },
 
-    /** Pays by a contract call: balances move, Horizon and RPC show it. Resolves with Horizon's operation id. */
+    /** Pays by a contract call: balances move, and Horizon and RPC show it. Resolves with Horizon's operation id. */
     payByContract: (payment: ContractPayment) => postForId('/records', contractPayment(payment, root.publicKey())),
-    /** Emits a transfer event from a contract that is not the asset's. Resolves with Horizon's operation id. */
+    /** Emits a transfer event from a contract other than the asset's. Resolves with Horizon's operation id. */
     forge: (payment: ContractPayment) => postForId('/faults', { kind: 'forge', ...payment }),
     /** Puts a made-up record into the next ledger. Resolves with its operation id. */
     inject: (injection: Omit<Injection, 'forgery'>) => postForId('/records', injection),
@@ -97,7 +97,7 @@ export function createLedgerClient({ url, passphrase = PASSPHRASE, api = 'horizo
       remove: (id: number) => control.request<unknown>('DELETE', `/faults/${id}`),
       clear: () => control.request<unknown>('DELETE', '/faults'),
     },
-    /** Begins a new chain at ledger 1. */
+    /** Starts a new chain at ledger 1. */
     reset: () => control.request<unknown>('POST', '/faults', { kind: 'reset' }),
   };
 }

@@ -1,4 +1,4 @@
-/** One close: the waiting transactions are checked again, applied in order, and written together with the new head. */
+/** One close: checks the waiting transactions again, applies them in order, and writes them together with the new head. */
 import { type Applied, apply, check, type LedgerMoment, touchedKeys, touchedOffers } from './apply.js';
 import { type AccountEntry, accountKey, createView, type Entry, sponsorsOf } from './entries.js';
 import { type LedgerCounts, toCloseTime } from './headers.js';
@@ -12,14 +12,14 @@ import type { ClosedLedger, Head, Store } from './store.js';
 
 export interface Close {
   ledger: ClosedLedger;
-  /** What to tell the submitters once the ledger is written. */
+  /** Outcomes to report to the submitters once the ledger is written. */
   settlements: Settled[];
-  /** The entries that it changes, as they were before. */
+  /** The changed entries as they were before. */
   before: Before;
 }
 
-/** Keys that only an entry itself knows: a removal frees the reserve of its sponsors, a claim credits a claimant's line, a trade moves
- *  what the seller holds. */
+/** Keys that only an entry itself names: a removal frees its sponsors' reserves, a claim credits a claimant's trustline, a trade moves the
+ *  seller's balances. */
 function furtherKeys(entry: Entry | null): string[] {
   if (entry === null) return [];
   if (entry.kind === 'claimable_balance') return keysOfClaim(entry);

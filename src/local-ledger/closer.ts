@@ -1,4 +1,4 @@
-/** Closes ledgers on a timer or on demand, one at a time, while this process holds the fence. Each takes the waiting transactions. */
+/** Closes ledgers on a timer or on demand, one at a time, while this process holds the fence. Each ledger takes the waiting transactions. */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
@@ -27,14 +27,14 @@ export async function createCloser({ store, queue, past, faults, network, clock,
   let head = await store.load();
   let state: 'watching' | 'closing' | 'lost' = 'watching';
   let injections: { injection: Injection; resolve(id: string): void }[] = [];
-  /** Tells the submitters, once the database confirms the write of their ledger. */
+  /** Reports to the submitters, once the database confirms that their ledger is written. */
   let unsettled: (() => void) | null = null;
   let turn: Promise<unknown> = Promise.resolve();
   let timer: AbortController | null = null;
   let onLost: () => void = () => undefined;
   const listeners = new Set<() => void>();
 
-  /** One change of the head at a time. */
+  /** Changes the head one change at a time. */
   function inTurn<T>(change: () => Promise<T>): Promise<T> {
     const mine = turn.then(change, change);
     turn = mine.catch(() => undefined);
@@ -54,7 +54,7 @@ export async function createCloser({ store, queue, past, faults, network, clock,
   async function closeAt(scheduledMs: number): Promise<number> {
     await takeFence();
     await finishUnsettled();
-    // The machine's clock may be set back; a ledger's time never is.
+    // The machine's clock may be set back, but a ledger's time never is.
     const atMs = Math.max(scheduledMs, head.atMs);
     const batch = queue.nextBatch();
     const injected = injections;
@@ -94,7 +94,7 @@ export async function createCloser({ store, queue, past, faults, network, clock,
     announce();
   }
 
-  /** A close may have happened although its answer was lost: the head in the database decides. */
+  /** Decides by the head in the database: a close may have happened although its answer was lost. */
   async function finishUnsettled(): Promise<void> {
     if (unsettled === null) return;
     const now = await store.load();
@@ -128,12 +128,12 @@ export async function createCloser({ store, queue, past, faults, network, clock,
     let nextMs = 0;
     while (!signal.aborted) {
       const nowMs = clock.nowMs();
-      // A timer may fire a little early: that must not close twice. A clock that was set back is followed.
+      // A timer that fires early must not close twice. A clock that was set back is followed.
       const isJustBefore = nowMs <= nextMs && nextMs - nowMs < closeMs;
       nextMs = isJustBefore ? nextMs + closeMs : (Math.floor(nowMs / closeMs) + 1) * closeMs;
       await clock.sleep(nextMs - nowMs, signal);
       if (signal.aborted) return;
-      // Woken late, or the clock was set: a ledger does not close before what happened in it.
+      // After a late wake-up or a change of the clock: a ledger must not close before its transactions.
       if (clock.nowMs() - nextMs >= closeMs) nextMs = clock.nowMs();
       await inTurn(() => closeAt(nextMs)).catch((error: unknown) => {
         if (!signal.aborted) log.error({ err: error }, 'a ledger could not be closed');

@@ -1,4 +1,4 @@
-/** A transaction of one contract call, made up but genuine XDR: the envelope and result of a Soroban payment. */
+/** Makes the transaction of one contract call in genuine XDR: the envelope and result of a Soroban payment. */
 import { createHash } from 'node:crypto';
 import {
   Account,
@@ -19,18 +19,18 @@ export interface ContractCall {
   contract: string;
   method: string;
   arguments: xdr.ScVal[];
-  /** What stands for what among the arguments. */
+  /** Stand-ins among the arguments, and what they stand for. */
   patches: Patch[];
-  /** Payer of the fee; a G address. */
+  /** Payer of the fee, G…. */
   source: string;
-  /** Makes the transaction unlike all others. */
+  /** Makes the transaction unique. */
   sequence: bigint;
   memo: Memo;
-  /** What only newer protocols have. */
+  /** For newer protocols only. */
   signedBy?: Credentials | undefined;
 }
 
-/** How a wallet's contract authorizes the call: as CAP-71 has it, or by an arm that no client of today can decode. */
+/** How a wallet's contract authorizes the call: as in CAP-71, or by an arm that no current client can decode. */
 export const CREDENTIALS = ['address_v2', 'address_with_delegates', 'unknown'] as const;
 export type Credentials = (typeof CREDENTIALS)[number];
 
@@ -39,11 +39,11 @@ export interface MadeTransaction {
   hash: string;
   envelopeXdr: string;
   resultXdr: string;
-  /** Where the SDK cannot decode the envelope: how a server of its protocol shows it. */
+  /** The JSON that a server of the envelope's protocol shows, if the SDK cannot decode it. */
   envelopeJson?: unknown;
 }
 
-/** The arguments of a token's `transfer`. The destination is muxed where the event names an id. */
+/** The arguments of a token's `transfer`. The destination is muxed if the event names an id. */
 export function transferArguments(
   from: string,
   { to, toMuxedId }: { to: string; toMuxedId: string | null },
@@ -67,7 +67,7 @@ const muxed = (address: string, id: string): string =>
     ? muxedContract({ contract: address, id })
     : new MuxedAccount(new Account(address, '0'), id).accountId();
 
-/** An unowned contract, the same for the same name. */
+/** A contract without an owner, the same for the same name. */
 export const madeUpContract = (name: string): string =>
   StrKey.encodeContract(createHash('sha256').update(`made-up contract ${name}`).digest());
 
@@ -109,7 +109,7 @@ export function makeContractCall(call: ContractCall, passphrase: string): MadeTr
 const ENVELOPE_TYPE = Buffer.from([0, 0, 0, 2]);
 const NO_SIGNATURES = Buffer.alloc(4);
 
-/** The same credentials in an arm that no protocol has yet. */
+/** The same credentials in an arm that no protocol defines yet. */
 function unknownArm(credentials: xdr.SorobanCredentials): Patch {
   const [bytes, json] = [Buffer.from(credentials.toXdr()), credentials.toJson()];
   const future = Buffer.concat([FUTURE_ARM, bytes.subarray(FUTURE_ARM.length)]);
@@ -148,7 +148,7 @@ function credentialsOf({ contract, sequence }: ContractCall, signedBy: Credentia
 }
 
 function successXdr(): string {
-  // The hash of what the call returned; a transfer returns nothing.
+  // The hash of the call's return value; a transfer returns nothing.
   const returned = createHash('sha256').update(xdr.ScVal.scvVoid().toXdr()).digest();
   const success = xdr.InvokeHostFunctionResult.invokeHostFunctionSuccess(returned);
   const operation = xdr.OperationResult.opInner(xdr.OperationResultTr.invokeHostFunction(success));

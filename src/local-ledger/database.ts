@@ -1,4 +1,4 @@
-/** Where a ledger of its own keeps its state: a MongoDB that is given, or an embedded one in a directory. */
+/** The database of a ledger that has its own: a given MongoDB, or an embedded one in a directory. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -11,8 +11,8 @@ export interface OpenDatabase {
   close(): Promise<void>;
 }
 
-/** @param deps.dataDir null for a directory that is gone after the close
- *  @throws MongoUnavailableError with one line that says what to do */
+/** @param deps.dataDir null for a temporary directory, removed on close
+ *  @throws MongoUnavailableError with one line that tells what to do */
 export async function openDatabase(deps: {
   mongodbUri: string | null;
   dataDir: string | null;

@@ -1,5 +1,5 @@
-/** Entries of the ledger (accounts, trustlines, data, claimable balances, offers), and the layers in which a transaction changes them. Changes
- *  reach the layer below only by a commit, so a failed operation or transaction leaves no trace. */
+/** Entries of the ledger (accounts, trustlines, data, claimable balances, offers), and the layers in which a transaction changes them. Only a
+ *  commit passes changes to the layer below, so a failed operation or transaction leaves no trace. */
 import type { IssuedAsset, LedgerAsset } from './asset.js';
 import type { Price } from './offers/exchange.js';
 import { BASE_RESERVE, MAX_INT64 } from './stroops.js';
@@ -17,11 +17,11 @@ export interface Signer {
   /** G… or X… (a hash whose preimage signs). */
   key: string;
   weight: number;
-  /** The sponsor that pays its reserve, if not the account. */
+  /** The sponsor that pays the signer's reserve; null for the account itself. */
   sponsor?: string | null;
 }
 
-/** What the standing offers of an account may still bring to it, and take from it. */
+/** What an account's offers may still bring to it and take from it. */
 export interface Liabilities {
   buying: bigint;
   selling: bigint;
@@ -42,7 +42,7 @@ export interface AccountEntry {
   inflationDestination: string | null;
   thresholds: { master: number; low: number; medium: number; high: number };
   signers: Signer[];
-  /** Reserves that the account pays for others, and that others pay for it. Absent means none. */
+  /** Reserves that the account pays for others, and that others pay for it. Absent means 0. */
   sponsoring?: number;
   sponsored?: number;
   sponsor?: string | null;
@@ -79,11 +79,11 @@ export interface DataEntry {
 export interface ClaimableBalanceEntry {
   _id: string;
   kind: 'claimable_balance';
-  /** It has no owner: this is its own id, in hexadecimal. */
+  /** A claimable balance has no owner: this is its own id, in hexadecimal. */
   owner: string;
   asset: LedgerAsset;
   amount: bigint;
-  /** Predicates in base64 XDR, their times absolute. */
+  /** Predicates in base64 XDR, with absolute times. */
   claimants: { destination: string; predicate: string }[];
   isClawbackEnabled: boolean;
   sponsor?: string | null;
@@ -98,13 +98,13 @@ export interface OfferEntry {
   offerId: bigint;
   selling: LedgerAsset;
   buying: LedgerAsset;
-  /** Both assets by name (see `bookName`): the list of offers that it stands in. */
+  /** Both assets by name (see `bookName`): the offer's list. */
   book: string;
-  /** Amount of the asset that is sold. */
+  /** Amount of the sold asset. */
   amount: bigint;
-  /** Price of one unit sold, in units bought. */
+  /** Units bought for one unit sold. */
   price: Price;
-  /** Does not take an offer at its own price. */
+  /** It does not take offers at its own price. */
   isPassive: boolean;
   sponsor?: string | null;
   modified: { ledger: number; time: number };
@@ -151,7 +151,7 @@ export const availableBalance = (account: AccountEntry): bigint =>
 
 export const availableOnLine = (line: TrustlineEntry): bigint => line.balance - liabilitiesOf(line).selling;
 
-/** What more it can hold. */
+/** How much more it can hold. */
 export const roomOf = (entry: AccountEntry | TrustlineEntry): bigint =>
   (entry.kind === 'account' ? MAX_INT64 : entry.limit) - entry.balance - liabilitiesOf(entry).buying;
 
@@ -160,21 +160,21 @@ export interface View {
   trustline(owner: string, asset: IssuedAsset): Readonly<TrustlineEntry> | null;
   data(owner: string, name: string): Readonly<DataEntry> | null;
   claimableBalance(id: string): Readonly<ClaimableBalanceEntry> | null;
-  /** The offers, in no order. */
+  /** Offers in no particular order. */
   offers(matches: (offer: Readonly<OfferEntry>) => boolean): Readonly<OfferEntry>[];
   read(key: string): Readonly<Entry> | null;
-  /** Replaces the entry by a copy that `change` has changed. */
+  /** Replaces the entry by a changed copy. */
   update<E extends Entry>(entry: Readonly<E>, change: (copy: E) => void): void;
   put(entry: Entry): void;
   remove(key: string): void;
   child(): View;
-  /** Hands this layer's changes to the layer below. */
+  /** Passes this layer's changes to the layer below. */
   commit(): void;
-  /** This layer's own changes: null where an entry was removed. */
+  /** This layer's own changes; null for a removed entry. */
   changes(): ReadonlyMap<string, Entry | null>;
 }
 
-/** The lowest layer: entries as loaded from the store. Throws when asked for a key that was not loaded, which is a bug of the caller. */
+/** The lowest layer: entries as loaded from the store. A key that was not loaded throws, which is the caller's bug. */
 export function createView(loaded: ReadonlyMap<string, Entry | null>): View {
   const read = (key: string) => {
     const entry = loaded.get(key);

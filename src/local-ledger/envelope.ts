@@ -1,4 +1,4 @@
-/** A submitted envelope, decoded: everything that the ledger checks, and the hashes that are signed. */
+/** Decodes a submitted envelope: everything that the ledger checks, and the hashes that are signed. */
 import { createHash } from 'node:crypto';
 import { xdr } from '@stellar/stellar-sdk/base';
 import { type BoundOperation, bindOperation } from './operations/index.js';
@@ -7,13 +7,13 @@ import { type Party, toParty } from './party.js';
 export interface Signature {
   hint: Buffer;
   bytes: Buffer;
-  /** Results of earlier verifications, by key: a transaction is checked when submitted and again when its ledger closes. */
+  /** Earlier results by key: a transaction is checked when submitted and again when its ledger closes. */
   tried: Map<string, boolean>;
 }
 
 export interface Bounds {
   min: bigint;
-  /** 0: no upper bound. */
+  /** 0 means no upper bound. */
   max: bigint;
 }
 
@@ -43,7 +43,7 @@ export interface InnerTransaction {
 export interface Envelope {
   /** Base64, as submitted. */
   xdr: string;
-  /** Hash of the fee bump where there is one, else of the transaction itself. */
+  /** The hash of the fee bump if there is one, otherwise of the transaction. */
   hash: Buffer;
   inner: InnerTransaction;
   feeBump: { source: Party; fee: bigint; signatures: Signature[] } | null;
@@ -51,7 +51,7 @@ export interface Envelope {
 
 const sha256 = (bytes: Uint8Array): Buffer => createHash('sha256').update(bytes).digest();
 
-/** Null for anything that is not the base64 of exactly one transaction envelope. */
+/** Null for anything but the base64 of exactly one transaction envelope. */
 export function decodeEnvelope(base64: string, passphrase: string): Envelope | null {
   if (base64 === '' || base64.length % 4 !== 0 || !/^[A-Za-z0-9+/]+={0,2}$/.test(base64)) return null;
   const networkId = sha256(Buffer.from(passphrase));
@@ -82,7 +82,7 @@ export function decodeEnvelope(base64: string, passphrase: string): Envelope | n
       }
     }
   } catch {
-    // The decoder throws its own errors or TypeErrors on bytes that are not an envelope.
+    // On other bytes the decoder throws its own errors or TypeErrors.
     return null;
   }
 }
@@ -105,7 +105,7 @@ function decodeVersion1(envelope: xdr.TransactionV1Envelope, networkId: Buffer):
 function decodeVersion0(envelope: xdr.TransactionV0Envelope, networkId: Buffer): InnerTransaction {
   const transaction = envelope.tx;
   const bounds = transaction.timeBounds;
-  // The signature of a version 0 transaction covers its version 1 equivalent.
+  // A version 0 signature covers the version 1 equivalent of the transaction.
   const sameInVersion1 = new xdr.Transaction({
     sourceAccount: xdr.MuxedAccount.keyTypeEd25519(transaction.sourceAccountEd25519),
     fee: transaction.fee,

@@ -1,4 +1,4 @@
-/** Misbehaviour on demand: which faults are in force, for which requests, and for how long. They end with the process. */
+/** Faults on demand: which are in force, for which requests, and for how long. They end with the process. */
 import { StrKey } from '@stellar/stellar-sdk/base';
 import { z } from 'zod';
 import type { Clock } from './clock.js';
@@ -15,19 +15,19 @@ const durationMs = z.number().int().positive().optional();
 const count = z.number().int().positive().optional();
 
 const scope = {
-  /** Only requests to this interface; to both without. */
+  /** Limits it to requests to this interface; otherwise both. */
   api,
-  /** Only requests whose path begins so, e.g. `/payments`. A call of Stellar RPC has the path `/rpc/` and its method. */
+  /** Limits it to requests whose path begins with this, e.g. `/payments`. A call of Stellar RPC has the path `/rpc/` and its method. */
   path: z.string().startsWith('/').optional(),
   method: z.enum(['GET', 'POST']).optional(),
-  /** How many requests it hits before it ends; without, it stays in force. */
+  /** Requests that it hits before it ends; without a count it stays in force. */
   count,
   durationMs,
-  /** Hits each matching request with this chance. */
+  /** The chance of hitting a matching request. */
   probability: z.number().gt(0).max(1).optional(),
 };
 
-/** A list, or its values in one text with commas between them. */
+/** A list, or its values in one text, separated by commas. */
 const listOf = <const Value extends string>(values: Value[]) => {
   const list = z.array(z.enum(values));
   return z.union([
@@ -44,12 +44,12 @@ const account = z.string().refine(StrKey.isValidEd25519PublicKey, 'a G... addres
 const hideSchema = z
   .strictObject({
     kind: z.literal('hide'),
-    /** The id of one operation, as Horizon writes it. */
+    /** The operation's id, as Horizon writes it. */
     operation: z.union([z.string().regex(/^\d+$/), z.int().positive().transform(String)]).optional(),
     /** Instead of `operation`: the next `count` payments to this account (all without a count). */
     account,
     count,
-    /** Histories of accounts, lists of the whole network, Stellar RPC's events. */
+    /** Account histories, lists of the whole network, events of Stellar RPC. */
     from: listOf(['accounts', 'feed', 'rpc']).default(['accounts', 'feed']),
     lists: listOf(['payments', 'operations', 'effects']).default(['payments', 'operations']),
     durationMs,
@@ -61,14 +61,14 @@ const hideSchema = z
 const undecodableSchema = z.strictObject({
   kind: z.literal('undecodable'),
   api,
-  /** Only the transactions of this account, or this one by its hash; all without. */
+  /** Limits it to the transactions of this account, or to the one with this hash; otherwise all. */
   account,
   transaction: z
     .string()
     .regex(/^[0-9a-f]{64}$/)
     .optional(),
   parts: listOf([...PARTS]).default([...PARTS]),
-  /** Whether a call that asks for JSON gets it, or an internal error. */
+  /** Whether a call for JSON gets it, or an internal error. */
   decodedByServer: z.boolean().default(true),
   durationMs,
 });
@@ -78,7 +78,7 @@ export const faultSchema = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('unavailable'), retryAfterSeconds: z.number().int().min(0).optional(), ...scope }),
   z.strictObject({ kind: z.literal('stale_history'), ...scope }),
   z.strictObject({ kind: z.literal('server_error'), ...scope }),
-  /** Horizon says of what it has that it has not. */
+  /** Horizon denies having what it has. */
   z.strictObject({ kind: z.literal('not_found'), ...scope }),
   z.strictObject({ kind: z.literal('timeout'), emptyBody: z.boolean().default(false), ...scope }),
   z.strictObject({ kind: z.literal('html'), ...scope }),
@@ -86,7 +86,7 @@ export const faultSchema = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('cut_json'), ...scope }),
   z.strictObject({ kind: z.literal('hang'), ...scope }),
   z.strictObject({ kind: z.literal('reset_connection'), ...scope }),
-  /** The request is carried out, its answer is lost. */
+  /** The request is carried out, but its answer is lost. */
   z.strictObject({ kind: z.literal('lost_answer'), ...scope }),
   z.strictObject({ kind: z.literal('slow'), delayMs: z.number().int().positive(), ...scope }),
   z.strictObject({ kind: z.literal('byebye'), ...scope }),
@@ -95,22 +95,22 @@ export const faultSchema = z.discriminatedUnion('kind', [
     passphrase: z.string().default('Test SDF Network ; September 2015'),
     ...scope,
   }),
-  /** A real limit per address, like Horizon's: so many requests an hour, and a burst. */
+  /** A real limit per address, like Horizon's: requests per hour, and a burst. */
   z.strictObject({
     kind: z.literal('rate_limit'),
     perHour: z.number().positive().default(3600),
     burst: z.number().int().min(0).default(100),
     ...scope,
   }),
-  /** Answers are as of so many ledgers ago. */
+  /** Answers are this many ledgers old. */
   z.strictObject({ kind: z.literal('lag'), ledgers: z.number().int().positive(), api, durationMs }),
   /** History before this ledger is gone. */
   z.strictObject({ kind: z.literal('retention'), elderLedger: z.number().int().positive(), api, durationMs }),
   /** Stellar RPC has no events of classic operations and fees, like a server without EMIT_CLASSIC_EVENTS. */
   z.strictObject({ kind: z.literal('blind'), durationMs }),
-  /** Servers say that the network has this protocol. */
+  /** Servers report this protocol. */
   z.strictObject({ kind: z.literal('protocol'), protocol: z.number().int().positive(), api, durationMs }),
-  /** Lists leave operations out, while balances and the operations' own addresses show them. */
+  /** Lists omit operations, while balances and the operations' own URLs show them. */
   hideSchema,
   /** Envelopes, results and events hold an arm that no client knows. */
   undecodableSchema,
@@ -122,7 +122,7 @@ export type FaultKind = InjectedFault['kind'];
 
 const CHANGES_ANSWERS = ['lag', 'retention', 'blind', 'protocol', 'hide', 'undecodable'] as const;
 
-/** Faults that hit single requests. The others change what every answer shows. */
+/** Faults that hit single requests. The others change every answer. */
 export type RequestFault = Exclude<InjectedFault, { kind: (typeof CHANGES_ANSWERS)[number] }>;
 
 export interface ActiveFault {
@@ -132,28 +132,28 @@ export interface ActiveFault {
 }
 
 export interface Faults {
-  /** Throws a ZodError for an input that is no fault. */
+  /** @throws ZodError for an invalid fault */
   add(fault: FaultInput): ActiveFault;
   list(): ActiveFault[];
   remove(id: number): boolean;
   clear(): void;
-  /** The first fault in force of these kinds for this request, and counts the hit. */
+  /** Counts a hit of the first fault in force of these kinds for this request, and returns the fault. */
   hit<Kind extends RequestFault['kind']>(
     request: { method: string; path: string },
     kinds: readonly Kind[],
   ): Extract<RequestFault, { kind: Kind }> | null;
-  /** Ledgers that answers are behind. */
+  /** How many ledgers old answers are. */
   lag(api: Api): number;
   /** The retention edge, or null for full history. */
   elder(api: Api): number | null;
   isBlind(): boolean;
-  /** The protocol that servers name. */
+  /** The protocol that servers report. */
   protocol(api: Api): number;
-  /** Ids of the operations that such a list leaves out. */
+  /** Ids of the operations that the list omits. */
   hidden(place: Place, list: ListKind): HiddenIds;
   /** Closed transactions and events as these faults show them. */
   undecodable: Undecodable;
-  /** Tells the faults what the next ledger will hold. Safe to repeat for the same ledger. */
+  /** Notes the content of the next ledger. Safe to repeat for the same ledger. */
   noteLedger(sequence: number, documents: LedgerDocuments[]): void;
 }
 

@@ -1,4 +1,4 @@
-/** `/fee_stats`: what transactions of the last ledgers bid and paid, per operation; every number is a string. */
+/** `/fee_stats`: bids and charges per operation in the last ledgers; every number is a string. */
 import { MAX_OPERATIONS } from './headers.js';
 import { BASE_FEE } from './stroops.js';
 

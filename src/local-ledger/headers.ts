@@ -1,35 +1,35 @@
-/** Compact ledger headers. A run of empty ledgers at a steady interval is one document, a span; a ledger with transactions is a span of
- *  its own. Every header can be derived from its span. */
+/** Compact ledger headers. A run of empty ledgers at a steady interval is one document, a span; a ledger with transactions is a span of its own.
+ *  Every header can be derived from its span. */
 import { createHash } from 'node:crypto';
 import { xdr } from '@stellar/stellar-sdk/base';
 import { BASE_FEE, BASE_RESERVE, TOTAL_COINS, toAmount } from './stroops.js';
 import { ledgerStart } from './toid.js';
 
 export const PROTOCOL_VERSION = 23;
-/** Operations that one ledger takes at most. */
+/** The most operations in one ledger. */
 export const MAX_OPERATIONS = 1000;
 
 export interface LedgerCounts {
   successful: number;
   failed: number;
   operations: number;
-  /** Operations of the failed transactions included. */
+  /** Includes the operations of failed transactions. */
   setOperations: number;
 }
 
 export interface Span {
   /** Sequence of its first ledger. */
   _id: number;
-  /** Close of its first ledger, and from there the time between two; milliseconds. */
+  /** Close of its first ledger, and the interval between ledgers, in milliseconds. */
   atMs: number;
   stepMs: number;
-  /** All fees so far, this ledger's included. */
+  /** All fees so far, including this ledger's. */
   feePool: bigint;
   /** Null for empty ledgers. */
   counts: LedgerCounts | null;
 }
 
-/** The span with the next ledger in it, or null if a new one must begin. `last` is the newest ledger of the span. */
+/** The span extended by the next ledger, or null if a new span must begin. @param last the span's newest ledger */
 export function extendSpan(span: Span, last: number, atMs: number): Span | null {
   if (span.counts !== null) return null;
   if (last === span._id) return { ...span, stepMs: atMs - span.atMs };
@@ -38,13 +38,13 @@ export function extendSpan(span: Span, last: number, atMs: number): Span | null 
 
 export const closedAtMs = (span: Span, sequence: number): number => span.atMs + (sequence - span._id) * span.stepMs;
 
-/** Whole seconds, rounded down, as validators do: ledgers that follow each other quickly share one. */
+/** Whole seconds, rounded down as validators do: ledgers in quick succession share one. */
 export const toCloseTime = (atMs: number): number => Math.floor(atMs / 1000);
 
 /** Seconds since the epoch in Horizon's form, `2025-12-01T08:35:09Z`. */
 export const toTimestamp = (seconds: number): string => new Date(seconds * 1000).toISOString().replace('.000Z', 'Z');
 
-/** The hash of a ledger. There is no bucket list to derive it from, but it is unique across chains. */
+/** The hash of a ledger. Without a bucket list it is derived from chain and sequence, which makes it unique across chains. */
 export const ledgerHash = (chain: string, sequence: number): Buffer =>
   sequence < 1 ? Buffer.alloc(32) : createHash('sha256').update(`${chain}:${sequence}`).digest();
 

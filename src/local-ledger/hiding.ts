@@ -1,4 +1,4 @@
-/** Which operations `hide` faults leave out of lists. */
+/** Operations that `hide` faults omit from lists. */
 import type { LedgerDocuments, OperationDocument } from './records.js';
 import { ledgerStart } from './toid.js';
 
@@ -16,25 +16,25 @@ export interface HideFault {
   lists: ListKind[];
 }
 
-/** `faults` gives those in force. An account's hidden payments stay hidden for as long as their fault is in force. */
+/** `faults` returns those in force. An account's hidden payments stay hidden while their fault is in force. */
 export function createHiding(faults: () => HideFault[]) {
-  /** By fault: the payments that it has hidden so far. */
+  /** By fault, the payments hidden so far. */
   const hiddenBy = new Map<number, bigint[]>();
 
   const idsOf = (fault: HideFault): bigint[] =>
     fault.operation === undefined ? (hiddenBy.get(fault.id) ?? []) : [BigInt(fault.operation)];
 
   return {
-    /** How many operations a fault hides. */
+    /** The number of operations that a fault hides. */
     count: (id: number): number => faults().flatMap((fault) => (fault.id === id ? idsOf(fault) : [])).length,
 
     hidden: (place: Place, list: ListKind): HiddenIds =>
       faults().flatMap((fault) =>
-        // Events have no lists: whatever is hidden from Stellar RPC is hidden there.
+        // Stellar RPC's events are not divided into lists.
         fault.from.includes(place) && (place === 'rpc' || fault.lists.includes(list)) ? idsOf(fault) : [],
       ),
 
-    /** Picks the payments of a ledger that is about to be written. A write that failed is noted again, perhaps with other payments. */
+    /** Chooses the payments to hide in a ledger that is about to be written. After a failed write it is called again, perhaps with other payments. */
     note(sequence: number, documents: LedgerDocuments[]): void {
       const operations = documents.flatMap((one) => one.operations);
       const inForce = new Set(faults().map(({ id }) => id));

@@ -1,4 +1,4 @@
-/** Pages of closed operations, transactions and effects, after or before a cursor, within the visible ledgers. */
+/** Pages of closed operations, transactions and effects, before or after a cursor, within the visible ledgers. */
 import type { Filter } from 'mongodb';
 import type { Api, Faults } from './faults.js';
 import type { ListKind } from './hiding.js';
@@ -7,14 +7,14 @@ import type { OperationDocument, TransactionDocument } from './records.js';
 import type { Head, Store } from './store.js';
 import { afterLedger, ledgerOf, ledgerStart } from './toid.js';
 
-/** The ledgers that Horizon shows: from the retention edge to the newest one that is ingested. */
+/** The ledgers that Horizon shows: from the retention edge to the newest ingested one. */
 export interface Visible {
   elder: number;
   latest: number;
 }
 
 export interface Range {
-  /** Exclusive; null begins at the end that `order` begins at. */
+  /** Exclusive; null starts at the first end of `order`. */
   cursor: bigint | null;
   order: 'asc' | 'desc';
   limit: number;
@@ -22,7 +22,7 @@ export interface Range {
 
 export interface OperationFilter {
   account?: string;
-  /** As `account`, with the operations that took an offer of it. */
+  /** Like `account`, plus the operations that took an offer of the account. */
   party?: string;
   /** TOID of the transaction. */
   transaction?: bigint;
@@ -36,15 +36,15 @@ export type TransactionFilter = Pick<OperationFilter, 'account' | 'ledger' | 'in
 
 export interface EffectRow {
   operation: bigint;
-  /** Counts from 1 in each operation. */
+  /** From 1 within each operation. */
   order: number;
   createdAt: unknown;
   effect: OperationDocument['effects'][number];
 }
 
-/** What the parts of a history read from. */
+/** Dependencies of the parts of a history. */
 interface HistoryDeps {
-  /** Which interface shows it. */
+  /** The interface that shows it. */
   api: Api;
   store: Store;
   visible(): Visible;
@@ -54,7 +54,7 @@ interface HistoryDeps {
 
 export type History = ReturnType<typeof createHistory>;
 
-/** The history within the ledgers that `visible` gives at each call. */
+/** The history within the ledgers that `visible` returns at each call. */
 export function createHistory(deps: HistoryDeps) {
   return {
     visible: deps.visible,
@@ -65,7 +65,7 @@ export function createHistory(deps: HistoryDeps) {
   };
 }
 
-/** Bounds of TOIDs, cursor and retention together. */
+/** TOID bounds from cursor and retention. */
 function boundsOf(
   { elder, latest }: Visible,
   { cursor, order }: Range,
@@ -79,7 +79,7 @@ function boundsOf(
 
 const sorting = ({ order }: Range) => ({ _id: order === 'asc' ? (1 as const) : (-1 as const) });
 
-/** A list of one transaction or ledger hides nothing: the request names it. */
+/** Lists of a single transaction or ledger hide nothing: the request names it. */
 function hiddenFrom(faults: Faults, { account, party, transaction, ledger, list }: OperationFilter): bigint[] {
   if (transaction !== undefined || ledger !== undefined) return [];
   return [...faults.hidden((account ?? party) === undefined ? 'feed' : 'accounts', list)];
@@ -120,7 +120,7 @@ function createOperationHistory(deps: HistoryDeps) {
       return await store.operations.findOne({ _id: id });
     },
 
-    /** Whether any record that shows is of this account. */
+    /** Whether any visible record concerns the account. */
     async hasAccount(account: string): Promise<boolean> {
       const range = boundsOf(visible(), { cursor: null, order: 'asc', limit: 1 });
       const projection = { _id: 1 };
@@ -154,23 +154,23 @@ function createTransactionHistory({ api, store, visible, faults }: HistoryDeps) 
       return found.map(shown);
     },
 
-    /** Records of the transactions of these operations, by TOID. */
+    /** Records of the operations' transactions, by TOID. */
     async transactionsOf(rows: OperationDocument[]): Promise<Map<bigint, Record<string, unknown>>> {
       const ids = [...new Set(rows.map(({ transaction }) => transaction))];
       const found = await store.transactions.find({ _id: { $in: ids } }).toArray();
       return new Map(found.map(shown).map(({ _id, record }) => [_id, record]));
     },
 
-    /** By its hash, or by the hash of the transaction inside a fee bump. */
+    /** Finds a transaction by its hash, or by the hash of the transaction inside a fee bump. */
     async transactionByHash(hash: string): Promise<TransactionDocument | null> {
       const found = await closed(hash);
       return found && shown(found);
     },
 
-    /** As its sender knows it: no fault changes what it is. */
+    /** The transaction as its sender knows it, unchanged by faults. */
     ownTransaction: closed,
 
-    /** Bids and charges, in stroops per operation, of the transactions of the newest five ledgers. */
+    /** Bids and charges, in stroops per operation, of transactions in the newest five ledgers. */
     async recentFees(latest: number): Promise<{ charged: number; bid: number; operations: number; ledger: number }[]> {
       const recent = { _id: { $gte: ledgerStart(latest - 4), $lte: afterLedger(latest) } };
       const found = await store.transactions
@@ -189,10 +189,10 @@ function createTransactionHistory({ api, store, visible, faults }: HistoryDeps) 
 function createEffectHistory(deps: HistoryDeps) {
   const { store } = deps;
   return {
-    /** `after` is the effect order within the cursor's operation; the cursor itself is excluded. */
+    /** `after` is the effect's order within the cursor's operation; the cursor itself is excluded. */
     async effects(filter: OperationFilter, range: Range, after: number): Promise<EffectRow[]> {
       const { cursor, order, limit } = range;
-      // The cursor's own operation may have further effects, so it is read again.
+      // The cursor's own operation may have more effects, so it is read again.
       const inclusive = cursor === null ? null : order === 'asc' ? cursor - 1n : cursor + 1n;
       const { account, ...rest } = filter;
       const mine = account === undefined ? { 'effects.0': { $exists: true } } : { 'effects.account': account };

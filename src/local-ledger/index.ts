@@ -1,4 +1,4 @@
-/** The entrance of the package: a Stellar network of one machine for development and tests. */
+/** The package's entrance: a Stellar network on one machine, for development and tests. */
 export { registerLedgerCommands } from './cli.js';
 export {
   createLedgerClient,

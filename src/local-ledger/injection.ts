@@ -1,5 +1,5 @@
-/** Records that no transaction made: whatever a test wants a reader of payments to meet (types of tomorrow, missing fields, contract
- *  transfers, forged events), put into a real ledger at a real id. */
+/** Records without a transaction, for tests of a reader of payments: future types, missing fields, contract transfers, forged events. Each is put
+ *  into a real ledger at a real id. */
 import { createHash } from 'node:crypto';
 import { Memo, StrKey } from '@stellar/stellar-sdk/base';
 import type { LedgerMoment } from './apply.js';
@@ -28,19 +28,19 @@ import { toid } from './toid.js';
 export interface Injection {
   /** Accounts whose history shows the record. */
   accounts: string[];
-  /** Laid over the common fields of an operation. Its `asset_balance_changes` are events of Stellar RPC as well. */
+  /** Overrides the common fields of an operation. `asset_balance_changes` become events of Stellar RPC as well. */
   record: Record<string, unknown>;
-  /** Laid over a transaction's fields, the memo among them. */
+  /** Overrides a transaction's fields, including the memo. */
   transaction?: Record<string, unknown>;
-  /** Fields of the operation that are to be missing. */
+  /** Fields of the operation to omit. */
   omit?: string[];
   omitTransaction?: string[];
   isPayment?: boolean;
-  /** Whether balances and effects follow the balance changes, as far as their parties hold the asset. */
+  /** Whether balances and effects follow the balance changes, if the parties hold the asset. */
   moves?: boolean;
-  /** A transfer that a contract without the asset claims in an event; nothing else shows it. */
+  /** A transfer claimed in an event by a contract other than the asset's; nothing else shows it. */
   forgery?: Forgery;
-  /** How a contract call is authorized, by newer protocols; not at all where it is left out. */
+  /** The authorization of a contract call in newer protocols; none without it. */
   signedBy?: Credentials | undefined;
 }
 
@@ -54,7 +54,7 @@ export interface Forgery {
   toMuxedId: string | null;
 }
 
-/** A contract call that emits a transfer that never was: `source` pays its fee. */
+/** A contract call that emits an event of a transfer that never happened. @param source pays its fee */
 export function forgedEvent(
   wanted: {
     to: string;
@@ -82,7 +82,7 @@ export function forgedEvent(
   };
 }
 
-/** What Horizon says of every contract call. */
+/** Horizon's fields of every contract call. */
 export const CONTRACT_CALL = {
   type: 'invoke_host_function',
   type_i: 24,
@@ -105,7 +105,7 @@ const changesOf = ({ record }: Injection): BalanceChange[] => readBalanceChanges
 export const keysOfInjection = (injection: Injection): string[] =>
   injection.moves ? changesOf(injection).flatMap(keysOfChange) : [];
 
-/** Applies the injection's balance changes, and tells what it leaves in the history. */
+/** Applies the injection's balance changes, and returns what it leaves in the history. */
 export function applyInjection(
   injection: Injection,
   view: View,
@@ -171,7 +171,7 @@ function eventsOf({ forgery }: Injection, changes: BalanceChange[], { contractId
   return [...told, contractEvent({ contractId, name: 'transfer', addresses: [from, to], asset, amount, toMuxedId })];
 }
 
-/** A contract call where the record tells of balance changes or of a forgery, else only a hash. */
+/** Makes a contract call if the record has balance changes or a forgery, otherwise only a hash. */
 function makeTransaction(injection: Injection, at: LedgerMoment, order: number, passphrase: string): MadeTransaction {
   const [change] = changesOf(injection);
   const told = injection.forgery ?? change;
@@ -199,7 +199,7 @@ function makeTransaction(injection: Injection, at: LedgerMoment, order: number, 
 
 const sourceOf = ({ accounts, record }: Injection): string => String(record.source_account ?? accounts[0] ?? '');
 
-/** The memo that the transaction's fields tell of, as far as the SDK can make it. */
+/** The memo of the transaction's fields, if the SDK can make it. */
 function memoOf({ memo, memo_bytes, memo_type }: Record<string, unknown>): Memo {
   try {
     if (memo_type === 'text')
@@ -208,7 +208,7 @@ function memoOf({ memo, memo_bytes, memo_type }: Record<string, unknown>): Memo 
     if (memo_type === 'hash') return Memo.hash(Buffer.from(String(memo), 'base64').toString('hex'));
     if (memo_type === 'return') return Memo.return(Buffer.from(String(memo), 'base64').toString('hex'));
   } catch {
-    // Made-up fields need not be a memo.
+    // Made-up fields may be no memo.
   }
   return Memo.none();
 }

@@ -1,4 +1,4 @@
-/** Headers of the ledgers that are visible now. */
+/** Headers of the visible ledgers. */
 import { ledgerRecord, type Span } from './headers.js';
 import type { Range, Visible } from './history.js';
 import type { Head, Store } from './store.js';
@@ -20,7 +20,7 @@ export function createLedgerHistory(deps: { store: Store; visible(): Visible; he
   }
 
   return {
-    /** Null where the ledger is not closed, or not visible yet. */
+    /** Null if the ledger is not closed or not visible yet. */
     async ledger(sequence: number): Promise<Record<string, unknown> | null> {
       if (sequence < 1 || sequence > visible().latest) return null;
       return ledgerRecord(head().chain, await spanOf(sequence), sequence);

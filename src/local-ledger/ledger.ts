@@ -20,7 +20,7 @@ export interface LedgerDeps {
   db: Db;
   clock: Clock;
   log: Logger;
-  /** Time between two ledgers, in milliseconds. */
+  /** Interval between ledgers, in milliseconds. */
   closeMs: number;
   passphrase: string;
 }
@@ -51,19 +51,19 @@ export async function createLedger({ db, clock, log, closeMs, passphrase }: Ledg
     rateLimiter: createRateLimiter(faults, clock),
     closer,
     history: createHistory({ api: 'horizon', store, visible, faults, head }),
-    /** What Stellar RPC shows of the same ledgers. */
+    /** The history as Stellar RPC shows it. */
     rpcHistory: createHistory({ api: 'rpc', store, visible: () => visible('rpc'), faults, head }),
     events: createEventReader(store, faults),
     head,
     visible,
     /** Open streams; closing the ledger ends them. */
     streams: new Set<AbortController>(),
-    /** The owner that closed a ledger within so many milliseconds. */
+    /** The owner, if it closed a ledger within this many milliseconds. */
     liveOwner: store.liveOwner,
     ...createState({ store, past, visible }),
     ...createSubmissions({ store, queue, clock, head }),
 
-    /** A lagging ledger shows a close later. Resolves with whether it shows within that time. */
+    /** Resolves with whether the ledger becomes visible within the time, because a lagging ledger shows a close later. */
     async becomesVisible(sequence: number, withinMs: number): Promise<boolean> {
       if (visible().latest >= sequence) return true;
       const waiting = new AbortController();

@@ -15,15 +15,15 @@ export interface LocalLedgerDeps {
   db: Db;
   clock: Clock;
   log: Logger;
-  /** Time between two ledgers, in milliseconds. */
+  /** Interval between ledgers, in milliseconds. */
   closeMs: number;
   passphrase?: string;
 }
 
 export interface ServedAt {
-  /** The host that it was told to listen on. */
+  /** The host given for listening. */
   host: string;
-  /** Where clients on this machine find it. */
+  /** The URL for clients on this machine. */
   url: string;
 }
 
@@ -31,16 +31,16 @@ export interface LocalLedger {
   ledger: Ledger;
   faults: Faults;
   passphrase: string;
-  /** Serves and takes the right to close ledgers on this database. Rejects with the error of `listen`, such as EADDRINUSE. */
+  /** Serves, and takes the right to close ledgers on this database. Rejects with the error of `listen`, such as EADDRINUSE. */
   listen(address: { host: string; port: number }): Promise<{ url: string }>;
-  /** Like `listen`, on a server that listens already. The ledger owns and closes it from then on. */
+  /** Like `listen`, on a server that already listens. The ledger then owns and closes it. */
   serve(server: Server, at: ServedAt): Promise<void>;
   /** Closes one ledger now; resolves with its sequence. */
   closeLedger(): Promise<number>;
   /** Closes a ledger at every whole multiple of `closeMs`. */
   startTimer(): void;
   stopTimer(): void;
-  /** Begins a new chain at ledger 1. */
+  /** Starts a new chain at ledger 1. */
   reset(): Promise<void>;
   /** Puts a made-up record into the next ledger; resolves with its operation id. */
   inject(injection: Injection): Promise<string>;

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** `stellar-local-ledger`: serves the ledger; its commands play on one that is served. */
+/** `stellar-local-ledger`: serves the ledger; its commands operate a served one. */
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { pino } from 'pino';
 import { registerLedgerCommands } from './cli.js';
@@ -68,7 +68,7 @@ const program = new Command('stellar-local-ledger')
   .configureOutput({ writeErr: () => undefined })
   .action(serve);
 for (const option of SERVE_OPTIONS) {
-  // Compose files and shells produce empty variables: they count as absent.
+  // Compose files and shells produce empty variables: treat them as absent.
   if (option.envVar !== undefined && process.env[option.envVar]?.trim() === '') delete process.env[option.envVar];
   program.addOption(option);
 }

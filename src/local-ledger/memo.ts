@@ -1,4 +1,4 @@
-/** Memos as Horizon shows them. Text is scrubbed the way Go does it, so that `memo` loses here what it loses in Horizon. */
+/** Memos as Horizon shows them. Text is scrubbed as in Go, so that `memo` loses the same here as in Horizon. */
 import type { xdr } from '@stellar/stellar-sdk/base';
 
 export interface MemoFields {
@@ -40,7 +40,7 @@ export function scrub(bytes: Uint8Array): string {
   return text.replaceAll('\0', '');
 }
 
-/** Bytes of the well-formed UTF-8 sequence that begins at `at` (RFC 3629: no overlong forms, no surrogates), or 0. */
+/** The length of the well-formed UTF-8 sequence at `at` (RFC 3629: no overlong forms, no surrogates), or 0. */
 function runeSize(bytes: Uint8Array, at: number): number {
   const first = bytes[at]!;
   if (first < 0x80) return 1;

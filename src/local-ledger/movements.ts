@@ -1,4 +1,4 @@
-/** What the operations of a transaction moved, in the terms of the events that Stellar RPC shows (CAP-67). */
+/** Movements of a transaction's operations, in terms of the events that Stellar RPC shows (CAP-67). */
 import type { LedgerAsset } from './asset.js';
 
 export type Movement =
@@ -11,7 +11,7 @@ export type Movement =
       toMuxedId: string | null;
       asset: LedgerAsset;
       amount: bigint;
-      /** Whether the event shows the transaction's memo where the destination is not muxed. */
+      /** Whether the event shows the transaction's memo when the destination is not muxed. */
       showsMemo: boolean;
     }
   | { kind: 'clawback'; from: string; asset: LedgerAsset; amount: bigint }

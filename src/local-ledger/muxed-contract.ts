@@ -1,4 +1,4 @@
-/** Muxed contracts (CAP-84): a contract and an id, W… as text. The SDK knows neither the text nor the arm of an address. */
+/** Muxed contracts (CAP-84): a contract with an id, W… as text. The SDK knows neither the text nor the arm of an address. */
 import { createHash } from 'node:crypto';
 import { Address, StrKey } from '@stellar/stellar-sdk/base';
 import type { Patch } from './patch.js';
@@ -13,7 +13,7 @@ export interface MuxedContract {
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
 const VERSION = ALPHABET.indexOf('W') << 3;
 const CONTRACT_BYTES = 32;
-/** A version, the contract, the id, a checksum. */
+/** Version, contract, id and checksum. */
 const TEXT = /^W[A-Z2-7]{68}$/;
 
 function crc16(bytes: Uint8Array): Buffer {
@@ -39,7 +39,7 @@ export function muxedContract({ contract, id }: MuxedContract): string {
   return bits.replace(/.{1,5}/g, (five) => ALPHABET[Number.parseInt(five.padEnd(5, '0'), 2)]!);
 }
 
-/** Null for what is none. */
+/** Null for any other text. */
 export function parseMuxedContract(text: string): MuxedContract | null {
   if (!TEXT.test(text)) return null;
   const bits = [...text].map((symbol) => ALPHABET.indexOf(symbol).toString(2).padStart(5, '0')).join('');
@@ -49,10 +49,10 @@ export function parseMuxedContract(text: string): MuxedContract | null {
   return muxedContract(found) === text ? found : null;
 }
 
-/** The arm of an SCAddress, and of an SCVal that is an address. */
+/** The arm in an SCAddress, and in an SCVal that is an address. */
 const ARM = Buffer.from([0, 0, 0, 5]);
 
-/** A contract that stands in for a muxed one wherever it is named. */
+/** A stand-in contract for a muxed one. */
 export function muxedContractPatch(text: string): Patch {
   const { contract, id } = parseMuxedContract(text)!;
   const standIn = StrKey.encodeContract(createHash('sha256').update(`stands in for ${text}`).digest());

@@ -38,7 +38,7 @@ function priceLevels(offers: Readonly<OfferEntry>[], shown: (price: Price) => Pr
   });
 }
 
-/** @param asks offers that sell the base for the counter asset, @param bids those the other way round */
+/** @param asks offers of the base for the counter asset. @param bids offers of the counter asset for the base */
 export const bookRecord = (
   [base, counter]: [LedgerAsset, LedgerAsset],
   [asks, bids]: [Readonly<OfferEntry>[], Readonly<OfferEntry>[]],

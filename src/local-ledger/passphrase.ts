@@ -1,2 +1,2 @@
-/** Names the network, as Stellar's own standalone networks do. */
+/** The passphrase of Stellar's own standalone networks. */
 export const PASSPHRASE = 'Standalone Network ; February 2017';

@@ -1,17 +1,17 @@
-/** Entries as they were before the newest ledgers, for answers that lag. Kept in memory: a lag ends with the process, too. */
+/** Entries as they were before the newest ledgers, for lagging answers. Kept in memory, because a lag also ends with the process. */
 import type { Entry } from './entries.js';
 
-/** The oldest ledgers are forgotten when more entries than this are kept. */
+/** Above this number of entries the oldest ledgers are dropped. */
 const MAX_ENTRIES = 20_000;
 
-/** Entries by key, as they were before a ledger; null for what it made. */
+/** Entries by key, as they were before a ledger; null for an entry that it created. */
 export type Before = ReadonlyMap<string, Readonly<Entry> | null>;
 
 export interface Past {
-  /** Call it before the ledger is written, so that readers of the new entries find the old ones here. */
+  /** Call it before the ledger is written, so that readers of new entries find the old ones here. */
   note(sequence: number, before: Before): void;
   forget(): void;
-  /** `entries` are all that match now; gives all that matched after that ledger. */
+  /** @param entries all that match now. @returns all that matched after that ledger */
   asOf(sequence: number, matches: (entry: Readonly<Entry>) => boolean, entries: Entry[]): Entry[];
 }
 
@@ -21,7 +21,7 @@ export function createPast(): Past {
 
   return {
     note(sequence, before) {
-      // A failed write is repeated.
+      // A repeated write after a failure.
       if (ledgers.at(-1)?.sequence === sequence) size -= ledgers.pop()!.before.size;
       ledgers.push({ sequence, before });
       size += before.size;

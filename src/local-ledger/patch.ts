@@ -1,20 +1,20 @@
-/** XDR with arms that the SDK does not know: made with stand-ins that it knows, which are then replaced in the bytes and in the JSON. */
+/** XDR with arms that the SDK does not know: made with known stand-ins, which are replaced in the bytes and in the JSON. */
 
-/** One piece of XDR, in both of its forms. */
+/** One piece of XDR in both forms. */
 export interface Form {
   bytes: Uint8Array;
   json: unknown;
 }
 
 export interface Patch {
-  /** Must be unlike all else in what is patched. */
+  /** Must not occur elsewhere in what is patched. */
   standIn: Form;
   real: Form;
 }
 
-/** The number of an arm that no protocol has yet. */
+/** The number of an arm that no protocol defines yet. */
 export const FUTURE_ARM = Buffer.from([0, 0, 0, 99]);
-/** How servers of that protocol call it. */
+/** The arm's name on servers of that protocol. */
 export const OF_THE_FUTURE = 'of_the_future';
 
 export const patchedBytes = (bytes: Uint8Array, patches: readonly Patch[]): Buffer =>

@@ -1,4 +1,4 @@
-/** Transactions that wait for the next ledger, in the order of submission, and the submitters that wait for their outcome. */
+/** Transactions waiting for the next ledger, in order of submission, and submitters waiting for their outcome. */
 import type { Envelope } from './envelope.js';
 import { MAX_OPERATIONS } from './headers.js';
 import type { TransactionOutcome } from './results.js';
@@ -21,7 +21,7 @@ export type Queue = ReturnType<typeof createQueue>;
 export function createQueue() {
   let waiting: Waiting[] = [];
   const byHash = new Map<string, Waiting>();
-  /** By account: the sequence number after its last waiting transaction. */
+  /** By account, the sequence number after its last waiting transaction. */
   const sequences = new Map<string, bigint>();
 
   function forget(gone: Waiting[]): void {
@@ -49,7 +49,7 @@ export function createQueue() {
       return entry;
     },
 
-    /** The oldest ones, as many as one ledger takes. They stay in the queue until `remove`. */
+    /** The oldest transactions, as many as one ledger takes. They stay in the queue until `remove`. */
     nextBatch(): Waiting[] {
       let operations = 0;
       const end = waiting.findIndex(({ envelope }) => {

@@ -1,4 +1,4 @@
-/** Horizon's rate limit (GCRA per address), in force while a `rate_limit` fault orders it. */
+/** Horizon's rate limit (GCRA per address), in force while there is a `rate_limit` fault. */
 import type { Clock } from './clock.js';
 import type { Faults } from './faults.js';
 
@@ -12,7 +12,7 @@ export interface Spent {
   remaining: number;
   /** Until the bucket is full. */
   resetSeconds: number;
-  /** Until the next unit is there. */
+  /** Until the next unit is available. */
   retryAfterSeconds: number;
 }
 

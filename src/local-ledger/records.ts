@@ -1,4 +1,4 @@
-/** Stored transactions and operations: Horizon's records without links, and the fields that queries use. */
+/** Stored transactions and operations: Horizon's records without links, and the fields for queries. */
 import { StrKey, type xdr } from '@stellar/stellar-sdk/base';
 import type { Applied, LedgerMoment } from './apply.js';
 import type { Envelope, Preconditions, Signature } from './envelope.js';
@@ -22,7 +22,7 @@ export interface TransactionDocument {
   successful: boolean;
   resultCodes: ResultCodes;
   record: Record<string, unknown>;
-  /** Where the SDK cannot decode them: how a server of their protocol shows them. */
+  /** The JSON that a server of their protocol shows, if the SDK cannot decode them. */
   envelopeJson?: unknown;
   resultJson?: unknown;
   /** The server cannot decode them either. */
@@ -34,7 +34,7 @@ export interface OperationDocument {
   _id: bigint;
   transaction: bigint;
   accounts: string[];
-  /** Sellers of the offers that it took: only their effects and transactions show it. */
+  /** Sellers of the offers taken: only their effects and transactions show the operation. */
   traders?: string[];
   successful: boolean;
   isPayment: boolean;
@@ -48,7 +48,7 @@ export interface LedgerDocuments {
   events: EventDocument[];
 }
 
-/** An empty LedgerEntryChanges: this ledger does not reproduce the changes of the fee. */
+/** An empty LedgerEntryChanges: this ledger does not reproduce the changes by the fee. */
 const NO_CHANGES = 'AAAAAA==';
 
 /** What a transaction leaves in the history; `order` counts from 1 in each ledger. */
@@ -184,7 +184,7 @@ function withMuxed(effect: Effect, source: Party, counterparty: Party | null): E
   return { type, type_i, ...partyFields('account', party), account, ...details };
 }
 
-/** The record of a fee bump as Horizon shows it under the inner transaction's hash. */
+/** A fee bump's record as Horizon shows it under the inner transaction's hash. */
 export function asInner(record: Record<string, unknown>): Record<string, unknown> {
   const inner = record.inner_transaction as { hash: string; signatures: string[] };
   return { ...record, id: inner.hash, hash: inner.hash, signatures: inner.signatures };

@@ -1,6 +1,6 @@
-/** Refusals of the ledger, in one line for a person. */
+/** Refusals by the ledger, in one line for people. */
 
-/** The message is one line; `codes` are Horizon's result codes where there are any. */
+/** The message is one line; `codes` are Horizon's result codes, if any. */
 export class LedgerRefusedError extends Error {
   override readonly name = 'LedgerRefusedError';
 
@@ -12,7 +12,7 @@ export class LedgerRefusedError extends Error {
   }
 }
 
-/** The refusal in an error of the SDK, or null if the ledger did not refuse. */
+/** The refusal in an error of the SDK; null if the ledger did not refuse. */
 export function toRefusal(error: unknown): LedgerRefusedError | null {
   if (error instanceof LedgerRefusedError) return error;
   const { response } = error as { response?: { data?: unknown } };

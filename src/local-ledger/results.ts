@@ -1,9 +1,9 @@
-/** Results of transactions, as XDR and in Horizon's words. */
+/** Results of transactions, as XDR and as Horizon's codes. */
 import { xdr } from '@stellar/stellar-sdk/base';
 import { codeOf } from './operations/kind.js';
 import { BASE_FEE } from './stroops.js';
 
-/** Failures of a transaction as a whole, by the name of their XDR arm. */
+/** Failures of a whole transaction, by the name of their XDR arm. */
 export type TransactionFailure =
   | 'txTooEarly'
   | 'txTooLate'
@@ -18,7 +18,7 @@ export type TransactionFailure =
   | 'txBadMinSeqAgeOrGap'
   | 'txBadSponsorship';
 
-/** The outcome of a transaction. Failures of the transaction as a whole never reach a ledger; `txFailed` may. */
+/** The verdict on a transaction. Failures of the whole transaction never reach a ledger; `txFailed` may. */
 export type Verdict =
   | { code: 'txSuccess' | 'txFailed'; operations: xdr.OperationResult[] }
   | { code: TransactionFailure };
@@ -49,7 +49,7 @@ export function resultXdr({ verdict, feeCharged, innerHash }: TransactionOutcome
   const pair = new xdr.InnerTransactionResultPair({
     transactionHash: innerHash,
     result: new xdr.InnerTransactionResult({
-      // The fee bump itself costs one operation more than what is inside.
+      // The fee bump itself costs one operation more than its inner transaction.
       feeCharged: feeCharged === 0n ? 0n : feeCharged - BASE_FEE,
       result: inner,
       ext: xdr.InnerTransactionResultExt.v0(),

@@ -1,5 +1,5 @@
-/** One ledger for all processes on one database: the process that gets the port serves and closes, the others use it and take over when
- *  it dies. The store's fence, not this file, guarantees that two never close at once. */
+/** One ledger for all processes on one database: the process that gets the port serves and closes; the others use it and take over when it dies.
+ *  The store's fence, not this file, guarantees that two processes never close at once. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -10,7 +10,7 @@ import type { Clock } from './clock.js';
 import { createLocalLedger, type LocalLedger } from './local-ledger.js';
 
 export interface ServedLedger {
-  /** Where the ledger is served now; changes only if processes on one database are given different ports. */
+  /** The ledger's current URL; it changes only if processes on one database have different ports. */
   readonly url: string;
   close(): Promise<void>;
 }
@@ -26,25 +26,25 @@ export interface ServeDeps {
   passphrase?: string;
 }
 
-/** The ledger cannot be served at its address. The message is one line without an end, for a hint on what sets the address. */
+/** The ledger cannot be served at its address. The message is one line without a full stop, for a hint on what sets the address. */
 export class ListenError extends Error {
   override readonly name = 'ListenError';
 }
 
 /** How often a follower checks whether the ledger is still served. */
 const RETRY_MS = 1000;
-/** An owner on another machine cannot be probed: it counts as dead after so long without a ledger. */
+/** An owner on another machine cannot be probed: it counts as dead after this long without a ledger. */
 const STALE_MS = 10_000;
 const PROBE_TIMEOUT_MS = 2000;
-/** A port that does not answer at once may belong to a ledger that is starting. */
+/** A port without an immediate answer may belong to a ledger that is starting. */
 const PROBE_ATTEMPTS = 3;
 
 type Probe = 'ours' | 'dead' | 'foreign' | 'silent';
 
 const TAKEN = (port: number) => `Port ${port} is taken by something else`;
 
-/** Looks before anything is opened. A local ledger that has the port is let be: whose it is, only the database says.
- *  @throws ListenError when something else has the port, or the host is none of this machine */
+/** Checks the address before anything is opened. A local ledger on the port is accepted: only the database tells whose it is.
+ *  @throws ListenError when another program has the port, or the host is not of this machine */
 export async function checkAddress({ host, port }: Pick<ServeDeps, 'host' | 'port'>): Promise<void> {
   for (let left = PROBE_ATTEMPTS; left > 0; left--) {
     const bound = await bind(host, port);
@@ -57,7 +57,7 @@ export async function checkAddress({ host, port }: Pick<ServeDeps, 'host' | 'por
 }
 
 /** Resolves once the ledger is served, here or by another process.
- *  @throws ListenError when the port belongs to something else */
+ *  @throws ListenError when the port belongs to another program */
 export async function serveLocalLedger(deps: ServeDeps): Promise<ServedLedger> {
   const { clock, log, host, port, closeMs } = deps;
   const ended = new AbortController();
@@ -65,7 +65,7 @@ export async function serveLocalLedger(deps: ServeDeps): Promise<ServedLedger> {
   const { databaseId } = local.ledger.head();
   let url = '';
   let lost: Promise<void> | null = null;
-  /** Whether `local` was taken over, and its state is out of date. */
+  /** Whether `local` was taken over, so that its state is out of date. */
   let isStale = false;
 
   /** Serves, or finds the process that does. Null if another program has the port. */
@@ -78,7 +78,7 @@ export async function serveLocalLedger(deps: ServeDeps): Promise<ServedLedger> {
         if (probe === 'ours') return taken;
         if (probe === 'foreign') return null;
         await clock.sleep(RETRY_MS, ended.signal);
-        // That process has just ended: the port is free again.
+        // That process has just ended, and the port is free again.
         if (probe === 'dead') return await attempt();
       }
       return null;
@@ -98,7 +98,7 @@ export async function serveLocalLedger(deps: ServeDeps): Promise<ServedLedger> {
     return mine;
   }
 
-  /** The ledger of another process that is alive, though this one got its port. */
+  /** The URL of another living owner, although this process got its port. */
   async function livingOwner(mine: string): Promise<string | null> {
     const owner = await local.ledger.liveOwner(Math.max(STALE_MS, 3 * closeMs));
     // This process has the port, so the server that had it is gone.
@@ -156,11 +156,11 @@ export async function serveLocalLedger(deps: ServeDeps): Promise<ServedLedger> {
 
 interface Bound {
   server: Server;
-  /** Passes early requests on to the listener that answers by now. */
+  /** Passes early requests to the listener, which can answer now. */
   letIn(): void;
 }
 
-/** Listens, and holds requests back until their listener is known. Null if the port is taken. */
+/** Listens, and holds requests until the listener is known. Null if the port is taken. */
 async function bind(host: string, port: number): Promise<Bound | null> {
   const early: [IncomingMessage, ServerResponse][] = [];
   const hold = (req: IncomingMessage, res: ServerResponse) => void early.push([req, res]);
@@ -189,7 +189,7 @@ async function closeServer(server: Server): Promise<void> {
   await closed;
 }
 
-/** Which kind of server answers at `url`. @param databaseId null takes every local ledger for ours */
+/** The kind of server at `url`. @param databaseId null accepts every local ledger as ours */
 async function probeLedger(url: string, databaseId: string | null): Promise<Probe> {
   try {
     const response = await fetch(new URL('/local-ledger', url), { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) });
@@ -203,7 +203,7 @@ async function probeLedger(url: string, databaseId: string | null): Promise<Prob
   }
 }
 
-/** Where a client on this machine reaches a server that listens on `host`. */
+/** The URL for a client on this machine of a server that listens on `host`. */
 function urlOf(host: string, port: number): string {
   const reachable = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
   return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;

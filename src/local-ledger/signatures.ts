@@ -1,4 +1,4 @@
-/** Checks who signed a transaction, and whether every signature was needed. */
+/** Checks the signers of a transaction, and whether every signature was needed. */
 import { createHash, verify } from 'node:crypto';
 import { StrKey, type xdr } from '@stellar/stellar-sdk/base';
 import type { AccountEntry, Signer } from './entries.js';
@@ -16,7 +16,7 @@ export interface SignatureCheck {
   areAllUsed(): boolean;
 }
 
-/** Signatures over `hash`; a signature is used up by the first signer that it verifies, in any of the calls. */
+/** Signatures over `hash`. The first signer that a signature verifies uses it up, across all calls. */
 export function checkSignatures(hash: Buffer, signatures: Signature[]): SignatureCheck {
   const used = signatures.map(() => false);
   function reachesWeight(signers: Signer[], needed: number): boolean {

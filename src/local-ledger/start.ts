@@ -1,4 +1,4 @@
-/** A local ledger inside a program, such as a test: with a database of its own, served until it is closed. */
+/** A local ledger inside a program, such as a test, with its own database, served until it is closed. */
 import { pino } from 'pino';
 import { createLedgerClient, type LedgerClient } from './client.js';
 import { systemClock } from './clock.js';
@@ -9,18 +9,18 @@ export interface StartOptions {
   host?: string;
   /** Any free port by default. */
   port?: number;
-  /** Time between two ledgers in milliseconds, 1000 by default; null closes on `closeLedger()` only. */
+  /** Interval between ledgers in milliseconds, 1000 by default; null closes only on `closeLedger()`. */
   closeMs?: number | null;
   passphrase?: string;
-  /** A directory that keeps the ledger; without it and `mongodbUri`, everything is gone after the close. */
+  /** A directory that keeps the ledger; without it and `mongodbUri`, everything is gone after closing. */
   dataDir?: string;
-  /** A replica set of yours, instead of an embedded MongoDB. */
+  /** An existing replica set instead of an embedded MongoDB. */
   mongodbUri?: string;
-  /** Gets lines for a person while MongoDB is fetched, which happens once for each user. */
+  /** Gets lines for a person while MongoDB is downloaded, which happens once for each user. */
   onProgress?: (line: string) => void;
 }
 
-/** What a client can do, and what only the ledger's own process can. */
+/** A client, and what only the ledger's own process can do. */
 export interface StartedLedger extends LedgerClient {
   horizonUrl: string;
   /** Closes one ledger now; resolves with its sequence. */
@@ -28,7 +28,7 @@ export interface StartedLedger extends LedgerClient {
   close(): Promise<void>;
 }
 
-/** @throws Error with one line, where the port is taken or there is no MongoDB to be had */
+/** @throws Error with one line when the port is taken or MongoDB is unavailable */
 export async function startLocalLedger(options: StartOptions = {}): Promise<StartedLedger> {
   const { host = '127.0.0.1', port = 0, closeMs = 1000, passphrase, dataDir = null, mongodbUri = null } = options;
   const log = pino({ level: 'silent' });

@@ -1,4 +1,4 @@
-/** What accounts and claimable balances hold, and which offers stand, as of the newest ledger that shows. */
+/** Balances of accounts, claimable balances and offers, as of the newest visible ledger. */
 import type { Filter } from 'mongodb';
 import { bookName, isSameAsset, type LedgerAsset } from './asset.js';
 import {
@@ -44,7 +44,7 @@ const matchesOffer = (entry: Readonly<Entry>, filter: OfferFilter): boolean =>
   (filter.selling === undefined || isSameAsset(entry.selling, filter.selling)) &&
   (filter.buying === undefined || isSameAsset(entry.buying, filter.buying));
 
-/** What an index finds of the filter. */
+/** The indexed part of the filter. */
 function offerQuery({ offerId, seller, selling, buying }: OfferFilter): Filter<Entry> {
   if (offerId !== undefined) return { _id: offerKey(offerId) };
   if (seller !== undefined) return { kind: 'offer', owner: seller };
@@ -58,7 +58,7 @@ const byChange = (a: ClaimableBalanceEntry, b: ClaimableBalanceEntry): number =>
 export function createState(deps: { store: Store; past: Past; visible(api?: Api): Visible }) {
   const { store, past, visible } = deps;
   return {
-    /** The account as of the newest ledger that shows, with all that it owns. */
+    /** The account with everything that it owns, as of the newest visible ledger. */
     async account(id: string, api?: Api): Promise<{ account: AccountEntry; owned: OwnedEntry[] } | null> {
       const newest = await store.entries.find({ owner: id }).sort({ _id: 1 }).toArray();
       const found = past.asOf(visible(api).latest, ({ owner }) => owner === id, newest) as OwnedEntry[];
@@ -66,14 +66,14 @@ export function createState(deps: { store: Store; past: Past; visible(api?: Api)
       return account === undefined ? null : { account, owned: found.filter((entry) => entry !== account) };
     },
 
-    /** The claimable balance of this id, in hexadecimal, as of the newest ledger that shows. */
+    /** The claimable balance with this hexadecimal id, as of the newest visible ledger. */
     async claimableBalance(id: string, api?: Api): Promise<ClaimableBalanceEntry | null> {
       const newest = await store.entries.find({ _id: claimableBalanceKey(id) }).toArray();
       const [found] = past.asOf(visible(api).latest, ({ _id }) => _id === claimableBalanceKey(id), newest);
       return found?.kind === 'claimable_balance' ? found : null;
     },
 
-    /** Claimable balances as of the newest ledger that shows, in the order of their creation or last change. */
+    /** Claimable balances as of the newest visible ledger, ordered by creation or last change. */
     async claimableBalances(filter: ClaimableBalanceFilter): Promise<ClaimableBalanceEntry[]> {
       const { claimant, ...fields } = filter;
       const wanted = { kind: 'claimable_balance', ...fields, ...(claimant && { 'claimants.destination': claimant }) };
@@ -82,7 +82,7 @@ export function createState(deps: { store: Store; past: Past; visible(api?: Api)
       return (found as ClaimableBalanceEntry[]).sort(byChange);
     },
 
-    /** Offers as of the newest ledger that shows, the oldest first. */
+    /** Offers as of the newest visible ledger, the oldest first. */
     async offers(filter: OfferFilter): Promise<OfferEntry[]> {
       const newest = await store.entries.find(offerQuery(filter)).toArray();
       const found = past.asOf(visible().latest, (entry) => entry.kind === 'offer', newest) as OfferEntry[];

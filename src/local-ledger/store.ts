@@ -1,5 +1,5 @@
-/** The ledger's state in MongoDB. The head says which ledger is the newest and who may close the next; every close is one atomic write
- *  that moves the head from the ledger before, so a crash leaves a whole ledger or none, and a process that lost the head closes nothing. */
+/** The ledger's state in MongoDB. The head tells which ledger is the newest and who may close the next. Every close is one atomic write that moves
+ *  the head on from the ledger before, so a crash leaves a whole ledger or none, and a process that lost the head closes nothing. */
 import { type Binary, type ClientSession, type Db, MongoServerError } from 'mongodb';
 import type { Clock } from './clock.js';
 import { accountKey, type Entry, type OfferEntry } from './entries.js';
@@ -22,13 +22,13 @@ export interface Owner {
 
 export interface Head {
   _id: 'head';
-  /** Names this database, to tell its ledger from another's on the same port. */
+  /** Identifies this database, to tell its ledger from another's on the same port. */
   databaseId: string;
   /** Changes with a reset, and with it every ledger hash. */
   chain: string;
   sequence: number;
   atMs: number;
-  /** The span of the newest ledger, which is not among the archived ones yet. */
+  /** The newest ledger's span, which is not archived yet. */
   tail: Span;
   /** The holder of the newest fence may close; each owner takes a higher one. */
   fence: number;
@@ -56,7 +56,7 @@ export type Store = Awaited<ReturnType<typeof openStore>>;
 const COLLECTIONS = ['entries', 'transactions', 'operations', 'events', 'spans'] as const;
 
 export async function openStore(db: Db, clock: Clock, root: string) {
-  // 64-bit integers stay exact: amounts, sequence numbers and ids pass 2^53.
+  // Keeps 64-bit integers exact: amounts, sequence numbers and ids exceed 2^53.
   const exact = { useBigInt64: true };
   const heads = db.collection<Head>('ledger_head', exact);
   const entries = db.collection<Entry>('ledger_entries', exact);
@@ -100,7 +100,7 @@ export async function openStore(db: Db, clock: Clock, root: string) {
     return head;
   }
 
-  /** Drops a chain and begins another. Safe to repeat: the next start finishes a reset that a crash cut off. */
+  /** Drops the chain and starts another. Safe to repeat: the next start finishes a reset that a crash interrupted. */
   async function finishReset(head: Head): Promise<Head> {
     const existing = new Set((await db.listCollections({}, { nameOnly: true }).toArray()).map(({ name }) => name));
     for (const name of COLLECTIONS) {
@@ -135,7 +135,7 @@ export async function openStore(db: Db, clock: Clock, root: string) {
   /** Ends the transaction of a killed process, which would otherwise lock the head for a minute. */
   async function endTransactionsOf(owner: Owner | null): Promise<void> {
     if (owner === null || owner.session.toString('hex') === session.id?.id.toString('hex')) return;
-    // Without the privilege to do so, the close waits.
+    // Without that privilege the close waits.
     await db.command({ killSessions: [{ id: owner.session }] }).catch(() => undefined);
   }
 
@@ -200,7 +200,7 @@ export async function openStore(db: Db, clock: Clock, root: string) {
       await heads.updateOne({ _id: 'head', fence }, { $set: { owner: null } });
     },
 
-    /** Do not use the store after this. */
+    /** The store must not be used afterwards. */
     end: () => session.endSession(),
 
     async reset(head: Head): Promise<Head> {
@@ -214,7 +214,7 @@ export async function openStore(db: Db, clock: Clock, root: string) {
       return loaded;
     },
 
-    /** Every offer that one of the searches finds. */
+    /** Every offer that a search finds. */
     async loadOffers(searches: OfferSearch[]): Promise<OfferEntry[]> {
       if (searches.length === 0) return [];
       return (await entries.find({ kind: 'offer', $or: searches }).toArray()) as OfferEntry[];

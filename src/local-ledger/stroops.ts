@@ -1,10 +1,10 @@
-/** Amounts of the ledger: integer stroops in a BigInt, written as Horizon writes them, always with seven decimals. */
+/** Amounts of the ledger: integer stroops in a BigInt, written like Horizon's, always with seven decimals. */
 
 export const MAX_INT64 = 9_223_372_036_854_775_807n;
 export const MAX_UINT64 = 18_446_744_073_709_551_615n;
 export const STROOPS_PER_UNIT = 10_000_000n;
 
-/** Stroops per operation, in a ledger that is not congested. */
+/** Stroops per operation in a ledger without congestion. */
 export const BASE_FEE = 100n;
 /** Half a lumen is locked for each entry of an account; the account itself counts as two. */
 export const BASE_RESERVE = 5_000_000n;

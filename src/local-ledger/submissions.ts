@@ -1,4 +1,4 @@
-/** Takes transactions for the next ledger. */
+/** Accepts transactions for the next ledger. */
 
 import { check, checkedAccounts, type LedgerMoment } from './apply.js';
 import type { Clock } from './clock.js';
@@ -17,7 +17,7 @@ export type Submission =
 export function createSubmissions(deps: { store: Store; queue: Queue; clock: Clock; head(): Head }) {
   const { store, queue, clock, head } = deps;
 
-  /** Reads again if a ledger has closed since: accounts and queue must be of the same ledger, or a sequence number is lost between them. */
+  /** Reads again if a ledger has closed since: accounts and queue must be of the same ledger, or a sequence number between them is lost. */
   async function accountsOf(ids: string[]): Promise<Map<string, AccountEntry>> {
     const before = head();
     const found = await store.entries.find({ _id: { $in: ids.map(accountKey) } }).toArray();
@@ -26,7 +26,7 @@ export function createSubmissions(deps: { store: Store; queue: Queue; clock: Clo
   }
 
   return {
-    /** Checks a transaction as the next ledger would, and queues it for that ledger. */
+    /** Checks a transaction as the next ledger would, and queues it. */
     async submit(envelope: Envelope): Promise<Submission> {
       const hash = envelope.hash.toString('hex');
       const accounts = await accountsOf(checkedAccounts(envelope));
@@ -46,10 +46,10 @@ export function createSubmissions(deps: { store: Store; queue: Queue; clock: Clo
       return { kind: 'waiting', settled: queue.add(envelope).settled, isNew: true };
     },
 
-    /** Lumens as of the newest ledger, visible or not; null if there is no such account. */
+    /** Lumens as of the newest ledger, visible or not; null if the account does not exist. */
     balance: async (id: string): Promise<bigint | null> => (await accountsOf([id])).get(id)?.balance ?? null,
 
-    /** The sequence number after all waiting transactions; null if there is no such account. */
+    /** The sequence number after all waiting transactions; null if the account does not exist. */
     async nextSequence(id: string): Promise<bigint | null> {
       const account = (await accountsOf([id])).get(id);
       return account === undefined ? null : (queue.sequenceOf(id) ?? account.sequence) + 1n;

@@ -1,4 +1,4 @@
-/** What `undecodable` faults make of closed transactions and events: the same, with an arm that no protocol has yet. */
+/** Closed transactions and events as `undecodable` faults show them: with an arm that no protocol defines yet. */
 import { Address, xdr } from '@stellar/stellar-sdk/base';
 import type { Api } from './faults.js';
 import { FUTURE_ARM, OF_THE_FUTURE, type Patch, patchedBytes, patchedJson } from './patch.js';
@@ -9,7 +9,7 @@ export const PARTS = ['envelope', 'result', 'events'] as const;
 
 export interface UndecodableFault {
   api?: Api | undefined;
-  /** Only this transaction, or those of this account. */
+  /** Limits it to this transaction, or to those of this account. */
   transaction?: string | undefined;
   account?: string | undefined;
   parts: (typeof PARTS)[number][];
@@ -30,7 +30,7 @@ export function createUndecodable(inForce: () => UndecodableFault[]) {
       const { operation, txHash, topics } = document;
       const names = (account: string) => topics.includes(Address.fromString(account).toScVal().toXdr('base64'));
       const fault = inForce().find((each) => each.parts.includes('events') && concerns(each, 'rpc', txHash, names));
-      // A fee is the ledger's own, whatever a transaction holds.
+      // A fee is the ledger's own, whatever the transaction holds.
       if (fault === undefined || operation === null) return document;
       return { ...withUnknownValue(document), ...refusing(fault) };
     },
@@ -58,7 +58,7 @@ function ofTheFuture(document: TransactionDocument, fault: UndecodableFault): Tr
     changed = { ...changed, envelopeJson, record: { ...changed.record, envelope_xdr } };
   }
   if (fault.parts.includes('result')) {
-    // It ends in an extension, which is empty.
+    // The result ends in an extension, which is empty.
     const bytes = Buffer.from(resultXdr, 'base64').subarray(0, -FUTURE_ARM.length);
     const json = xdr.TransactionResult.fromXdr(resultXdr, 'base64').toJson() as object;
     const result_xdr = Buffer.concat([bytes, FUTURE_ARM]).toString('base64');
@@ -75,7 +75,7 @@ const UNKNOWN_VALUE: Patch = (() => {
   };
 })();
 
-/** A value of an unknown kind beside those that the event had. */
+/** Adds a value of an unknown kind to the event's own. */
 function withUnknownValue(document: EventDocument): EventDocument {
   const value = xdr.ScVal.fromXdr(document.value, 'base64');
   const entry = (key: string, val: xdr.ScVal) => new xdr.ScMapEntry({ key: xdr.ScVal.scvSymbol(key), val });

@@ -1,4 +1,4 @@
-/** The two ways to a ledger's accounts and to its next ledger: Horizon and Stellar RPC. */
+/** Access to a ledger's accounts and to its next ledger, by Horizon or Stellar RPC. */
 import {
   Account,
   type FeeBumpTransaction,
@@ -27,15 +27,15 @@ export interface FoundAccount {
 }
 
 export interface LedgerAccess {
-  /** Null where there is no such account. */
+  /** Null if the account does not exist. */
   find(address: string): Promise<FoundAccount | null>;
   /** A data entry of an account, or null. */
   data(address: string, name: string): Promise<Buffer | null>;
-  /** Resolves once the transaction is in a ledger and succeeded. */
+  /** Resolves once the transaction has succeeded in a ledger. */
   submit(transaction: Transaction | FeeBumpTransaction): Promise<Submitted>;
 }
 
-/** How often a transaction is asked for until it is in a ledger, at most for `TIMEOUT_MS`. */
+/** Interval of checks whether a transaction is in a ledger, for at most `TIMEOUT_MS`. */
 const POLL_MS = 100;
 
 export function horizonAccess(server: Horizon.Server): LedgerAccess {
@@ -104,7 +104,7 @@ function refusedResult(result: xdr.TransactionResult): LedgerRefusedError {
   return new LedgerRefusedError(`the ledger refused the transaction: ${codes.join(', ')}`, codes);
 }
 
-/** The SDK throws the bare error object of JSON-RPC. */
+/** The SDK throws JSON-RPC's bare error object. */
 function rethrow(error: unknown): never {
   if (error instanceof Error) throw error;
   throw new LedgerRefusedError(`the ledger refused: ${(error as { message?: string }).message ?? String(error)}`);

@@ -1,4 +1,4 @@
-/** The ledger's control endpoints: what neither Horizon nor Stellar RPC has. */
+/** The ledger's control endpoints, which neither Horizon nor Stellar RPC has. */
 import type { ActiveFault } from '../faults.js';
 import { LedgerRefusedError } from '../refusal.js';
 
@@ -11,9 +11,9 @@ export interface LedgerStatus {
   faults: ActiveFault[];
 }
 
-/** A little more than the ledger itself waits. */
+/** Slightly longer than the ledger itself waits. */
 export const TIMEOUT_MS = 35_000;
-/** Where a local ledger tells who it is, whatever faults are in force. */
+/** Identifies a local ledger, regardless of faults. */
 const STATUS_PATH = '/local-ledger';
 const WHAT_TO_DO =
   'start the service (npm start) or the ledger alone (npm run ledger), or say with --url where it is served';
@@ -21,7 +21,7 @@ const WHAT_TO_DO =
 export type LedgerControl = ReturnType<typeof createControl>;
 
 export function createControl(url: string) {
-  /** @throws LedgerRefusedError with one line, where no local ledger answers or it refuses. */
+  /** @throws LedgerRefusedError with one line when no local ledger answers, or it refuses */
   async function request<T>(method: string, path: string, body?: unknown): Promise<T> {
     const response = await fetch(new URL(path, url), {
       method,
@@ -41,7 +41,7 @@ export function createControl(url: string) {
   return { request, status: () => request<LedgerStatus>('GET', STATUS_PATH) };
 }
 
-/** Why a request had no answer. */
+/** Why a request got no answer. */
 function reasonOf(error: unknown): string {
   const { name, message, cause } = error as Error & { cause?: NodeJS.ErrnoException };
   if (name === 'TimeoutError') return `nothing came for ${TIMEOUT_MS / 1000} s`;

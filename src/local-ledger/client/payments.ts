@@ -1,4 +1,4 @@
-/** Payments of every spelling, by transaction or by contract call. */
+/** Payments of all forms, by transaction or contract call. */
 import { Account, Asset, Keypair, Memo, MuxedAccount, Operation, StrKey } from '@stellar/stellar-sdk/base';
 import { assetFields } from '../asset.js';
 import { type Credentials, madeUpContract } from '../contract-call.js';
@@ -26,7 +26,7 @@ export interface PayRequest {
   memoId?: string;
   /** Shows the payer as a muxed address with this id. */
   fromMuxedId?: string;
-  /** Pays from this account; else from a test account that gets what it needs. */
+  /** Pays from this account, otherwise from a funded test account. */
   fromSecret?: string;
 }
 
@@ -40,14 +40,14 @@ export interface ContractPayment {
   assetIssuer?: string | null;
   /** Muxed id of the destination, a decimal below 2^64. */
   muxedId?: string;
-  /** How it is authorized, by newer protocols. */
+  /** Its authorization in newer protocols. */
   signedBy?: Credentials;
 }
 
 /** What a test account keeps for its fees and reserves. */
 const PAYER_KEEPS = 100n * STROOPS_PER_UNIT;
 
-/** Pays in a transaction of its own: from the account of `fromSecret`, else from a test account that first gets what it needs. */
+/** Pays in a transaction of its own: from the account of `fromSecret`, otherwise from a test account that is funded first. */
 export function createPay({ submit }: Submitter, accounts: TestAccounts, root: Keypair) {
   return async (request: PayRequest): Promise<Submitted> => {
     const { amount, assetIssuer = null, assetCode = 'XLM', fromSecret, fromMuxedId } = request;
@@ -89,10 +89,10 @@ function stroopsOf(amount: string): bigint {
   return stroops;
 }
 
-/** The record of a contract call that pays; `source` pays its fee. */
+/** The record of a paying contract call. @param source pays its fee */
 export function contractPayment(request: ContractPayment, source: string): Injection {
   const { from = madeUpContract('wallet'), amount, assetCode = 'XLM', assetIssuer, signedBy } = request;
-  // The asset's contract names a muxed contract apart from its id.
+  // The asset's contract names a muxed contract separately from its id.
   const muxed = parseMuxedContract(request.to);
   const [to, muxedId] = muxed === null ? [request.to, request.muxedId] : [muxed.contract, muxed.id];
   const type = assetIssuer === from ? 'mint' : assetIssuer === to ? 'burn' : 'transfer';

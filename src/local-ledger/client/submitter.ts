@@ -1,4 +1,4 @@
-/** Signs and submits transactions, one after the other for each account. */
+/** Signs and submits transactions, one at a time for each account. */
 import { type Keypair, Memo, TimeoutInfinite, TransactionBuilder, type xdr } from '@stellar/stellar-sdk/base';
 import { systemClock } from '../clock.js';
 import { LedgerRefusedError, toRefusal } from '../refusal.js';
@@ -19,7 +19,7 @@ export interface SubmitRequest {
 export type Submitter = ReturnType<typeof createSubmitter>;
 
 export function createSubmitter(access: LedgerAccess, control: LedgerControl, passphrase: string) {
-  /** The end of the line of those who use an account's sequence numbers. */
+  /** By account, the end of its queue: uses of its sequence numbers must not overlap. */
   const lines = new Map<string, Promise<unknown>>();
 
   function inLine<T>(account: string, use: () => Promise<T>): Promise<T> {
@@ -33,16 +33,16 @@ export function createSubmitter(access: LedgerAccess, control: LedgerControl, pa
     return mine;
   }
 
-  /** Throws what went wrong, in the ledger's words where it has any. */
+  /** Throws the error, in the ledger's words if possible. */
   async function explain(error: unknown): Promise<never> {
     const refusal = toRefusal(error);
     if (refusal !== null) throw refusal;
-    // Throws by itself if the server does not answer.
+    // Throws if the server does not answer.
     await control.status();
     throw error;
   }
 
-  /** Null where there is no such account. */
+  /** Null if the account does not exist. */
   const find = (address: string) => access.find(address).catch(explain);
 
   async function attempt({ from, operations, memo, signers = [] }: SubmitRequest): Promise<Submitted> {
@@ -69,8 +69,8 @@ export function createSubmitter(access: LedgerAccess, control: LedgerControl, pa
   return {
     find,
 
-    /** Resolves once the transaction is in a ledger. Waits for its turn where the account is in use.
-     *  @throws LedgerRefusedError with Horizon's result codes, where the ledger refuses it */
+    /** Resolves once the transaction is in a ledger. Waits while the account is in use.
+     *  @throws LedgerRefusedError with Horizon's result codes when the ledger refuses it */
     submit: (request: SubmitRequest): Promise<Submitted> =>
       inLine(request.from.publicKey(), async () => {
         const giveUpAtMs = systemClock.nowMs() + TIMEOUT_MS;
@@ -78,7 +78,7 @@ export function createSubmitter(access: LedgerAccess, control: LedgerControl, pa
           try {
             return await attempt(request);
           } catch (error) {
-            // A ledger that lags shows a sequence number that is used already.
+            // A lagging ledger shows a sequence number that is used already.
             const isStale = error instanceof LedgerRefusedError && error.codes[0] === 'tx_bad_seq';
             if (!isStale || systemClock.nowMs() > giveUpAtMs) throw error;
             await systemClock.sleep(RETRY_MS);

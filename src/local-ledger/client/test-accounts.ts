@@ -1,4 +1,4 @@
-/** Test accounts and test assets. Their keys are derived or made on the spot, so any process can pay with any asset that was issued here. */
+/** Test accounts and test assets. Their keys are derived or made on the spot, so that any process can pay with any asset that was issued here. */
 import { createHash } from 'node:crypto';
 import { Asset, Keypair, Operation } from '@stellar/stellar-sdk/base';
 import type { LedgerAccess, Submitted } from './access.js';
@@ -13,11 +13,11 @@ export interface TestAccount {
 export interface IssueRequest {
   code: string;
   amount: string;
-  /** Receives the amount: an account that trusts the asset already. */
+  /** Receives the amount: an account that already trusts the asset. */
   to?: string;
   /** Receives the amount, and trusts the asset first. */
   toSecret?: string;
-  /** Several issuers may have the same code. */
+  /** Distinguishes issuers with the same code. */
   name?: string;
 }
 
@@ -29,7 +29,7 @@ export interface Issued extends Submitted {
   secret?: string;
 }
 
-/** The data entry that tells which of a code's test issuers an account is. */
+/** The data entry with the name of a test issuer, which distinguishes issuers of the same code. */
 const ISSUER_NAME = 'issuer_name';
 
 function createFund(control: LedgerControl) {
@@ -53,12 +53,12 @@ export function createTestAccounts(
   { find, submit }: Submitter,
   passphrase: string,
 ) {
-  /** Accounts that are free: one payment at a time each, or their sequence numbers would clash. */
+  /** Idle accounts: each makes one payment at a time, or sequence numbers would clash. */
   const idlePayers: Keypair[] = [];
 
   const fund = createFund(control);
 
-  /** Everybody who knows a test asset's code and name knows its issuer's key. */
+  /** The issuer's key follows from the test asset's code and name. */
   const issuerKey = (code: string, name: string): Keypair =>
     Keypair.fromRawEd25519Seed(createHash('sha256').update(`${passphrase}:issuer:${code}:${name}`).digest());
 
@@ -70,7 +70,7 @@ export function createTestAccounts(
   }
 
   return {
-    /** Makes an account with 10,000 lumens, or gives the address that much. */
+    /** Creates an account with 10,000 lumens, or gives the address that amount. */
     fund,
 
     /** Null for an asset that was not issued here. */
@@ -80,7 +80,7 @@ export function createTestAccounts(
       return key.publicKey() === address ? key : null;
     },
 
-    /** Runs `pay` with a test account of its own and its lumens. After a failure the account is not used again. */
+    /** Runs `pay` with a test account for its sole use, and its lumens. After a failure the account is not used again. */
     async withPayer<T>(pay: (payer: Keypair, lumens: bigint) => Promise<T>): Promise<T> {
       let payer = idlePayers.pop();
       let found = payer === undefined ? null : await find(payer.publicKey());
@@ -94,8 +94,7 @@ export function createTestAccounts(
       return result;
     },
 
-    /** Creates the issuer of `code` (one for each name), and pays `amount` out: to the account of `toSecret`, to `to`, else to a new
-     *  account. */
+    /** Creates the issuer of `code` (one for each name), and pays out `amount`: to the account of `toSecret`, to `to`, otherwise to a new account. */
     async issue({ code, amount, name = '', to, toSecret }: IssueRequest): Promise<Issued> {
       const issuer = issuerKey(code, name);
       const asset = new Asset(code, issuer.publicKey());

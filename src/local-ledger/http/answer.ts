@@ -5,12 +5,12 @@ import type { Request, Response } from 'express';
 import { Problem } from './problem.js';
 
 const compress = promisify(gzip);
-/** Smaller bodies are not worth the work (Horizon leaves them alone too). */
+/** Compressing smaller bodies is not worth the work (nor does Horizon). */
 const GZIP_FROM_BYTES = 1400;
 
 const ESCAPES: Record<string, string> = { '&': '\\u0026', '<': '\\u003c', '>': '\\u003e' };
 
-/** JSON as Go writes it: characters of HTML are escaped. */
+/** JSON as Go writes it, with HTML characters escaped. */
 export const toJson = (body: unknown, indent = 2): string =>
   JSON.stringify(body, null, indent).replace(/[&<>]/g, (character) => ESCAPES[character]!);
 
@@ -28,7 +28,7 @@ export async function sendHal(req: Request, res: Response, body: unknown, status
   }
 }
 
-/** The path by which faults find a request: its own, or for a call of Stellar RPC `/rpc/` and the method. */
+/** The path by which faults match a request: its own, or `/rpc/` and the method for a call of Stellar RPC. */
 export const faultPath = (req: Request, res: Response): string =>
   typeof res.locals.faultPath === 'string' ? res.locals.faultPath : req.path;
 

@@ -17,7 +17,7 @@ import { rpcRoutes } from './rpc-routes.js';
 import { stateRoutes } from './state-routes.js';
 import { submitRoutes } from './submit-routes.js';
 
-/** `listensOn` tells the host that the ledger was told to listen on. */
+/** @param listensOn returns the host given for listening */
 export function createApp(ledger: Ledger, log: Logger, listensOn: () => string): express.Express {
   const app = express();
   app.disable('x-powered-by');
@@ -69,7 +69,7 @@ function onError(log: Logger): ErrorRequestHandler {
     }
     const { type } = error as { type?: unknown };
     if (type === 'entity.too.large') return new Problem('request_too_large');
-    // Express and its body parsers name what the client did wrong with a status below 500.
+    // Express and its body parsers report the client's mistakes with a status below 500.
     const { status } = error as { status?: unknown };
     if (typeof status === 'number' && status < 500) return new Problem('bad_request');
     log.error({ err: error }, 'the local ledger could not answer');

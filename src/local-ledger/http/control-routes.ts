@@ -41,7 +41,7 @@ const forgeSchema = z
     message: 'an asset has a code of 1 to 12 letters and digits and an issuer',
   });
 
-/** Tells of a `forge` order, whatever else it holds. */
+/** Whether it is a `forge` order, valid or not. */
 const isForgery = (body: unknown): boolean => (body as { kind?: unknown } | undefined)?.kind === 'forge';
 
 function parse<T>(schema: z.ZodType<T>, body: unknown): T {
@@ -54,7 +54,7 @@ export function controlRoutes(ledger: Ledger): Router {
   const router = Router();
   const json = express.json({ limit: '1mb' });
 
-  /** Identifies this ledger among other servers, whatever faults are in force. */
+  /** Identifies this ledger among other servers, regardless of faults. */
   router.get('/local-ledger', (_req, res) => {
     const { databaseId, sequence } = ledger.head();
     res.json({

@@ -1,4 +1,4 @@
-/** Stands before every endpoint of Horizon and Stellar RPC, and misbehaves where a fault says so. */
+/** Stands before every endpoint of Horizon and Stellar RPC, and misbehaves as the faults say. */
 import type { Request, RequestHandler, Response } from 'express';
 import type { RequestFault } from '../faults.js';
 import type { Ledger } from '../ledger.js';
@@ -80,7 +80,7 @@ export function faultGate(ledger: Ledger): RequestHandler {
 
 /** Sends only the first half of the body, as if it were complete. */
 function cutShort(req: Request, res: Response): void {
-  // Without gzip: the JSON is to break, not the compression.
+  // Without gzip: the JSON should break, not the compression.
   delete req.headers['accept-encoding'];
   const end = res.end.bind(res) as (body?: unknown) => Response;
   res.end = ((body?: unknown) =>

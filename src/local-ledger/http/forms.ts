@@ -5,7 +5,7 @@ import { Problem } from './problem.js';
 
 const MAX_BODY = '200kb';
 
-/** Reads the raw body; what it means is decided by `formField`. */
+/** Reads the raw body, which `formField` interprets. */
 export const readForm: RequestHandler[] = [
   (req, _res, next) => {
     const type = contentType(req);
@@ -18,7 +18,7 @@ export const readForm: RequestHandler[] = [
 
 const contentType = (req: Request): string => (req.headers['content-type'] ?? '').split(';')[0]!.trim().toLowerCase();
 
-/** A field of the form, else of the query; empty where it is in neither. */
+/** A field of the form, otherwise of the query; empty if it is in neither. */
 export async function formField(req: Request, name: string): Promise<string> {
   const body: unknown = req.body;
   if (Buffer.isBuffer(body) && body.length > 0) {

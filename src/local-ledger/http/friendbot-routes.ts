@@ -1,4 +1,4 @@
-/** Friendbot: new accounts get 10,000 lumens from the root account, by ordinary transactions. */
+/** Friendbot: new accounts get 10,000 lumens from the root account by ordinary transactions. */
 import {
   Account,
   Asset,
@@ -25,7 +25,7 @@ const refusal = (detail?: string, extras?: Record<string, unknown>): Problem =>
 
 export function friendbotRoutes(ledger: Ledger): Router {
   const router = Router();
-  // Root's sequence numbers are given out one by one.
+  // Root's sequence numbers are handed out one at a time.
   let turn: Promise<unknown> = Promise.resolve();
 
   const redirect: RequestHandler = (req, res) => {

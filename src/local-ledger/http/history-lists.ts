@@ -10,7 +10,7 @@ import { renderEffect, renderLedger, renderOperation, renderTransaction } from '
 
 const range = ({ cursor, order, limit }: PageQuery): Range => ({ cursor: toidCursor(cursor), order, limit });
 
-/** An account that the history does not know is a 404, where others have an empty page. */
+/** An account unknown to the history is a 404, while other resources have an empty page. */
 const unknownAccount = ({ history }: Ledger, account?: string): List['isUnknown'] =>
   account === undefined ? undefined : async () => !(await history.hasAccount(account));
 
@@ -50,14 +50,14 @@ export const ledgerList = (ledger: Ledger, base: string): List => ({
   read: async (page) => (await ledger.history.ledgers(range(page))).map((record) => renderLedger(base, record)),
 });
 
-/** The transaction that the path names by its hash, or by the hash of the transaction inside a fee bump. */
+/** The transaction named in the path by its hash, or by the hash of the transaction inside a fee bump. */
 export async function knownTransaction({ history }: Ledger, req: Request): Promise<TransactionDocument> {
   const found = await history.transactionByHash(transactionHash(req));
   if (found === null) throw new Problem('not_found');
   return found;
 }
 
-/** The sequence of the ledger that the path names. */
+/** The sequence of the ledger named in the path. */
 export async function knownLedger(ledger: Ledger, req: Request): Promise<number> {
   const sequence = integerId(req, 'ledger_id');
   const { elder } = ledger.visible();
@@ -66,7 +66,7 @@ export async function knownLedger(ledger: Ledger, req: Request): Promise<number>
   return Number(sequence);
 }
 
-/** What the part of the path before the list's name chooses. */
+/** The filter of the path before the list's name. */
 export const scopes: Record<string, (ledger: Ledger, req: Request) => Promise<Partial<OperationFilter>>> = {
   '': async () => ({}),
   '/accounts/:account_id': async (_ledger, req) => ({ account: accountId(req) }),

@@ -1,4 +1,4 @@
-/** Everything that was closed: payments, operations, transactions, effects and ledgers, by account, ledger or transaction. */
+/** All that was closed: payments, operations, transactions, effects and ledgers, by account, ledger or transaction. */
 import { Router } from 'express';
 import type { Ledger } from '../ledger.js';
 import { asInner } from '../records.js';
@@ -31,7 +31,7 @@ function addLists(router: Router, ledger: Ledger): void {
       router.get(`${path}/${list}`, (req, res) =>
         answerList(ledger, req, res, async (base) => {
           const scope = await scopeOf(ledger, req);
-          // A failed transaction that is asked for by name shows its operations.
+          // A failed transaction requested by name shows its operations.
           const includeFailed = scope.transaction !== undefined || includesFailed(req);
           return operationList(ledger, base, { ...scope, list, includeFailed }, joinsTransactions(req));
         }),

@@ -1,5 +1,5 @@
-/** Refuses requests that name a host which this ledger does not have. A web page can point a name of its own at this machine (DNS
- *  rebinding) and would then share the ledger's origin, faults and all; its requests still carry that name. */
+/** Refuses requests that name a host which this ledger does not have. A web page can point its own name at this machine (DNS rebinding) and would
+ *  then share the ledger's origin, faults included; its requests still carry that name. */
 import { BlockList, isIP } from 'node:net';
 import type { RequestHandler } from 'express';
 import { sendProblem } from './answer.js';
@@ -9,10 +9,10 @@ const LOOPBACK = new BlockList();
 LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
 LOOPBACK.addAddress('::1', 'ipv6');
 
-/** A server that listens on all addresses is reached by any of them, and no address can be rebound. */
+/** A server on all addresses is reached by any of them, and addresses cannot be rebound. */
 const ALL_ADDRESSES = ['0.0.0.0', '::'];
 
-/** `listensOn` is the host that the ledger was told to listen on, without brackets. */
+/** @param listensOn the host given for listening, without brackets */
 export function isOwnHost(header: string | undefined, listensOn: string): boolean {
   const host = hostOf(header);
   if (host === null) return false;
@@ -22,7 +22,7 @@ export function isOwnHost(header: string | undefined, listensOn: string): boolea
   return ALL_ADDRESSES.includes(listensOn) || LOOPBACK.check(host, version === 4 ? 'ipv4' : 'ipv6');
 }
 
-/** The host of a `Host` header in lower case, without port and brackets; null for anything that is no such header. */
+/** The host of a `Host` header in lower case, without port and brackets; null for an invalid header. */
 function hostOf(header: string | undefined): string | null {
   const [, bracketed, plain] = /^(?:\[([0-9a-f:.]+)\]|([a-z0-9._-]+))(?::\d{1,5})?$/i.exec(header ?? '') ?? [];
   return (bracketed ?? plain)?.toLowerCase() ?? null;

@@ -1,4 +1,4 @@
-/** Answers every list endpoint: a page of records as JSON, or the same records as a stream. */
+/** Answers every list endpoint with a page of records as JSON, or with the same records as a stream. */
 import type { Request, Response } from 'express';
 import type { Ledger } from '../ledger.js';
 import { afterLedger, ledgerOf, ledgerStart } from '../toid.js';
@@ -9,11 +9,11 @@ import { streamRecords } from './stream.js';
 
 export type ListRecord = { paging_token: string } & Record<string, unknown>;
 
-/** One list for one request, its filters already read from the request. */
+/** One list for one request, with the request's filters. */
 export interface List {
-  /** At most `limit` records beyond the cursor. */
+  /** At most `limit` records after the cursor. */
   read(page: PageQuery): Promise<ListRecord[]>;
-  /** Horizon knows nothing of this resource: asked when a page is empty. */
+  /** Called when a page is empty: whether Horizon does not know the resource. */
   isUnknown?(): Promise<boolean>;
 }
 
@@ -39,7 +39,7 @@ export async function answerList(
   });
 }
 
-/** `now` means after the newest ledger that is ingested, at this very moment. */
+/** `now` means after the newest ingested ledger at this moment. */
 const resolveNow = (ledger: Ledger, cursor: string): string =>
   cursor === 'now' ? afterLedger(ledger.visible().latest).toString() : cursor;
 

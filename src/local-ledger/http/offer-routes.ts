@@ -1,4 +1,4 @@
-/** Offers that stand, the books that they make, and the ways through the books. */
+/** Offers, the books that they make, and paths through the books. */
 import { type Request, Router } from 'express';
 import { canonicalAsset, type LedgerAsset } from '../asset.js';
 import { availableBalance, availableOnLine } from '../entries.js';
@@ -93,7 +93,7 @@ function addBooks(router: Router, ledger: Ledger): void {
   });
 }
 
-/** The other ends that are asked for: the assets of an account that has as much, or a list of assets. */
+/** The requested other ends: the assets of an account that holds enough, or a list of assets. */
 async function readEnds(ledger: Ledger, req: Request, end: 'source' | 'destination') {
   const account = optionalAccount(req, `${end}_account`);
   const assets = assetsParameter(req, `${end}_assets`);

@@ -1,4 +1,4 @@
-/** What a request may say in path and query, and Horizon's words for what is wrong with it. */
+/** Parameters of path and query, and Horizon's errors about them. */
 import { StrKey } from '@stellar/stellar-sdk/base';
 import type { Request } from 'express';
 import { assetType, fromCanonicalAsset, type LedgerAsset } from '../asset.js';
@@ -7,7 +7,7 @@ import { fromAmount, MAX_INT64 } from '../stroops.js';
 import { badParameter } from './problem.js';
 
 export interface PageQuery {
-  /** As sent; empty begins at the end that `order` begins at, `now` after the newest ledger. */
+  /** As sent; empty starts at the first end of `order`, `now` after the newest ledger. */
   cursor: string;
   order: 'asc' | 'desc';
   limit: number;
@@ -32,7 +32,7 @@ export function pageQuery(req: Request): PageQuery {
   };
 }
 
-/** The limit of a list that has no cursor. */
+/** The limit of a list without a cursor. */
 export const pageLimit = (req: Request, usual: number): number => limitOf(parameter(req, 'limit'), usual);
 
 function limitOf(text: string, usual = DEFAULT_LIMIT): number {
@@ -56,7 +56,7 @@ export function toidCursor(text: string): bigint | null {
   return value;
 }
 
-/** An effect cursor, `operation-order`; a lone operation id means all of its effects, or none of them going backwards. */
+/** An effect cursor, `operation-order`; an operation id alone means all of its effects, or none of them when going backwards. */
 export function effectCursor(text: string, order: 'asc' | 'desc'): { operation: bigint; order: number } | null {
   if (text === '') return null;
   const [id = '', index] = text.split('-');
@@ -85,7 +85,7 @@ export function accountId(req: Request): string {
 
 const BALANCE_ID = /^0{8}[0-9a-f]{64}$/;
 
-/** The id of a claimable balance in the path. */
+/** The claimable balance's id in the path. */
 export function balanceId(req: Request): string {
   const id = String(req.params.id);
   if (BALANCE_ID.test(id)) return id;
@@ -122,7 +122,7 @@ export function claimableBalanceFilter(req: Request): ClaimableBalanceFilter {
   return { ...filter, asset };
 }
 
-/** An asset in three parameters that begin with `prefix`; undefined where none of them is there. */
+/** An asset in three parameters with a prefix; undefined if there are none. */
 function assetAt(req: Request, prefix: string): LedgerAsset | undefined {
   const [type, code, issuer] = ['type', 'code', 'issuer'].map((part) => parameter(req, `${prefix}_asset_${part}`));
   if (type === '') return undefined;
@@ -138,7 +138,7 @@ export function assetOf(req: Request, prefix: string): LedgerAsset {
   return asset;
 }
 
-/** Most assets in one request for paths. */
+/** The most assets in one request for paths. */
 const MAX_PATH_ENDS = 15;
 
 export function assetsParameter(req: Request, name: string): LedgerAsset[] {

@@ -1,4 +1,4 @@
-/** Horizon's problem bodies (RFC 7807), by the tail of their type. */
+/** Horizon's problem bodies (RFC 7807), by the last part of their type. */
 
 interface ProblemKind {
   status: number;
@@ -63,7 +63,7 @@ const kinds = {
 
 export type ProblemType = keyof typeof kinds;
 
-/** Thrown by a handler, answered as a problem body. */
+/** Thrown by a handler, and answered as a problem body. */
 export class Problem extends Error {
   readonly status: number;
 
@@ -71,7 +71,7 @@ export class Problem extends Error {
     readonly type: ProblemType,
     readonly extras?: Record<string, unknown>,
     readonly detail: string = kinds[type].detail,
-    /** Friendbot is a service of its own, behind Horizon. */
+    /** Friendbot is a service of its own behind Horizon. */
     readonly service: 'horizon' | 'friendbot' = 'horizon',
   ) {
     super(kinds[type].title);

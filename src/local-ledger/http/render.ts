@@ -1,4 +1,4 @@
-/** Records of the history with the links that Horizon adds. */
+/** Adds Horizon's links to records of the history. */
 import type { EffectRow } from '../history.js';
 import type { OperationDocument } from '../records.js';
 import { effectLinks, ledgerLinks, operationLinks, transactionLinks } from './links.js';
@@ -15,7 +15,7 @@ export function renderTransaction(base: string, record: Record<string, unknown>)
   } as unknown as ListRecord;
 }
 
-/** `joined` is the record of the operation's transaction. */
+/** @param joined record of the operation's transaction */
 export const renderOperation = (
   base: string,
   { _id, record }: OperationDocument,

@@ -1,4 +1,4 @@
-/** Stellar RPC: JSON-RPC 2.0 over `POST /rpc`. Faults find a call by the path `/rpc/` and its method. */
+/** Stellar RPC: JSON-RPC 2.0 over `POST /rpc`. Faults match a call by the path `/rpc/` and its method. */
 import express, { type ErrorRequestHandler, type RequestHandler, Router } from 'express';
 import type { Logger } from 'pino';
 import type { Ledger } from '../ledger.js';
@@ -9,7 +9,7 @@ import { faultGate } from './fault-gate.js';
 import { rateLimit } from './rate-limit.js';
 
 const MAX_BODY = '512kb';
-/** Calls in one body. */
+/** The most calls in one body. */
 const MAX_BATCH = 100;
 
 export function rpcRoutes(ledger: Ledger, log: Logger): Router {
@@ -40,7 +40,7 @@ export function rpcRoutes(ledger: Ledger, log: Logger): Router {
   };
 
   const needJson: RequestHandler = (req, res, next) => {
-    // A web page cannot send this type to another origin without asking first.
+    // A web page cannot send this type to another origin without a preflight request.
     if (req.is('application/json')) return next();
     res.status(415).type('text').end('send application/json');
   };

@@ -64,7 +64,7 @@ function addAccounts(router: Router, ledger: Ledger): void {
       return { _links: accountLinks(baseUrl(req), id), ...accountRecord(found.account, found.owned) };
     };
     if (format === 'stream') {
-      // The account comes once: Horizon's test for a change compares only ids.
+      // The account comes once: Horizon detects changes by id only.
       const list = {
         read: async ({ cursor }: { cursor: string }) =>
           cursor === id ? [] : [{ ...(await read()), paging_token: id }],
@@ -72,7 +72,7 @@ function addAccounts(router: Router, ledger: Ledger): void {
       await streamRecords(ledger, req, res, list, { cursor: '', order: 'asc', limit: 200 });
       return;
     }
-    // Asked before: the state may be newer than the header says, never older.
+    // Read first: the state may be newer than the header says, never older.
     const { latest } = ledger.visible();
     const body = await read();
     res.setHeader('Latest-Ledger', String(latest));

@@ -1,4 +1,4 @@
-/** Server-sent events as Horizon sends them: a hello, the records of each new ledger, a byebye. */
+/** Server-sent events like Horizon's: a hello, the records of each new ledger, a byebye. */
 import type { Request, Response } from 'express';
 import type { Ledger } from '../ledger.js';
 import { toJson } from './answer.js';
@@ -6,14 +6,14 @@ import type { List, ListRecord } from './lists.js';
 import type { PageQuery } from './parameters.js';
 import { Problem } from './problem.js';
 
-/** Horizon ends every stream after so long; clients come back with `Last-Event-ID`. */
+/** Horizon ends every stream after this time; clients come back with `Last-Event-ID`. */
 const STREAM_MS = 55_000;
 
 const HELLO = 'retry: 1000\nevent: open\ndata: "hello"\n\n';
 const BYEBYE = 'retry: 10\nevent: close\ndata: "byebye"\n\n';
 
-/** Sends records until the page's limit, the time, the address's rate limit, or the client ends it: each look at a ledger costs a unit.
- *  What goes wrong before the first byte is an ordinary answer. */
+/** Sends records until the page's limit, the time, the address's rate limit or the client ends it. Each check of a ledger costs a unit. An error
+ *  before the first byte is an ordinary answer. */
 export async function streamRecords(
   ledger: Ledger,
   req: Request,

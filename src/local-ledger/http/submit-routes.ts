@@ -28,7 +28,7 @@ export function submitRoutes(ledger: Ledger): Router {
     const settled = await inTime(submission.settled);
     if (settled === null || settled.kind === 'dropped') throw timeout(envelope);
     if (settled.kind === 'rejected') throw failed(envelope, settled.outcome);
-    // Horizon answers only what it can show.
+    // Horizon answers only with what it can show.
     if (!(await ledger.becomesVisible(settled.ledger, SUBMISSION_TIMEOUT_MS))) throw timeout(envelope);
     if (!(await answerKnown(req, res, envelope))) throw timeout(envelope);
   });
@@ -55,7 +55,7 @@ export function submitRoutes(ledger: Ledger): Router {
     return envelope;
   }
 
-  /** Answers from history if the transaction is in a ledger already. */
+  /** Answers from history if the transaction is already in a ledger. */
   async function answerKnown(req: Request, res: Response, envelope: Envelope): Promise<boolean> {
     const hash = envelope.hash.toString('hex');
     const found = await ledger.history.ownTransaction(hash);

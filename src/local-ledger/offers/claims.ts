@@ -1,4 +1,4 @@
-/** Offers that were taken, as results, effects and events tell of them. */
+/** Taken offers in results, effects and events. */
 import { Asset, Keypair, xdr } from '@stellar/stellar-sdk/base';
 import { assetFields, type LedgerAsset } from '../asset.js';
 import type { OfferEntry } from '../entries.js';
@@ -40,7 +40,7 @@ export const toXdrOffer = (offer: Readonly<OfferEntry>): xdr.OfferEntry =>
     ext: xdr.OfferEntryExt.v0(),
   });
 
-/** Both sides of each trade. An offer that rounding made worthless was only removed. */
+/** Both sides of each trade, without offers that were only removed because rounding made them worthless. */
 export const tradeEffects = (taker: string, claims: Claim[]): Effect[] =>
   claims
     .filter(({ soldAmount, boughtAmount }) => soldAmount !== 0n || boughtAmount !== 0n)

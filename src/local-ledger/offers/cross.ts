@@ -1,11 +1,11 @@
-/** Takes offers from a book, the best price first and the oldest of a price, until the taker has enough. */
+/** Takes offers from a book, the best price first and the oldest at equal price, until the taker has enough. */
 import { bookName, type LedgerAsset } from '../asset.js';
 import type { OfferEntry, View } from '../entries.js';
 import { countEntry, release } from '../operations/sponsorship.js';
 import { comparePrices, exchange, least, type Price, type Rounding, sellable } from './exchange.js';
 import { addBalance, canReceive, canSend, reserveFor } from './holdings.js';
 
-/** Core's limit on the offers that one operation may take. */
+/** Core's limit of offers taken by one operation. */
 export const MAX_CLAIMS = 1000;
 
 /** What a taken offer gave and got. */
@@ -21,18 +21,18 @@ export interface Claim {
 export interface Taking {
   taker: string;
   pays: LedgerAsset;
-  /** Stroops, at most. */
+  /** The most stroops to pay. */
   canPay: bigint;
   gets: LedgerAsset;
   wanted: bigint;
   rounding: Rounding;
   maxClaims: number;
-  /** Where the taker has a limit of price. */
+  /** Given if the taker has a price limit. */
   isTooDear?(price: Price): boolean;
 }
 
 export interface Taken {
-  /** Why it ended: `short` where the book has no more. */
+  /** Why it ended; `short` means that the book has no more. */
   end: 'done' | 'short' | 'too_dear' | 'own_offer' | 'too_many';
   paid: bigint;
   received: bigint;
@@ -77,7 +77,7 @@ function crossOffer(
 ) {
   const { owner, selling, buying, price } = offer;
   reserveFor(view, offer, -1n);
-  // What is set aside for offers is always there, unless a made-up record took it away.
+  // The reserved amount is always there, unless a made-up record took it away.
   const left = (amount: bigint) => sellable(price, least(amount, canSend(view, owner, selling)), canReceives());
   const canReceives = () => canReceive(view, owner, buying);
   const amount = left(offer.amount);
@@ -96,14 +96,14 @@ function crossOffer(
   return exchanged;
 }
 
-/** Removes an offer that nothing is set aside for any more. */
+/** Removes an offer for which nothing is reserved any more. */
 export function forget(view: View, { _id, owner, sponsor }: Readonly<OfferEntry>): void {
   view.remove(_id);
   release(view, sponsor, 1);
   view.update(view.account(owner)!, (copy) => countEntry(copy, -1, sponsor));
 }
 
-/** Removes an offer. */
+/** Frees an offer's reservation and removes it. */
 export function withdraw(view: View, offer: Readonly<OfferEntry>): void {
   reserveFor(view, offer, -1n);
   forget(view, offer);

@@ -1,11 +1,11 @@
-/** Core's arithmetic of two offers that cross. Prices are fractions and amounts are whole stroops: what is rounded falls to the offer that
- *  stands on, by 1 % at most, beyond which nothing is exchanged. A path payment has a bound of its own and may lose more. */
+/** Core's arithmetic of two crossing offers. Prices are fractions and amounts whole stroops: rounding favours the offer that stays, by at most 1
+ *  %, beyond which nothing is exchanged. A path payment has its own bound and may lose more. */
 import { MAX_INT64 } from '../stroops.js';
 
-/** `strict_receive` meets the amount wanted to the stroop, `strict_send` the amount to pay. */
+/** `strict_receive` meets the wanted amount to the stroop, `strict_send` the amount to pay. */
 export type Rounding = 'normal' | 'strict_receive' | 'strict_send';
 
-/** Price of one unit that an offer sells, in units that it buys. Both are whole numbers from 1 that 31 bits hold. */
+/** Units bought for one unit sold, as a fraction of two positive 31-bit integers. */
 export interface Price {
   n: number;
   d: number;
@@ -13,10 +13,10 @@ export interface Price {
 
 /** Stroops. */
 export interface Bounds {
-  /** What the standing offer can give, and take for it. */
+  /** What the standing offer can give, and take in return. */
   canGive: bigint;
   canTake: bigint;
-  /** What the taker wants of it, and can pay for it. */
+  /** What the taker wants, and can pay in return. */
   wanted: bigint;
   canPay: bigint;
 }
@@ -25,21 +25,21 @@ export interface Exchange {
   /** By the taker. */
   received: bigint;
   paid: bigint;
-  /** Whether the standing offer is the larger one. The smaller one is used up. */
+  /** Whether the standing offer is the larger one and stays. The smaller one is used up. */
   stands: boolean;
 }
 
-/** The reciprocal of the largest rounding of a price. */
+/** The reciprocal of the largest deviation from a price by rounding. */
 const PRICE_TOLERANCE = 100n;
 
 export const least = (a: bigint, b: bigint): bigint => (a < b ? a : b);
 const ceil = (dividend: bigint, divisor: bigint): bigint => (dividend + divisor - 1n) / divisor;
 
-/** As `exchange`, however far the rounding goes. */
+/** Like `exchange`, however large the rounding. */
 function exchangeAtAnyPrice({ n: over, d: under }: Price, bounds: Bounds, rounding: Rounding): Exchange {
   const [n, d] = [BigInt(over), BigInt(under)];
   const { canGive, canTake, wanted, canPay } = bounds;
-  // Both offers in the same unit, which has no fractions.
+  // Both offers in a common unit without fractions.
   const [standing, taking] = [least(canGive * n, canTake * d), least(canPay * d, wanted * n)];
   const stands = standing > taking;
   if (!stands) {
@@ -59,7 +59,7 @@ function exchangeAtAnyPrice({ n: over, d: under }: Price, bounds: Bounds, roundi
   return { received: (paid * d) / n, paid, stands };
 }
 
-/** Whether what was exchanged differs from the price by 1 % at most. */
+/** Whether the exchange deviates from the price by at most 1 %. */
 function isNear({ n, d }: Price, { received, paid }: Exchange): boolean {
   const [wanted, given] = [BigInt(n) * received, BigInt(d) * paid];
   const difference = wanted > given ? wanted - given : given - wanted;
@@ -72,7 +72,7 @@ export function exchange(price: Price, bounds: Bounds, rounding: Rounding): Exch
   if (exchanged.received > 0n && exchanged.paid > 0n) {
     return rounding !== 'normal' || isNear(price, exchanged) ? exchanged : nothing;
   }
-  // A sender of an exact amount may get nothing for its last stroop.
+  // The sender of an exact amount may get nothing for the last stroop.
   return rounding === 'strict_send' ? exchanged : nothing;
 }
 
@@ -83,17 +83,17 @@ const unbounded = (canGive: bigint, canTake: bigint): Bounds => ({
   canPay: MAX_INT64,
 });
 
-/** What an offer can sell at its price to a taker without bounds. 0 where rounding leaves nothing. */
+/** How much an offer can sell at its price to an unlimited taker; 0 if rounding leaves nothing. */
 export const sellable = (price: Price, canGive: bigint, canTake: bigint): bigint =>
   exchange(price, unbounded(canGive, canTake), 'normal').received;
 
-/** What an offer within these bounds may take from its account and bring to it. */
+/** The most that an offer within these bounds takes from its account and brings to it. */
 export function owedBy(price: Price, { canGive = MAX_INT64, canTake = MAX_INT64 }: Partial<Bounds>) {
   const { received, paid } = exchangeAtAnyPrice(price, unbounded(canGive, canTake), 'normal');
   return { selling: received, buying: paid };
 }
 
-/** Below 0 where `a` is the lower price. */
+/** Negative if `a` is the lower price. */
 export function comparePrices(a: Price, b: Price): number {
   const difference = BigInt(a.n) * BigInt(b.d) - BigInt(b.n) * BigInt(a.d);
   return difference < 0n ? -1 : difference > 0n ? 1 : 0;
@@ -101,7 +101,7 @@ export function comparePrices(a: Price, b: Price): number {
 
 export const inverse = ({ n, d }: Price): Price => ({ n: d, d: n });
 
-/** Seven decimals, half a unit up, as Horizon writes it. */
+/** Seven decimals, rounded half up, as Horizon writes it. */
 export function priceText({ n, d }: Price): string {
   const scaled = (BigInt(n) * 20_000_000n + BigInt(d)) / (2n * BigInt(d));
   const digits = scaled.toString().padStart(8, '0');

@@ -1,4 +1,4 @@
-/** What an account holds of an asset. An issuer has all of its own asset that there can be, and no line that says so. */
+/** What an account holds of an asset. An issuer has an unlimited amount of its own asset, without a trustline. */
 import type { LedgerAsset } from '../asset.js';
 import {
   type AccountEntry,
@@ -22,7 +22,7 @@ const entryOf = (view: View, owner: string, asset: LedgerAsset): Readonly<Accoun
 
 const atLeastZero = (amount: bigint): bigint => (amount > 0n ? amount : 0n);
 
-/** What it can pay out of its offers. */
+/** What it can pay without what its offers reserve. */
 export function canSend(view: View, owner: string, asset: LedgerAsset): bigint {
   if (isIssuer(owner, asset)) return MAX_INT64;
   const entry = entryOf(view, owner, asset);
@@ -37,7 +37,7 @@ export function canReceive(view: View, owner: string, asset: LedgerAsset): bigin
   return entry === null ? 0n : atLeastZero(roomOf(entry));
 }
 
-/** The bounds are the caller's. */
+/** The caller checks the bounds. */
 export function addBalance(view: View, owner: string, asset: LedgerAsset, change: bigint): void {
   const entry = isIssuer(owner, asset) ? null : entryOf(view, owner, asset);
   if (entry === null || change === 0n) return;
@@ -49,7 +49,7 @@ export function addBalance(view: View, owner: string, asset: LedgerAsset, change
 export type CreditFailure = 'noTrust' | 'notAuthorized' | 'lineFull';
 export type DebitFailure = 'srcNoTrust' | 'srcNotAuthorized' | 'underfunded';
 
-/** Pays an amount to an account that is there, or says why not. */
+/** Pays an amount to an existing account, or returns the reason for not doing so. */
 export function creditTo(view: View, to: string, asset: LedgerAsset, amount: bigint): CreditFailure | null {
   if (isIssuer(to, asset)) return null;
   const entry = entryOf(view, to, asset);
@@ -71,7 +71,7 @@ export function debitFrom(view: View, from: string, asset: LedgerAsset, amount: 
   return null;
 }
 
-/** Sets aside what an offer may take and bring, or (−1n) frees it. */
+/** Reserves what an offer may take and bring, or (−1n) frees it. */
 export function reserveFor(view: View, { owner, selling, buying, price, amount }: OfferEntry, sign: 1n | -1n): void {
   const owed = owedBy(price, { canGive: amount });
   add(selling, { selling: owed.selling, buying: 0n });

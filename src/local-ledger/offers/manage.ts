@@ -1,5 +1,4 @@
-/** What becomes of an offer that an operation asks for: it first takes what it can from the other side of the book, and what is left of it
- *  stands. */
+/** Carries out an operation's offer: it first takes what it can from the other side of the book, and the rest becomes a standing offer. */
 import { xdr } from '@stellar/stellar-sdk/base';
 import { bookName, type LedgerAsset } from '../asset.js';
 import {
@@ -20,16 +19,16 @@ import { MAX_CLAIMS, type Taken, takeOffers } from './cross.js';
 import { comparePrices, inverse, least, owedBy, type Price, sellable } from './exchange.js';
 import { addBalance, canReceive, canSend, reserveFor } from './holdings.js';
 
-/** An offer as it is asked for. */
+/** A requested offer. */
 export interface Wanted {
   /** 0 for a new one. */
   offerId: bigint;
   selling: LedgerAsset;
   buying: LedgerAsset;
-  /** Price of one unit sold. */
+  /** Units bought for one unit sold. */
   price: Price;
   isPassive: boolean;
-  /** Amount of the asset that is sold, or that is bought; 0 withdraws the offer. */
+  /** Amount of the sold asset, or of the bought one; 0 withdraws the offer. */
   amount: bigint;
   isAmountBought: boolean;
 }
@@ -46,7 +45,7 @@ export type OfferFailure =
   | 'notFound'
   | 'lowReserve';
 
-/** What a trade with the offer may touch besides the offer itself. */
+/** Entries that a trade with the offer may touch, besides the offer itself. */
 export const keysOfSeller = ({ owner, selling, buying }: Readonly<OfferEntry>): string[] => [
   accountKey(owner),
   ...[selling, buying].flatMap((asset) => (asset === null ? [] : [trustlineKey(owner, asset)])),
@@ -99,7 +98,7 @@ function checkTrust(view: View, source: string, { selling, buying }: Wanted): Of
   return bought && (bought.flags & LINE_AUTHORIZED) === 0 ? 'buyNotAuthorized' : null;
 }
 
-/** The reserve of an offer is needed even where none will be left to stand. */
+/** The reserve of an offer is needed even if none remains standing. */
 function open(context: Context, source: string): { sponsor: string | null } | OfferFailure | xdr.OperationResult {
   const { view } = context;
   if (view.account(source)!.subentries >= MAX_SUBENTRIES) return xdr.OperationResult.opTooManySubentries();
@@ -109,7 +108,7 @@ function open(context: Context, source: string): { sponsor: string | null } | Of
   return { sponsor };
 }
 
-/** The offer's place among the entries of its account stays taken. */
+/** Removes the offer, but keeps its place among the account's entries. */
 function putAside(view: View, offer: Readonly<OfferEntry>): { sponsor: string | null } {
   reserveFor(view, offer, -1n);
   view.remove(offer._id);
@@ -121,7 +120,7 @@ interface Limits {
   wanted: bigint;
 }
 
-/** What the account may pay and receive, within what the offer says. */
+/** What the account may pay and receive, within the offer's terms. */
 function limitsOf(view: View, source: string, wanted: Wanted): Limits | OfferFailure {
   const { selling, buying, price, amount, isAmountBought } = wanted;
   const owed = owedBy(price, isAmountBought ? { canTake: amount } : { canGive: amount });
@@ -160,7 +159,7 @@ function amountLeft(view: View, source: string, wanted: Wanted, taken: Taken): b
   return sellable(wanted.price, limits.canPay, limits.wanted);
 }
 
-/** Lets what is left of the offer stand, or gives its place up. */
+/** Lets the rest of the offer stand, or gives up its place. */
 function settle(
   context: Context,
   source: string,

@@ -1,4 +1,4 @@
-/** The best ways from one asset to another by the books of offers, as `/paths` tells them. */
+/** The best paths from one asset to another through the books, as `/paths` lists them. */
 import { canonicalAsset, type LedgerAsset } from '../asset.js';
 import type { OfferEntry } from '../entries.js';
 import { MAX_INT64 } from '../stroops.js';
@@ -9,7 +9,7 @@ import { exchange } from './exchange.js';
 const MAX_HOPS = 5;
 
 export interface Path {
-  /** Both ends among them. */
+  /** Includes both ends. */
   assets: LedgerAsset[];
   /** Stroops. */
   sent: bigint;
@@ -28,7 +28,7 @@ function booksOf(offers: readonly Readonly<OfferEntry>[], end: 'selling' | 'buyi
   return books;
 }
 
-/** What a book takes for exactly this amount; null where it has not as much. */
+/** The price in a book of exactly this amount; null if the book has less. */
 function costOf(book: readonly Readonly<OfferEntry>[], amount: bigint): bigint | null {
   let [wanted, cost] = [amount, 0n];
   for (const { price, amount: canGive } of book) {
@@ -41,7 +41,7 @@ function costOf(book: readonly Readonly<OfferEntry>[], amount: bigint): bigint |
   return null;
 }
 
-/** What a book gives for exactly this amount; null where it does not take as much. */
+/** What a book pays for exactly this amount; null if it takes less. */
 function yieldOf(book: readonly Readonly<OfferEntry>[], amount: bigint): bigint | null {
   let [canPay, received] = [amount, 0n];
   for (const { price, amount: canGive } of book) {
@@ -55,12 +55,12 @@ function yieldOf(book: readonly Readonly<OfferEntry>[], amount: bigint): bigint 
 }
 
 interface Way {
-  /** From the known end on. */
+  /** In order from the known end. */
   assets: LedgerAsset[];
   amount: bigint;
 }
 
-/** The best way from the known end to each asset that can be reached. */
+/** The best way from the known end to each reachable asset. */
 function search(
   start: LedgerAsset,
   amount: bigint,
@@ -89,14 +89,14 @@ function search(
   return [...best.values()];
 }
 
-/** From each asset that leads there, at the least cost; the cheapest first. */
+/** Paths from each asset that leads to the destination, at the least cost; the cheapest first. */
 export function pathsTo(offers: readonly Readonly<OfferEntry>[], destination: LedgerAsset, amount: bigint): Path[] {
   const isLess = (a: bigint, b: bigint) => a < b;
   const ways = search(destination, amount, booksOf(offers, 'selling'), costOf, isLess, ({ buying }) => buying);
   return ways.map((way) => ({ assets: way.assets.reverse(), sent: way.amount, arrives: amount }));
 }
 
-/** To each asset that can be had, at the most of it. */
+/** Paths to each reachable asset, with the most of it. */
 export function pathsFrom(offers: readonly Readonly<OfferEntry>[], source: LedgerAsset, amount: bigint): Path[] {
   const isMore = (a: bigint, b: bigint) => a > b;
   const ways = search(source, amount, booksOf(offers, 'buying'), yieldOf, isMore, ({ selling }) => selling);

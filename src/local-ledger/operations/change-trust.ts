@@ -1,4 +1,4 @@
-/** change_trust: a line of trust is opened, its limit changed, or (limit 0) closed. */
+/** change_trust: opens a trustline, changes its limit, or (limit 0) closes it. */
 import { xdr } from '@stellar/stellar-sdk/base';
 import { assetFields, fromXdrAsset, type IssuedAsset } from '../asset.js';
 import {
@@ -15,7 +15,7 @@ import { toAmount } from '../stroops.js';
 import { inner, type OperationKind } from './kind.js';
 import { countEntry, release, reserve } from './sponsorship.js';
 
-/** Core's limit on what one account may own. */
+/** Core's limit of entries owned by one account. */
 export const MAX_SUBENTRIES = 1000;
 
 const { ChangeTrustResult } = xdr;
@@ -45,7 +45,7 @@ export const changeTrust: OperationKind<xdr.ChangeTrustOp> = {
     if (asset.issuer === source) return result(ChangeTrustResult.changeTrustSelfNotAllowed());
     const owner = view.account(source)!;
     const line = view.trustline(source, asset);
-    // Closing a missing line has the same code as a limit below the balance and what offers may bring.
+    // Closing a missing trustline has the same code as a limit below the balance plus what offers may bring.
     if (limit < (line === null ? 1n : line.balance + liabilitiesOf(line).buying))
       return result(ChangeTrustResult.changeTrustInvalidLimit());
     const effect = { account: source, ...assetFields(asset), limit: toAmount(limit) };

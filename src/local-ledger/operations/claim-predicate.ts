@@ -1,11 +1,11 @@
-/** When a claimant may claim: predicates of claimable balances. */
+/** Predicates of claimable balances: when a claimant may claim. */
 import { xdr } from '@stellar/stellar-sdk/base';
 import { toTimestamp } from '../headers.js';
 import { MAX_INT64 } from '../stroops.js';
 
-/** Core's limit on predicates within predicates. */
+/** Core's limit of nested predicates. */
 const MAX_DEPTH = 4;
-/** The last second that an ISO date in four digits can show; Horizon leaves later ones out. */
+/** The last second of an ISO date with a four-digit year; Horizon omits later ones. */
 const LAST_SECOND = 253_402_300_799n;
 
 const { ClaimPredicate } = xdr;
@@ -32,7 +32,7 @@ export function isSoundPredicate(predicate: xdr.ClaimPredicate, depth = 1): bool
   }
 }
 
-/** The predicate with times relative to the balance's creation made absolute. */
+/** Makes times relative to the balance's creation absolute. */
 export function toAbsolute(predicate: xdr.ClaimPredicate, closeTime: number): xdr.ClaimPredicate {
   const made = (part: xdr.ClaimPredicate) => toAbsolute(part, closeTime);
   switch (predicate.type) {
@@ -52,7 +52,7 @@ export function toAbsolute(predicate: xdr.ClaimPredicate, closeTime: number): xd
   }
 }
 
-/** Whether it allows a claim in a ledger that closes at that second. For a predicate without relative times. */
+/** Whether it allows a claim in a ledger that closes at that second. It must not have relative times. */
 export function holds(predicate: xdr.ClaimPredicate, closeTime: number): boolean {
   switch (predicate.type) {
     case 'claimPredicateUnconditional':

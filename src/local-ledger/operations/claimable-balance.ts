@@ -1,4 +1,4 @@
-/** create_claimable_balance and claim_claimable_balance: money that waits for one of its claimants, outside of any account. */
+/** create_claimable_balance and claim_claimable_balance: money outside of any account that waits for one of its claimants. */
 import { createHash } from 'node:crypto';
 import { Keypair, StrKey, xdr } from '@stellar/stellar-sdk/base';
 import { assetFields, canonicalAsset, fromXdrAsset, type LedgerAsset } from '../asset.js';
@@ -25,12 +25,12 @@ const assetOf = (body: xdr.CreateClaimableBalanceOp): LedgerAsset => valid(fromX
 
 const destinationOf = (claimant: xdr.Claimant): string => toAddress(claimant.v0.destination);
 
-/** The id as Horizon writes it: the XDR in hexadecimal. */
+/** The id as Horizon writes it: XDR in hexadecimal. */
 const balanceIdOf = (body: xdr.ClaimClaimableBalanceOp): string => body.balanceId.toXdr('hex');
 
 /** The B address of a claimable balance. */
 export const claimableBalanceAddress = (id: string): string =>
-  // A strkey has one byte for the type where XDR has four.
+  // A strkey has one byte for the type, XDR four.
   StrKey.encodeClaimableBalance(Buffer.from(id.slice(6), 'hex'));
 
 function newBalanceId({ origin }: Context): string {
@@ -51,7 +51,7 @@ const withdrawals = {
   underfunded: Create.createClaimableBalanceUnderfunded,
 };
 
-/** Takes the amount from its owner, or says why not. Tells whether the asset may be clawed back. */
+/** Takes the amount from its owner, or returns the reason for not doing so. Also returns whether the asset may be clawed back. */
 function withdraw(
   { view }: Context,
   from: string,
@@ -64,7 +64,7 @@ function withdraw(
   return { isClawbackEnabled: (view.trustline(from, asset)!.flags & LINE_CLAWBACK) !== 0 };
 }
 
-/** A claimable balance has no owner, so its reserve always has a sponsor. Null where the sponsor cannot pay it. */
+/** A claimable balance has no owner, so a sponsor always pays its reserve. Null if the sponsor cannot. */
 function sponsorClaimants({ view, sponsorships }: Context, source: string, claimants: number): string | null {
   const sponsor = view.account(sponsorships.get(source) ?? source)!;
   if (availableBalance(sponsor) < BigInt(claimants) * BASE_RESERVE) return null;
@@ -82,7 +82,7 @@ export const createClaimableBalance: OperationKind<xdr.CreateClaimableBalanceOp>
   keys(body, source) {
     const asset = assetOf(body);
     if (asset === null) return [];
-    // A claimant may claim in the same ledger, when the balance is not in the store yet.
+    // A claim may follow in the same ledger, when the balance is not in the store yet.
     return [source, ...body.claimants.map(destinationOf)].map((owner) => trustlineKey(owner, asset));
   },
   participants: (body) => body.claimants.map(destinationOf),
@@ -202,7 +202,7 @@ function deposit(
   return failure && deposits[failure]();
 }
 
-/** What a claim of this balance may touch besides the balance itself. */
+/** Entries that a claim may touch, besides the balance itself. */
 export const keysOfClaim = ({ asset, claimants, sponsor }: Readonly<ClaimableBalanceEntry>): string[] => [
   ...(sponsor ? [accountKey(sponsor)] : []),
   ...(asset === null ? [] : claimants.map(({ destination }) => trustlineKey(destination, asset))),

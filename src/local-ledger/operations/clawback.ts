@@ -1,4 +1,4 @@
-/** clawback: an issuer takes back what it issued, where the line allows it. */
+/** clawback: an issuer takes back what it issued, if the trustline allows it. */
 import { xdr } from '@stellar/stellar-sdk/base';
 import { assetFields, fromXdrAsset, type IssuedAsset } from '../asset.js';
 import { availableOnLine, LINE_CLAWBACK, trustlineKey } from '../entries.js';

@@ -1,4 +1,4 @@
-/** The operations of this ledger by their XDR name, and a stand-in that refuses all others. */
+/** This ledger's operations by their XDR name, and a stand-in that refuses all others. */
 import { xdr } from '@stellar/stellar-sdk/base';
 import { type Party, toParty } from '../party.js';
 import { accountMerge } from './account-merge.js';
@@ -35,7 +35,7 @@ const kinds: Partial<Record<string, OperationKind<never>>> = {
   endSponsoringFutureReserves: endSponsoring as OperationKind<never>,
 };
 
-/** An operation of a transaction: its kind bound to its body. */
+/** An operation of a transaction: a kind bound to its body. */
 export interface BoundOperation {
   type: string;
   typeIndex: number;
@@ -46,7 +46,7 @@ export interface BoundOperation {
   keys(source: string): string[];
   offers(): OfferSearch[];
   participants(): string[];
-  /** The account at the other end, which the operation may name by a muxed address; null where there is none. */
+  /** The account at the other end, which the operation may name by a muxed address; null without one. */
   counterparty: Party | null;
   check(source: string): xdr.OperationResult | null;
   apply(source: string, context: Context): xdr.OperationResult;

@@ -1,4 +1,4 @@
-/** What each kind of operation defines, in a file of its own or of its family. */
+/** The definition of a kind of operation. Each kind or family has its own file. */
 import { xdr } from '@stellar/stellar-sdk/base';
 import type { LedgerAsset } from '../asset.js';
 import type { View } from '../entries.js';
@@ -19,12 +19,12 @@ export interface Context {
   ledger: { sequence: number; closeTime: number };
   /** The operation's place: its transaction's source account and sequence number, and its index from 0. */
   origin: { source: string; sequence: bigint; index: number };
-  /** An operation that succeeds adds what it did. */
+  /** A successful operation adds its effects and movements. */
   effects: Effect[];
   movements: Movement[];
-  /** Sponsorships in force within the transaction: the sponsor by the sponsored account. */
+  /** Sponsorships in force within the transaction: sponsors by sponsored account. */
   sponsorships: Map<string, string>;
-  /** An operation sets it to the sponsor of the entry that it made. */
+  /** Set by an operation to the sponsor of the entry that it created. */
   sponsor: string | null;
 }
 
@@ -43,7 +43,7 @@ export interface OperationKind<Body> {
   typeIndex: number;
   /** Whether its records are in `/payments`. */
   isPayment: boolean;
-  /** The threshold that the signers of its source must reach. */
+  /** The threshold that the source's signers must reach. */
   level(body: Body): Level;
   /** Every entry that `apply` may touch besides the source account. */
   keys(body: Body, source: string): string[];
@@ -63,7 +63,7 @@ export interface OperationKind<Body> {
 
 export const inner = (result: xdr.OperationResultTr): xdr.OperationResult => xdr.OperationResult.opInner(result);
 
-/** The code of a result: the operation's own one if it got that far. */
+/** The code of a result: the operation's own if it got that far. */
 export const codeOf = (result: xdr.OperationResult): string =>
   result.type === 'opInner' ? result.tr.value.type : result.type;
 

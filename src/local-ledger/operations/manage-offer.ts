@@ -123,7 +123,7 @@ export const manageBuyOffer: OperationKind<xdr.ManageBuyOfferOp> = {
   check: (body) => (isSound(body, body.buyAmount, body.offerId) ? null : buyResult('malformed')),
   apply(body, source, context) {
     const { buyAmount: amount, offerId, price } = body;
-    // Its price is of what it buys.
+    // Its price is per unit bought.
     const how = { price: inverse(priceOf(price)), isPassive: false, isAmountBought: true };
     return buyResult(manage({ ...assetsOf(body), ...how, amount, offerId }, source, context));
   },

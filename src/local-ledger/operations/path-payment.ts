@@ -1,4 +1,4 @@
-/** The two path payments: from one asset to another by the books of offers between them. */
+/** The two path payments: from one asset to another through the books. */
 import { xdr } from '@stellar/stellar-sdk/base';
 import { assetFields, bookName, fromXdrAsset, isSameAsset, type LedgerAsset } from '../asset.js';
 import { accountKey, trustlineKey } from '../entries.js';
@@ -53,11 +53,11 @@ const receiveResult = (of: xdr.PathPaymentStrictReceiveResult) =>
   inner(xdr.OperationResultTr.pathPaymentStrictReceive(of));
 const sendResult = (of: xdr.PathPaymentStrictSendResult) => inner(xdr.OperationResultTr.pathPaymentStrictSend(of));
 
-/** From what is sent to what arrives. */
+/** From the sent asset to the arriving one. */
 const assetsOf = ({ sendAsset, path, destAsset }: Body): LedgerAsset[] =>
   [sendAsset, ...path, destAsset].map((asset) => valid(fromXdrAsset(asset)));
 
-/** The exchanges on the way. The same asset twice in a row is none. */
+/** The exchanges on the way. The same asset twice in a row needs none. */
 function hopsOf(body: Body): { pays: LedgerAsset; gets: LedgerAsset }[] {
   const assets = assetsOf(body);
   return assets
@@ -88,7 +88,7 @@ function isSound(body: Body, ...amounts: xdr.Int64[]): boolean {
   return amounts.every((amount) => amount > 0n) && assets.every((asset) => fromXdrAsset(asset) !== undefined);
 }
 
-/** What goes back to its own issuer arrives even where the issuer's account is gone. */
+/** An asset returned to its issuer arrives even if the issuer's account is gone. */
 function isDestinationMissing(body: Body, { view }: Context): boolean {
   const [sent, arriving] = [valid(fromXdrAsset(body.sendAsset)), valid(fromXdrAsset(body.destAsset))];
   const to = toParty(body.destination).id;
@@ -107,7 +107,7 @@ type Outcome = Moved | Failure | 'tooMany';
 const failureOf = ({ end }: Taken): 'tooFewOffers' | 'crossSelf' | 'tooMany' =>
   end === 'own_offer' ? 'crossSelf' : end === 'too_many' ? 'tooMany' : 'tooFewOffers';
 
-/** Walks from the destination back to what must be sent. */
+/** Walks back from the destination to the amount to send. */
 function receiveExactly(body: xdr.PathPaymentStrictReceiveOp, source: string, context: Context): Outcome {
   const { view } = context;
   const assets = assetsOf(body);
@@ -127,7 +127,7 @@ function receiveExactly(body: xdr.PathPaymentStrictReceiveOp, source: string, co
   return debitFrom(view, source, assets[0]!, needed) ?? { sent: needed, arrived: body.destAmount, claims };
 }
 
-/** Walks from what is sent to the destination. */
+/** Walks from the sent amount to the destination. */
 function sendExactly(body: xdr.PathPaymentStrictSendOp, source: string, context: Context): Outcome {
   const { view } = context;
   const assets = assetsOf(body);
@@ -148,7 +148,7 @@ function sendExactly(body: xdr.PathPaymentStrictSendOp, source: string, context:
   return creditTo(view, toParty(body.destination).id, assets.at(-1)!, held) ?? moved;
 }
 
-/** Notes what was moved, and gives what the result says of it. */
+/** Notes the movements, and returns the result's data. */
 function note(body: Body, source: string, context: Context, { sent, arrived, claims }: Moved) {
   const destination = toParty(body.destination);
   const [sentAsset, asset] = [valid(fromXdrAsset(body.sendAsset)), valid(fromXdrAsset(body.destAsset))];
@@ -181,7 +181,7 @@ function successIn(result: xdr.OperationResult): Success | null {
   return (body as { success?: Success } | null)?.success ?? null;
 }
 
-/** What left the sender: what the offers of the first asset took. */
+/** The sent amount: what the offers of the first asset took. */
 function sentBy(result: xdr.OperationResult): bigint {
   const success = successIn(result);
   if (success === null) return 0n;

@@ -37,7 +37,7 @@ const weightsOf = (body: xdr.SetOptionsOp) => ({
   high: body.highThreshold,
 });
 
-/** The strkey of a signer of a kind that this ledger can verify, else null. */
+/** The strkey of a signer that this ledger can verify, otherwise null. */
 function signerKey(key: xdr.SignerKey): string | null {
   switch (key.type) {
     case 'signerKeyTypeEd25519':

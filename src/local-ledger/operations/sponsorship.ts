@@ -1,5 +1,5 @@
-/** Sponsorship of reserves: between `begin` and `end` the sponsor pays for whatever entries the sponsored account makes. Who pays is kept
- *  with the entry until that is gone; passing it on (revoke_sponsorship) is not known here. */
+/** Sponsorship of reserves: between `begin` and `end` the sponsor pays for all entries that the sponsored account creates. The entry keeps its
+ *  sponsor until it is gone; transfers (revoke_sponsorship) are not supported. */
 import { xdr } from '@stellar/stellar-sdk/base';
 import { type AccountEntry, accountKey, availableBalance, type View } from '../entries.js';
 import { toAddress } from '../party.js';
@@ -12,8 +12,8 @@ const beginResult = (of: xdr.BeginSponsoringFutureReservesResult) =>
 const endResult = (of: xdr.EndSponsoringFutureReservesResult) =>
   inner(xdr.OperationResultTr.endSponsoringFutureReserves(of));
 
-/** Finds who pays for `units` reserves of a new entry of `owner`, and notes it with the sponsor if it is one: null where the owner pays,
- *  undefined where the payer cannot. */
+/** Finds the payer of `units` reserves for a new entry of `owner`, and counts them for a sponsor. @returns null if the owner pays, undefined if
+ *  the payer cannot */
 export function reserve(context: Context, owner: string, units: number): string | null | undefined {
   const { view, sponsorships } = context;
   const sponsorId = sponsorships.get(owner) ?? null;
@@ -27,7 +27,7 @@ export function reserve(context: Context, owner: string, units: number): string 
   return sponsorId;
 }
 
-/** Frees the sponsor's reserve of an entry that is gone. */
+/** Frees the sponsor's reserve of a removed entry. */
 export function release(view: View, sponsorId: string | null | undefined, units: number): void {
   if (!sponsorId) return;
   view.update(view.account(sponsorId)!, (copy) => {

@@ -1,4 +1,4 @@
-/** The movement of money that payments and path payments share: the destination is checked before the source, as core does. */
+/** The movement of money in payments and path payments. Like core, it checks the destination before the source. */
 import type { LedgerAsset } from '../asset.js';
 import { assetFields } from '../asset.js';
 import { accountKey, trustlineKey } from '../entries.js';
@@ -13,7 +13,8 @@ export function transferKeys(from: string, to: string, asset: LedgerAsset): stri
   return asset === null ? [accountKey(to)] : [accountKey(to), trustlineKey(to, asset), trustlineKey(from, asset)];
 }
 
-/** Moves `amount` and notes the effects, or tells why not. An issuer needs no trustline: paying out mints, paying back burns. */
+/** Moves `amount` and notes the effects, or returns the reason for not doing so. An issuer needs no trustline: paying out mints, paying back
+ *  burns. */
 export function transfer(
   { view, effects: done, movements }: Context,
   from: string,

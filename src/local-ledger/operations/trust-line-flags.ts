@@ -1,4 +1,4 @@
-/** set_trust_line_flags: an issuer authorizes a line, or takes that back. */
+/** set_trust_line_flags: an issuer authorizes a trustline, or revokes that. */
 import { xdr } from '@stellar/stellar-sdk/base';
 import { assetFields, fromXdrAsset, type IssuedAsset, isSameAsset } from '../asset.js';
 import {
@@ -48,7 +48,7 @@ export const setTrustLineFlags: OperationKind<xdr.SetTrustLineFlagsOp> = {
       toAddress(body.trustor) !== source &&
       (set & clear) === 0 &&
       ((set | clear) & ~ALL_FLAGS) === 0 &&
-      // This operation can end a line's clawback, never enable it.
+      // This operation can end a trustline's clawback, but never enable it.
       (set & LINE_CLAWBACK) === 0 &&
       (set & AUTHORIZATION) !== AUTHORIZATION;
     return isSound ? null : result(Result.setTrustLineFlagsMalformed());
@@ -95,7 +95,7 @@ export const setTrustLineFlags: OperationKind<xdr.SetTrustLineFlagsOp> = {
   }),
 };
 
-/** Offers end with the authorization to keep them. */
+/** Offers end when the authorization to keep them does. */
 function withdrawOffers(view: View, { owner, code, issuer }: Readonly<TrustlineEntry>): void {
   const line = { code, issuer };
   const isOfLine = ({ selling, buying }: OfferEntry) => isSameAsset(selling, line) || isSameAsset(buying, line);

@@ -1,4 +1,4 @@
-/** JSON-RPC 2.0: reads calls, runs their methods, writes their answers. */
+/** JSON-RPC 2.0: reads calls, runs their methods, writes answers. */
 import { z } from 'zod';
 import type { Ledger } from '../ledger.js';
 import { INTERNAL_ERROR, INVALID_REQUEST, invalidParams, METHOD_NOT_FOUND, RpcError } from './error.js';
@@ -19,7 +19,7 @@ export interface CallContext {
   ledger: Ledger;
   /** Scheme and host that the client used. */
   base: string;
-  /** Told of what no method should throw. */
+  /** Called with errors that no method should throw. */
   onFailure(error: unknown): void;
 }
 
@@ -62,7 +62,7 @@ const callSchema = z.object({
   params: z.unknown().optional(),
 });
 
-/** The method that a body calls first; empty where it calls none. */
+/** The method of a body's first call; empty without one. */
 export function methodOf(body: unknown): string {
   const call = callSchema.safeParse(Array.isArray(body) ? body[0] : body);
   return call.success ? call.data.method : '';
@@ -74,7 +74,7 @@ export const errorAnswer = (id: unknown, { code, message }: RpcError) => ({
   error: { code, message },
 });
 
-/** The answer to a body, a single call or a batch; null where nothing is to be answered. */
+/** The answer to a single call or a batch; null when no answer is due. */
 export async function answerBody(context: CallContext, body: unknown): Promise<unknown> {
   if (!Array.isArray(body)) return await answerCall(context, body);
   if (body.length === 0) return errorAnswer(null, new RpcError(INVALID_REQUEST, 'empty request batch'));

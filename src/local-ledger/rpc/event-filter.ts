@@ -1,11 +1,11 @@
-/** The filters of `getEvents`: read from a call, and turned into a query. */
+/** The filters of `getEvents`, turned into a query. */
 import { StrKey, xdr } from '@stellar/stellar-sdk/base';
 import type { Filter } from 'mongodb';
 import { z } from 'zod';
 import { invalidParams } from './error.js';
 import type { EventDocument } from './events.js';
 
-/** Filters of a call, contracts of a filter, topic filters of a filter. */
+/** The most filters in a call, and the most contracts and topic filters in a filter. */
 const MAX_EACH = 5;
 const MAX_SEGMENTS = 4;
 const ONE = '*';
@@ -18,7 +18,7 @@ export const eventFilterSchema = z.object({
 });
 export type EventFilter = z.output<typeof eventFilterSchema>;
 
-/** What events a call asks for. Throws the error that stellar-rpc answers with. */
+/** The query for the events that a call asks for. Throws the error that stellar-rpc answers with. */
 export function toQuery(filters: EventFilter[]): Filter<EventDocument> {
   if (filters.length > MAX_EACH) throw invalidParams('maximum 5 filters per request');
   const wanted = filters.map((filter, index) => {

@@ -1,4 +1,4 @@
-/** Finds events, as far as the faults in force let them be seen. */
+/** Finds events, as far as the faults in force show them. */
 import type { Filter } from 'mongodb';
 import type { Faults } from '../faults.js';
 import type { Store } from '../store.js';

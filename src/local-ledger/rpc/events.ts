@@ -1,4 +1,4 @@
-/** Events of Stellar RPC: what moved, told by the asset's own contract (CAP-67). */
+/** Events of Stellar RPC: movements reported by the asset's own contract (CAP-67). */
 import { Address, Asset, nativeToScVal, StrKey, xdr } from '@stellar/stellar-sdk/base';
 import type { LedgerMoment } from '../apply.js';
 import { canonicalAsset, type LedgerAsset } from '../asset.js';
@@ -7,9 +7,9 @@ import { muxedContractPatch, parseMuxedContract } from '../muxed-contract.js';
 import { type Form, type Patch, patchedBytes, patchedJson } from '../patch.js';
 import { ledgerStart, toid } from '../toid.js';
 
-/** An event as it is kept: found by its id, its topics and its contract. */
+/** A stored event, found by id, topics and contract. */
 export interface EventDocument {
-  /** The TOID in 19 digits (operations from 0), a dash, the index in 10 digits: sorts like time. */
+  /** The TOID in 19 digits (operations from 0), a dash and the index in 10 digits, which sorts by time. */
   _id: string;
   ledger: number;
   /** Seconds since the epoch. */
@@ -17,7 +17,7 @@ export interface EventDocument {
   /** TOID of the transaction. */
   transaction: bigint;
   txHash: string;
-  /** As in the event's id. A fee's event stands before all transactions, at 0 and 0. */
+  /** As in the event's id. A fee's event comes before all transactions, at 0 and 0. */
   transactionIndex: number;
   operationIndex: number;
   /** Horizon's id of the operation; null for a fee. */
@@ -27,11 +27,11 @@ export interface EventDocument {
   /** Base64 ScVals. */
   topics: string[];
   value: string;
-  /** Where the SDK cannot decode them: how a server of their protocol shows them. */
+  /** The JSON that a server of their protocol shows, if the SDK cannot decode them. */
   json?: EventJson;
   /** The server cannot decode it either. */
   isServerLost?: true;
-  /** Whether a server without EMIT_CLASSIC_EVENTS would lack it. */
+  /** Whether a server without EMIT_CLASSIC_EVENTS lacks it. */
   isClassic: boolean;
 }
 
@@ -45,13 +45,13 @@ export interface EventBody {
   contractId: string;
   topics: xdr.ScVal[];
   value: xdr.ScVal;
-  /** What stands for what among the topics. */
+  /** Stand-ins among the topics, and what they stand for. */
   patches?: Patch[];
 }
 
 export type ContractIdOf = (asset: LedgerAsset) => string;
 
-/** Finds the contract of an asset on this network; remembers those of the latest assets. */
+/** Finds the contract of an asset on this network, and remembers those of the latest assets. */
 export function createContractIds(passphrase: string): ContractIdOf {
   const MAX_KNOWN = 1000;
   const known = new Map<string, string>();
@@ -87,14 +87,14 @@ function memoValue(memo: xdr.Memo): xdr.ScVal | null {
   }
 }
 
-/** The amount alone, or a map that names the muxed destination or the memo besides. */
+/** The amount alone, or a map that also names the muxed destination or the memo. */
 function amountValue(amount: bigint, recipient: xdr.ScVal | null): xdr.ScVal {
   if (recipient === null) return i128(amount);
   const entry = (key: string, val: xdr.ScVal) => new xdr.ScMapEntry({ key: symbol(key), val });
   return xdr.ScVal.scvMap([entry('amount', i128(amount)), entry('to_muxed_id', recipient)]);
 }
 
-/** The event of one movement. A muxed destination hides the memo. */
+/** The event of a movement. A muxed destination hides the memo. */
 export function toEvent(movement: Movement, memo: xdr.Memo, contractIdOf: ContractIdOf): EventBody {
   const { asset } = movement;
   const contractId = contractIdOf(asset);
@@ -124,7 +124,7 @@ export function toEvent(movement: Movement, memo: xdr.Memo, contractIdOf: Contra
   }
 }
 
-/** The event of a contract call: `addresses` are from and to, of which mint, burn and clawback have one. */
+/** The event of a contract call. `addresses` are from and to; mint, burn and clawback have only one. */
 export function contractEvent(of: {
   contractId: string;
   name: 'transfer' | 'mint' | 'burn' | 'clawback';
@@ -151,7 +151,7 @@ export interface TransactionEvents {
   order: number;
   txHash: string;
   fee: { payer: string; charged: bigint };
-  /** One list an operation. */
+  /** One list for each operation. */
   operations: EventBody[][];
   isClassic: boolean;
 }
@@ -208,13 +208,13 @@ function encoded({ contractId, topics, value, patches = [] }: EventBody) {
   };
 }
 
-/** As the call that asks for JSON shows it. */
+/** As a call for JSON shows it. */
 export const jsonOfEvent = ({ topics, value, json }: EventDocument): EventJson =>
   json ?? { topics: topics.map((topic) => scVal(topic).toJson()), value: scVal(value).toJson() };
 
 const scVal = (base64: string) => xdr.ScVal.fromXdr(base64, 'base64');
 
-/** The event as transactions and ledgers carry it; where the SDK cannot decode it, what stands for it. */
+/** The event as transactions and ledgers carry it; a stand-in if the SDK cannot decode it. */
 export function toContractEvent(event: EventDocument): { event: xdr.ContractEvent; patches: Patch[] } {
   const { contractId, topics, value, json } = event;
   const make = (body: { topics: xdr.ScVal[]; data: xdr.ScVal }) =>
@@ -231,7 +231,7 @@ export function toContractEvent(event: EventDocument): { event: xdr.ContractEven
 
 const formOf = (event: xdr.ContractEvent): Form => ({ bytes: event.toXdr(), json: event.toJson() });
 
-/** An event ends in its topics and its data, and a stand-in has no topics. */
+/** An event ends in its topics and data, and a stand-in has no topics. */
 function realForm(standIn: xdr.ContractEvent, { topics, value }: EventDocument, json: EventJson): Form {
   const { data } = standIn.body.v0;
   const bytes = Buffer.from(standIn.toXdr());

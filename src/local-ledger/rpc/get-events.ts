@@ -1,4 +1,4 @@
-/** `getEvents`: what moved in a range of ledgers. */
+/** `getEvents`: movements in a range of ledgers. */
 import { z } from 'zod';
 import { toTimestamp } from '../headers.js';
 import type { Ledger } from '../ledger.js';
@@ -10,7 +10,7 @@ import { refuseLost } from './meta.js';
 import type { Format } from './piece.js';
 import { ledgerRange, pageSchema, refuseOutside, toPage } from './range.js';
 
-/** Ledgers that one call looks through. */
+/** The most ledgers that one call searches. */
 const SCAN_LIMIT = 10_000;
 const LIMITS = { usual: 100, most: 10_000 };
 const LAST_INDEX = 0xffff_ffff;
@@ -34,7 +34,7 @@ export async function getEvents(ledger: Ledger, params: z.output<typeof getEvent
   refuseLost(params.xdrFormat, found);
   return {
     events: found.map((event) => toAnswer(event, params.xdrFormat)),
-    // Without a full page everything up to the last ledger was looked through.
+    // Without a full page everything up to the last ledger was searched.
     cursor: found.length === limit ? found.at(-1)!._id : eventId(afterLedger(end - 1), LAST_INDEX),
     latestLedger: range.latest,
     oldestLedger: range.oldest,

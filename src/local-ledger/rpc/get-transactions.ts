@@ -1,4 +1,4 @@
-/** `getTransaction`, `getTransactions`, `getLedgers`: what was closed, in XDR. */
+/** `getTransaction`, `getTransactions`, `getLedgers`: closed transactions and ledgers in XDR. */
 import { z } from 'zod';
 import type { History } from '../history.js';
 import type { Ledger } from '../ledger.js';
@@ -11,7 +11,7 @@ import { type Format, formatSchema, inFormat, type Piece } from './piece.js';
 import { closeTimeOf, type LedgerRange, ledgerRange, type pageSchema, refuseOutside, toPage } from './range.js';
 
 const LIMITS = { usual: 50, most: 200 };
-/** Bits of a TOID that are not the ledger's. */
+/** Bits of a TOID after the ledger's. */
 const ORDER_SHIFT = 12n;
 const ORDER_MASK = 0xfffffn;
 
@@ -32,7 +32,7 @@ const createdAtOf = ({ record }: TransactionDocument): number => Date.parse(Stri
 export async function getTransaction(ledger: Ledger, { hash, xdrFormat }: z.output<typeof getTransactionParams>) {
   if (hash.length !== 64) throw invalidParams(`unexpected hash length (${hash.length})`);
   if (!/^[0-9a-f]+$/i.test(hash)) throw invalidParams('incorrect hash: not hexadecimal');
-  // The transaction first: what it does not find is then in no ledger of the range.
+  // Look up the transaction first: if it is not found, no ledger of the range has it.
   const found = await ledger.rpcHistory.transactionByHash(hash.toLowerCase());
   const range = await ledgerRange(ledger);
   const about = {
@@ -56,7 +56,7 @@ export async function getTransactions(ledger: Ledger, params: z.output<typeof pa
   const pageRange = { cursor, order: 'asc' as const, limit: page.limit };
   const found = await ledger.rpcHistory.transactions({ includeFailed: true }, pageRange);
   const events = await ledger.events.ofTransactions(found.map(({ _id }) => _id));
-  // The cursor is the last transaction's place; without a full page the last ledger has been read to its end.
+  // The cursor is the last transaction's place; without a full page the last ledger was read to its end.
   const end = found.length === page.limit ? found.at(-1)!._id : afterLedger(range.latest);
   return {
     transactions: found.map((transaction) => ({
@@ -84,7 +84,7 @@ export async function readLedger({ rpcHistory, events }: Ledger, sequence: numbe
 }
 
 async function allTransactions(history: History, ledger: number): Promise<TransactionDocument[]> {
-  // A ledger takes no more operations, hence transactions, than that; made-up records come besides.
+  // More than the operations, hence transactions, of one ledger, with room for made-up records.
   const range = { cursor: null, order: 'asc' as const, limit: 10_000 };
   return await history.transactions({ ledger, includeFailed: true }, range);
 }
@@ -94,7 +94,7 @@ export async function getLedgers(ledger: Ledger, params: z.output<typeof pageSch
   const range: LedgerRange = await ledgerRange(ledger);
   if (page.cursor !== null && !/^\d{1,10}$/.test(page.cursor)) throw invalidParams(`invalid cursor: ${page.cursor}`);
   const first = page.cursor === null ? page.startLedger : Number(page.cursor) + 1;
-  // A cursor at the newest ledger is fine: the next one is still to come.
+  // A cursor at the newest ledger is valid: the next one is still to come.
   refuseOutside(page.cursor === null ? first : Math.min(first, Number(page.cursor)), range);
   const last = Math.min(range.latest, first + page.limit - 1);
   const ledgers = [];
@@ -113,7 +113,7 @@ export async function getLedgers(ledger: Ledger, params: z.output<typeof pageSch
   };
 }
 
-/** The fields of base64 are there in JSON, too, and empty. */
+/** JSON answers have the base64 fields as well, but empty. */
 export const ledgerFields = (format: Format, pieces: { header: Piece; metadata: Piece }): Record<string, unknown> => ({
   headerXdr: '',
   metadataXdr: '',

@@ -1,4 +1,4 @@
-/** Entries of the ledger as XDR, under the keys that `getLedgerEntries` takes. */
+/** Ledger entries as XDR, under the keys that `getLedgerEntries` takes. */
 import { StrKey, xdr } from '@stellar/stellar-sdk/base';
 import { fromXdrAsset } from '../asset.js';
 import {

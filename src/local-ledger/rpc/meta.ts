@@ -1,4 +1,4 @@
-/** Transactions and ledgers in the XDR in which Stellar RPC gives them. Changes of ledger entries are left out: they are not kept here. */
+/** Transactions and ledgers in Stellar RPC's XDR. Changes of ledger entries are omitted, because they are not kept. */
 import { xdr } from '@stellar/stellar-sdk/base';
 import type { Patch } from '../patch.js';
 import type { TransactionDocument } from '../records.js';
@@ -8,11 +8,11 @@ import { type Format, inFormat, type Piece, pieceOf } from './piece.js';
 
 interface Told {
   transaction: TransactionDocument;
-  /** All of the transaction, in order. */
+  /** All events of the transaction, in order. */
   events: EventDocument[];
 }
 
-/** The fields of a transaction. @throws RpcError where the server itself knows no arm of it */
+/** The fields of a transaction. @throws RpcError when the server itself does not know an arm */
 export function transactionFields({ transaction, events }: Told, format: Format): Record<string, unknown> {
   refuseLost(format, [transaction, ...events]);
   const { fees, operations, patches } = arrange(events, transaction);
@@ -29,7 +29,7 @@ export function transactionFields({ transaction, events }: Told, format: Format)
   };
 }
 
-/** @throws RpcError where JSON is asked for and the server cannot decode something */
+/** @throws RpcError when JSON is requested and the server cannot decode a document */
 export function refuseLost(format: Format, documents: readonly { isServerLost?: true }[]): void {
   const isLost = format === 'json' && documents.some(({ isServerLost }) => isServerLost);
   if (isLost) throw new RpcError(INTERNAL_ERROR, 'could not decode XDR');
@@ -88,7 +88,7 @@ export interface LedgerPieces {
   metadata: Piece;
 }
 
-/** `record` is Horizon's of the ledger; `transactions` are in order. Those without an envelope are left out. */
+/** @param record Horizon's record of the ledger. @param transactions in order; those without an envelope are omitted */
 export function ledgerPieces(record: Record<string, unknown>, transactions: Told[]): LedgerPieces {
   const header = xdr.LedgerHeader.fromXdr(String(record.header_xdr), 'base64');
   const historyEntry = new xdr.LedgerHeaderHistoryEntry({
@@ -123,7 +123,7 @@ export function ledgerPieces(record: Record<string, unknown>, transactions: Told
   };
 }
 
-/** A transaction as a ledger holds it; what the SDK cannot decode has something else in its place. */
+/** A transaction as a ledger holds it, with stand-ins for what the SDK cannot decode. */
 function applied({ transaction, events }: Told) {
   const { fees, operations, patches } = arrange(events, transaction);
   const envelope = knownOr(readEnvelope, envelopeOf(transaction), () => standInEnvelope(transaction));
@@ -173,7 +173,7 @@ function standInEnvelope({ hash }: TransactionDocument): xdr.TransactionEnvelope
   return xdr.TransactionEnvelope.envelopeTypeTx(new xdr.TransactionV1Envelope({ tx, signatures: [] }));
 }
 
-/** The transaction's place is a fee that is not paid. */
+/** The stand-in is unique: its fee, which is not paid, is the transaction's place. */
 const standInResult = ({ _id: place }: TransactionDocument): xdr.TransactionResult =>
   new xdr.TransactionResult({
     feeCharged: place,

@@ -1,4 +1,4 @@
-/** Methods that say what server and network this is, and how far it is. */
+/** Methods about the server, its network and its progress. */
 import { z } from 'zod';
 import { feeDistribution } from '../fee-stats.js';
 import type { Ledger } from '../ledger.js';
@@ -7,9 +7,9 @@ import { formatSchema } from './piece.js';
 import { ledgerRange } from './range.js';
 
 const VERSION = 'local-ledger-1.0.0';
-/** Seven days of ledgers that close every five seconds: what a server keeps by default. */
+/** Seven days of ledgers closing every five seconds: a server's default. */
 const RETENTION_WINDOW = 120_960;
-/** Ledgers that the statistics of fees cover. */
+/** Ledgers covered by the fee statistics. */
 const FEE_LEDGERS = 5;
 
 export async function getHealth(ledger: Ledger) {
@@ -24,7 +24,7 @@ export async function getHealth(ledger: Ledger) {
   };
 }
 
-/** `base` is the address that the client used. */
+/** @param base the address that the client used */
 export async function getNetwork(ledger: Ledger, base: string) {
   const fault = ledger.faults.hit({ method: 'POST', path: '/rpc/getNetwork' }, ['wrong_passphrase']);
   return {
@@ -67,7 +67,7 @@ export async function getFeeStats(ledger: Ledger) {
     ledgerCount: FEE_LEDGERS,
   });
   return {
-    // Contract calls are only made up here and pay no inclusion fee of their own.
+    // Contract calls are only made up here, without an inclusion fee of their own.
     sorobanInclusionFee: distribution([]),
     inclusionFee: distribution(fees.map(({ charged }) => charged)),
     latestLedger: latest,

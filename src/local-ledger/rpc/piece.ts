@@ -1,4 +1,4 @@
-/** Pieces of XDR as a client asks for them: `xdrFormat` base64, in fields that end in `Xdr`, or JSON, in fields that end in `Json`. */
+/** Pieces of XDR in the requested `xdrFormat`: base64 in fields that end in `Xdr`, or JSON in fields that end in `Json`. */
 import { z } from 'zod';
 import { type Patch, patchedBytes, patchedJson } from '../patch.js';
 
@@ -27,7 +27,7 @@ const shown = (pieces: Pieces, format: Format): unknown => {
   return format === 'json' ? pieces.json() : pieces.base64;
 };
 
-/** @param fields by their names without the ending */
+/** @param fields by name without the ending */
 export const inFormat = (format: Format, fields: Record<string, Pieces>): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries(fields).map(([name, pieces]) => [

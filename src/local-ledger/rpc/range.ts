@@ -1,4 +1,4 @@
-/** The ledgers that Stellar RPC shows, and the pages that its methods give of them. */
+/** The ledgers that Stellar RPC shows, and the pages of its methods. */
 import { z } from 'zod';
 import type { Ledger } from '../ledger.js';
 import { INVALID_REQUEST, invalidParams, RpcError } from './error.js';
@@ -17,12 +17,12 @@ export const closeTimeOf = (record: Record<string, unknown>): number => Date.par
 export async function ledgerRange({ rpcHistory }: Ledger): Promise<LedgerRange> {
   const { latest, elder } = rpcHistory.visible();
   const [newest, oldest] = [await rpcHistory.ledger(latest), await rpcHistory.ledger(elder)];
-  // A reset may come between the two looks.
+  // A reset may come between the two reads.
   if (newest === null || oldest === null) throw new RpcError(INVALID_REQUEST, 'the ledgers are being reset');
   return { latest, oldest: elder, latestCloseTime: closeTimeOf(newest), oldestCloseTime: closeTimeOf(oldest) };
 }
 
-/** Too old and too new get the same answer. */
+/** Ledgers that are too old and too new get the same answer. */
 export function refuseOutside(startLedger: number, { oldest, latest }: LedgerRange): void {
   if (startLedger >= oldest && startLedger <= latest) return;
   throw new RpcError(INVALID_REQUEST, `startLedger must be within the ledger range: ${oldest} - ${latest}`);
@@ -38,7 +38,7 @@ export const pageSchema = z.object({
 });
 
 export interface Page {
-  /** 0 where there is a cursor. */
+  /** 0 with a cursor. */
   startLedger: number;
   /** Exclusive; 0 for none. */
   endLedger: number;

@@ -1,4 +1,4 @@
-/** `getLedgerEntries` and `sendTransaction`: what holds now, and how it changes. */
+/** `getLedgerEntries` and `sendTransaction`: current state, and its changes. */
 import { xdr } from '@stellar/stellar-sdk/base';
 import { z } from 'zod';
 import type { OwnedEntry } from '../entries.js';

@@ -1,4 +1,4 @@
-/** The local ledger answers as Horizon does, and the official SDK works against it unchanged. */
+/** The local ledger answers like Horizon, and the official SDK works with it unchanged. */
 
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, request } from 'node:http';
@@ -26,7 +26,7 @@ import { afterLedger, ledgerOf, toid } from '../toid.js';
 
 const { db } = await testDatabase(t);
 const { url, client, ledger } = await startTestLedger(t, { db, closeMs: 20 });
-/** The SDK's, with streaming. */
+/** The SDK's client, with streaming. */
 const server = new Horizon.Server(url, { allowHttp: true });
 
 type Json = Record<string, unknown>;
@@ -44,12 +44,12 @@ async function get(path: string, headers: Record<string, string> = {}): Promise<
   try {
     body = JSON.parse(text);
   } catch {
-    // Some answers are not meant to be JSON.
+    // Some answers are not JSON.
   }
   return { status: response.status, headers: response.headers, text, body };
 }
 
-/** No ledger closes from here on but on demand; one that is about to be closed is. */
+/** Stops the timer, and ends a close in progress: from now on ledgers close on demand only. */
 async function standStill(): Promise<void> {
   ledger.stopTimer();
   await ledger.closeLedger();
@@ -168,7 +168,7 @@ t.test('friendbot helps those who have less than ten thousand', async (t) => {
   t.equal(new Set(many.map(({ address }) => address)).size, 30, 'all at once, each is funded');
 });
 
-/** Names and types of what a record has; `?` where it may be missing. */
+/** Names and types of a record's fields; `?` for optional ones. */
 const SHAPES: Record<string, Record<string, string>> = {
   operation: {
     _links: 'object',
@@ -340,7 +340,7 @@ const SHAPES: Record<string, Record<string, string>> = {
   },
 };
 
-/** What is wrong with the shape of a record; empty if nothing is. */
+/** Faults in the shape of a record; empty without any. */
 function faultsOf(record: Json, ...parts: string[]): string[] {
   const shape = Object.assign({}, ...parts.map((part) => SHAPES[part])) as Record<string, string>;
   const typeOf = (value: unknown) => (Array.isArray(value) ? 'array' : typeof value);
@@ -713,7 +713,7 @@ t.test('headers and bodies are written as Horizon writes them', async (t) => {
   t.strictSame((await get('/health')).body, { database_connected: true, core_up: true, core_synced: true });
   t.notOk((await get('/faults', { origin: 'https://evil.example' })).headers.has('access-control-allow-origin'));
   const refused = async (path: string, method: string) => {
-    // A foreign name that resolves to this machine, as DNS rebinding makes one.
+    // A foreign name that resolves to this machine, as with DNS rebinding.
     const sent = request(url + path, { method, headers: { host: 'evil.example:8000' } }).end();
     const [response] = (await once(sent, 'response')) as [IncomingMessage];
     response.resume();
@@ -975,7 +975,7 @@ t.test('an account shows as of the ledger that shows, with all that it had then'
   await client.faults.add({ kind: 'lag', ledgers: 2 });
   const child = Keypair.random().publicKey();
   const asset = new Asset('OLD', assetIssuer);
-  // In one transaction, so that all of it is in one ledger.
+  // In one transaction, hence in one ledger.
   const submitted = client.submit({
     from: Keypair.fromSecret(holder.secret),
     signers: [Keypair.fromSecret(other.secret)],

@@ -1,4 +1,4 @@
-/** Offers, books and path payments by real signed transactions, as Horizon and Stellar RPC tell them. */
+/** Offers, books and path payments by real signed transactions, as shown by Horizon and Stellar RPC. */
 import { Asset, Keypair, Operation, rpc, scValToNative, xdr } from '@stellar/stellar-sdk';
 import t from 'tap';
 import { startTestLedger } from '../../../test/helpers/ledger.js';
@@ -14,7 +14,7 @@ const issuer = Keypair.fromSecret((await client.fund()).secret);
 const assetOf = (code: string) => new Asset(code, issuer.publicKey());
 const [EURC, USDC] = [assetOf('EURC'), assetOf('USDC')];
 
-/** An account that trusts these assets and holds as much of them. */
+/** An account that trusts these assets and holds these amounts. */
 async function holder(amounts: Record<string, string> = {}, limit?: string): Promise<Keypair> {
   const key = Keypair.fromSecret((await client.fund()).secret);
   const operations = Object.entries(amounts).flatMap(([code, amount]) => [
@@ -381,7 +381,7 @@ t.test('an offer ends with the right to hold, and where what it promises is gone
   await submit(issuer, freeze);
   t.strictSame(await offersOf(frozen), []);
   t.match(await server.loadAccount(frozen.publicKey()), { subentry_count: 1 });
-  // No transaction can take what is set aside; a made-up record can.
+  // No transaction can take a reserved amount, but a made-up record can.
   await client.inject({
     accounts: [robbed.publicKey()],
     moves: true,

@@ -1,4 +1,4 @@
-/** The packages of the ledger and of its MongoDB as a stranger has them: packed, installed into an empty folder, and used with the official SDK. */
+/** The packages of the ledger and its MongoDB as users get them: packed, installed into an empty folder, and used with the official SDK. */
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -50,13 +50,13 @@ const TSCONFIG = {
   compilerOptions: {
     ...{ target: 'ES2022', module: 'NodeNext', strict: true, noUncheckedIndexedAccess: true },
     ...{ lib: ['ES2023', 'DOM'], types: ['node'], outDir: 'out', rootDir: '.' },
-    // Only the types of ours are on trial.
+    // Only the packages' own types are tested.
     skipLibCheck: true,
   },
   include: ['*.ts'],
 };
 
-/** The JavaScript of a README. */
+/** The JavaScript example of a README. */
 const exampleOf = async (name: keyof typeof PACKAGES): Promise<string> =>
   /^```js\n([\s\S]*?)^```/m.exec(await readFile(join(ROOT, PACKAGES[name], 'README.md'), 'utf8'))![1]!;
 
@@ -70,7 +70,7 @@ t.before(async () => {
   await mkdir(temporary);
   await writeFile(join(home, 'package.json'), JSON.stringify({ type: 'module' }));
   await succeeds('npm', ['run', 'build'], join(ROOT, PACKAGES['@stellar-collect/local-ledger']));
-  // What the packages say that they need, and nothing else.
+  // Only the dependencies that the packages declare.
   const needed = new Set(['@types/node']);
   for (const [name, folder] of Object.entries(PACKAGES)) {
     const files = await installPacked(join(ROOT, folder), ['dist', 'README.md'], join(modules, name));

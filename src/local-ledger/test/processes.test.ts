@@ -66,7 +66,7 @@ t.test('a reset that was cut off is finished at the next start', async (t) => {
   const first = await startTestLedger(t, { db, closeMs: 20 });
   const { address } = await first.client.fund();
   await first.close();
-  // As it stands when the process died after it had dropped the first of the collections.
+  // The state after the process died having dropped the first collection.
   await db.collection('ledger_head').updateOne({}, { $set: { isResetting: true } });
   await db.collection('ledger_entries').drop();
   const second = await startTestLedger(t, { db, closeMs: null });
@@ -205,7 +205,7 @@ t.test('killed in the middle of a close, a ledger is whole or not there at all',
       isThere ? '10010.0000000' : '10000.0000000',
     );
 
-    // A client without an answer sends the same again.
+    // A client without an answer submits the same again.
     const answers: number[] = [];
     for (const tx of envelopes) {
       const response = await fetch(`${second.url}/transactions`, { method: 'POST', body: new URLSearchParams({ tx }) });

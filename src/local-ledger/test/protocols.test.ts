@@ -1,4 +1,4 @@
-/** The local ledger shows what protocols to come write: bytes that no SDK of today decodes, which a server of that protocol tells as JSON. */
+/** The local ledger shows future protocols: bytes that no current SDK decodes, and the JSON of a server of that protocol. */
 import { Address, Keypair, StrKey, xdr } from '@stellar/stellar-sdk';
 import t from 'tap';
 import { startTestLedger } from '../../../test/helpers/ledger.js';
@@ -32,7 +32,7 @@ const get = async (path: string): Promise<Json> => (await fetch(`${url}${path}`)
 const decode = (type: { fromXdr(base64: string, format: 'base64'): { toJson(): unknown } }, base64: string) =>
   JSON.parse(JSON.stringify(type.fromXdr(base64, 'base64').toJson()));
 
-/** The transaction of an operation, and the ledger that it is in. */
+/** An operation's transaction and ledger. */
 async function transactionOf(operation: string): Promise<{ hash: string; ledger: number }> {
   const { transaction_hash: hash } = await get(`/operations/${operation}`);
   return { hash, ledger: Number(BigInt(operation) >> 32n) };

@@ -1,4 +1,4 @@
-/** The local ledger answers as Stellar RPC does, and the official SDK works against it unchanged. */
+/** The local ledger answers like Stellar RPC, and the official SDK works with it unchanged. */
 import {
   Address,
   Asset,
@@ -27,7 +27,7 @@ type Json = Record<string, unknown>;
 const symbol = (text: string) => xdr.ScVal.scvSymbol(text).toXdr('base64');
 const address = (text: string) => Address.fromString(text).toScVal().toXdr('base64');
 
-/** What the body of a POST is answered with. */
+/** The answer to a POST of this body. */
 async function post(body: string, headers: Record<string, string> = { 'content-type': 'application/json' }) {
   const response = await fetch(`${url}/rpc`, { method: 'POST', body, headers });
   const text = await response.text();
@@ -48,7 +48,7 @@ interface Told {
   event: rpc.Api.EventResponse;
 }
 
-/** Events with these topics from a ledger on, decoded; amounts are BigInts. */
+/** Decoded events with these topics from a ledger on; amounts are BigInts. */
 async function events(startLedger: number, ...topics: string[][]): Promise<Told[]> {
   const found = await server.getEvents({ startLedger, filters: [{ type: 'contract', topics }], limit: 1000 });
   return found.events.map((event) => ({

@@ -1,4 +1,4 @@
-/** The local ledger judges transactions as core does: every result code by a real signed transaction. */
+/** The local ledger judges transactions like core: every result code by a real signed transaction. */
 import { createHash } from 'node:crypto';
 import {
   Account,
@@ -58,7 +58,7 @@ interface Shape {
   hasTimeBounds?: boolean;
 }
 
-/** Signed and ready to be posted; by default with the right fee, sequence and signature, and no time bounds. */
+/** Signed and ready to be posted; by default with the right fee, sequence and signature, and without time bounds. */
 async function build(source: Keypair, operations: xdr.Operation[], shape: Shape = {}) {
   const address = source.publicKey();
   const known = shape.sequence ?? (await client.server.loadAccount(address)).sequenceNumber();
@@ -68,7 +68,7 @@ async function build(source: Keypair, operations: xdr.Operation[], shape: Shape 
   });
   for (const operation of operations) builder.addOperation(operation);
   shape.change?.(builder);
-  // The builder insists on something being said of time.
+  // The builder requires an explicit time bound.
   if (!shape.hasTimeBounds) builder.setTimeout(TimeoutInfinite);
   const transaction = builder.build();
   const signers = shape.signers ?? [source];
@@ -85,7 +85,7 @@ const pay = (destination: string, amount: string, asset = native, source?: strin
   Operation.payment({ destination, asset, amount, source });
 const nobody = Keypair.random().publicKey();
 
-/** An account with an asset of an issuer of its own. */
+/** An account holding an asset of its own issuer. */
 async function withAsset(amount = '100', flags?: number) {
   const [issuer, holder] = await Promise.all([fresh(), fresh()]);
   const asset = new Asset('TEST', issuer.publicKey());
@@ -503,7 +503,7 @@ t.test('operations that fail in a ledger: the fee is taken, the effects are not'
     const envelope = (await build(from, [operation], { sequence })).toXdr();
     envelopes.push(envelope);
     spenders.set(address, { ...spender, transactions: spender.transactions + 1n });
-    // All of them wait for the same ledger, or two: each account's follow one another.
+    // All wait for the same ledger or two, in sequence for each account.
     const response = await fetch(`${url}/transactions_async`, {
       method: 'POST',
       body: new URLSearchParams({ tx: envelope }),
@@ -551,7 +551,7 @@ t.test('what no ordinary life brings about: too many entries, more lumens than f
   const swap = [Operation.manageData({ name: 'entry 7', value: null }), one];
   t.match(await apply(source, swap, { fee: '100' }), { status: 200 }, 'one for another fits');
 
-  // All the lumens there are would fit into one account: only a ledger that was tampered with has more.
+  // All existing lumens would fit into one account: only a tampered ledger has more.
   const key = { _id: `account:${heir.publicKey()}` as never };
   const holds = (balance: bigint) => db.collection('ledger_entries').updateOne(key, { $set: { balance } });
   await holds(MAX_INT64 - 10n);

@@ -1,4 +1,4 @@
-/** Offers cross as core crosses them: known cases, the arithmetic in exact fractions, and books of random offers. */
+/** Offers cross as in core: known cases, the arithmetic in exact fractions, and books of random offers. */
 import { Asset, Keypair, Operation } from '@stellar/stellar-sdk/base';
 import fc from 'fast-check';
 import t from 'tap';
@@ -123,7 +123,7 @@ t.test('the cases of the tests of core', async (t) => {
   t.equal(priceText(of(25, 2)), '12.5000000');
 });
 
-/** An exact fraction, whose denominator is above 0. */
+/** An exact fraction with a positive denominator. */
 interface Fraction {
   over: bigint;
   under: bigint;
@@ -135,7 +135,7 @@ const smaller = (a: Fraction, b: Fraction): Fraction => (isLess(a, b) ? a : b);
 const floor = ({ over, under }: Fraction): bigint => over / under;
 const ceiling = ({ over, under }: Fraction): bigint => (over % under === 0n ? over / under : over / under + 1n);
 
-/** Core's rules in its own words, without its integers: sizes of both offers in units paid. */
+/** Core's rules in its own terms, without its integers: sizes of both offers in units paid. */
 function byFractions(
   { n, d }: Price,
   { canGive, canTake, wanted, canPay }: Record<string, bigint>,
@@ -215,7 +215,7 @@ const issuer = Keypair.fromRawEd25519Seed(Buffer.alloc(32, 'issuer')).publicKey(
 const assets: LedgerAsset[] = [null, { code: 'EURC', issuer }, { code: 'USDC', issuer }];
 const sdkAsset = (asset: LedgerAsset) => (asset === null ? Asset.native() : new Asset(asset.code, asset.issuer));
 
-/** Everybody holds everything, within a limit that is near. */
+/** All accounts hold all assets, within a near limit. */
 function newLedger(): View {
   const at = { sequence: 2, closeTime: 10 };
   const entries = new Map<string, Entry | null>([
@@ -272,7 +272,7 @@ const balances = (view: View) =>
     ),
   );
 
-/** What must hold after every operation. */
+/** Checks what must hold after every operation. */
 function faultOf(view: View): string | null {
   for (const owner of people) {
     const mine = view.offers((offer) => offer.owner === owner);
@@ -305,7 +305,7 @@ function faultOf(view: View): string | null {
   return null;
 }
 
-/** What effects say that each account gained. Its own path payment's trades are in its debit already. */
+/** Each account's gains by effects. For a path payment's own sender the debit includes its trades. */
 function gainsBy(effects: Effect[], source: string, isPath: boolean): Map<string, bigint> {
   const gains = new Map<string, bigint>();
   const add = (owner: string, effect: Effect, prefix: string, amount: bigint) => {

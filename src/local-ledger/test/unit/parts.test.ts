@@ -24,12 +24,12 @@ t.test('a text memo is scrubbed byte by byte, as Go does', async (t) => {
     [[0x68, 0x69], 'hi'],
     [[0x49, 0x00, 0x2d], 'I-'],
     [[0xff, 0xfe], '\ufffd\ufffd'],
-    // A sequence that breaks off is one replacement for each of its bytes, where TextDecoder makes one of all.
+    // A truncated sequence becomes one replacement for each of its bytes, where TextDecoder makes one for all.
     [[0xe2, 0x82, 0x41], '\ufffd\ufffdA'],
     [[0xf0, 0x9f, 0x98], '\ufffd\ufffd\ufffd'],
     [[0xf0, 0x9f, 0x98, 0x80], '\u{1f600}'],
     [[0xe2, 0x82, 0xac], '\u20ac'],
-    // Overlong forms, surrogates, and what is beyond U+10FFFF.
+    // Overlong forms, surrogates, and code points beyond U+10FFFF.
     [[0xc0, 0x80], '\ufffd\ufffd'],
     [[0xe0, 0x9f, 0xbf], '\ufffd\ufffd\ufffd'],
     [[0xed, 0xa0, 0x80], '\ufffd\ufffd\ufffd'],
