@@ -1,5 +1,5 @@
-/** A sharded cluster on this machine, to try and to test on: a config server, shards of one member each, and routers, all children of this process. Its data are
- *  in a directory of its own, and go with it. */
+/** A sharded cluster on this machine, for trials and tests: a config server, shards of one member each, and routers, all children of this process.
+ *  Its data is in a directory of its own, which is removed with it. */
 import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -16,7 +16,7 @@ import { sleep } from './time.js';
 
 const USER = 'stellar-collect';
 const PRIMARY_TIMEOUT_MS = 60_000;
-/** Ends without waiting for clients to go elsewhere: there is no other member. */
+/** Ends without waiting for clients to move to another member: there is none. */
 const DATA_OPTIONS = [
   ...['--wiredTigerCacheSizeGB', '0.25', '--oplogSize', '256', ...MONGOD_OPTIONS],
   ...['--setParameter', 'shutdownTimeoutMillisForSignaledShutdown=100'],
@@ -24,18 +24,18 @@ const DATA_OPTIONS = [
 const ROUTER_OPTIONS = ['--setParameter', 'mongosShutdownTimeoutMillisForSignaledShutdown=100'];
 
 export interface ClusterServer {
-  /** `config`, `shard0`, `router0` and so on; a shard has it in the cluster as well. */
+  /** `config`, `shard0`, `router0` and so on; also a shard's name in the cluster. */
   name: string;
-  /** Straight to this server, past the routers, with every right. */
+  /** Connects directly to this server, past the routers, with all rights. */
   uri: string;
-  /** Kills it, as kill -9 does. */
+  /** Kills it, like kill -9. */
   kill(): Promise<void>;
-  /** Starts it again on the same port with the same data. Resolves when it takes writes. */
+  /** Starts it again on the same port with the same data. Resolves when it accepts writes. */
   start(): Promise<void>;
 }
 
 export interface Cluster {
-  /** Names every router. It has a password in it, so it must not be logged. */
+  /** Names every router. It holds a password, so it must not be logged. */
   uri: string;
   config: ClusterServer;
   shards: readonly ClusterServer[];
@@ -89,7 +89,7 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
 
   try {
     const members = Promise.all(names('shard', shards).map((name) => member(name, '--shardsvr')));
-    // Its rejection is awaited below.
+    // The rejection is awaited below.
     members.catch(() => undefined);
     const config = await member('config', '--configsvr');
     await inAdmin(config.uri, (admin) => admin.command({ createUser: USER, pwd: password, roles: ['root'] }));

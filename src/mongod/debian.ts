@@ -1,4 +1,5 @@
-/** Shared libraries out of Debian packages, unpacked beside the system's own; fetched by apt, so its signatures or a pinned hash protect them, and without root. */
+/** Shared libraries from Debian packages, unpacked beside the system's own. apt fetches them without root, and its signatures or a pinned hash
+ *  protect them. */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
@@ -7,7 +8,7 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** Debian 13's C library, with its loader `ld-linux-x86-64.so.2`. @returns the directory with the libraries, below `workDir`. */
+/** Fetches Debian 13's C library with its loader `ld-linux-x86-64.so.2`. @returns the directory of the libraries, below `workDir` */
 export async function fetchNewerLibc(workDir: string): Promise<string> {
   const sources = join(workDir, 'trixie.list');
   const keyring = '/usr/share/keyrings/debian-archive-keyring.gpg';
@@ -18,7 +19,7 @@ export async function fetchNewerLibc(workDir: string): Promise<string> {
   return unpack(workDir, workDir);
 }
 
-/** OpenSSL 1.1, of Debian 11. @returns as above. */
+/** Fetches OpenSSL 1.1 of Debian 11. @returns the directory of the libraries, below `workDir` */
 export async function fetchOlderOpenssl(workDir: string): Promise<string> {
   const deb = 'libssl1.1_1.1.1w-0+deb11u1_amd64.deb';
   const sha256 = 'aadf8b4b197335645b230c2839b4517aa444fd2e8f434e5438c48a18857988f7';
@@ -27,7 +28,7 @@ export async function fetchOlderOpenssl(workDir: string): Promise<string> {
   return unpack(workDir, workDir);
 }
 
-/** `packages` of this system's own release with everything they need that is not installed. @returns as above. */
+/** Fetches `packages` of this system's release, with their missing dependencies. @returns the directory of the libraries, below `workDir` */
 export async function fetchMissing(workDir: string, packages: readonly string[]): Promise<string> {
   const apt = await privateApt(workDir, { 'Dir::State::status': '/var/lib/dpkg/status', 'Debug::NoLocking': 'true' });
   await apt('update');
@@ -35,7 +36,7 @@ export async function fetchMissing(workDir: string, packages: readonly string[])
   return unpack(workDir, join(workDir, 'archives'));
 }
 
-/** apt-get with lists and archives of its own. */
+/** apt-get with its own lists and archives. */
 async function privateApt(workDir: string, settings: Record<string, string>) {
   await mkdir(join(workDir, 'lists/partial'), { recursive: true });
   await mkdir(join(workDir, 'archives/partial'), { recursive: true });
@@ -43,7 +44,7 @@ async function privateApt(workDir: string, settings: Record<string, string>) {
     'Dir::State': workDir,
     'Dir::Cache': workDir,
     'Acquire::Languages': 'none',
-    // Root's apt would hand the download to a user who may not enter this directory.
+    // Root's apt would download as a user who may not enter this directory.
     'APT::Sandbox::User': '',
     'Acquire::http::Timeout': '15',
     'Acquire::Retries': '1',
@@ -59,13 +60,13 @@ async function unpack(workDir: string, archives: string): Promise<string> {
     if (name.endsWith('.deb')) await run('dpkg-deb', ['-x', join(archives, name), root]);
   }
   const libraries = join(root, 'usr/lib/x86_64-linux-gnu');
-  // Some packages are from before Debian merged /lib into /usr/lib.
+  // Some packages predate Debian's merge of /lib into /usr/lib.
   const older = join(root, 'lib/x86_64-linux-gnu');
   if (existsSync(older)) await cp(older, libraries, { recursive: true, verbatimSymlinks: true });
   return libraries;
 }
 
-/** The mirror that this system trusts for its own packages, with a slash at the end. */
+/** The mirror of this system's own packages, with a trailing slash. */
 async function mirror(): Promise<string> {
   const codename = /^VERSION_CODENAME=(\w+)$/m.exec(await readFile('/etc/os-release', 'utf8'))?.[1];
   const { stdout } = await run('apt-get', ['indextargets', '--format', '$(REPO_URI) $(RELEASE) $(COMPONENT)']);

@@ -1,9 +1,9 @@
-/** Makes directories that only this user can enter. */
+/** Creates directories that only this user can enter. */
 import { mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** With its parents. Not by Node's own `recursive`: that never returns where a file system has no room for new names, as below /proc.
- *  @throws Error when there is none and none can be made, or a file has its name */
+/** Creates parents as well. Node's `recursive` never returns if a file system cannot take new names, as below /proc.
+ *  @throws Error when the directory cannot be created, or a file has its name */
 export function makeDirectory(path: string): void {
   const parent = dirname(path);
   if (parent !== path) makeDirectory(parent);

@@ -1,4 +1,5 @@
-/** Membership in the embedded MongoDB of a data directory: from `join` to `close` this process has a mongod, which another may have started. */
+/** Membership in the embedded MongoDB of a data directory: from `join` to `close` this process has a mongod, which another process may have
+ *  started. */
 import { spawn } from 'node:child_process';
 import { createHmac, randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -16,7 +17,7 @@ import { sleep } from './time.js';
 /** From the start of a keeper until its mongod listens; longer than the keeper itself tries. */
 const JOIN_TIMEOUT_MS = 90_000;
 const LEAVE_TIMEOUT_MS = 8_000;
-/** The program of the keeper, built. */
+/** The keeper's built program. */
 const KEEPER = new URL('./keeper.js', import.meta.url);
 
 export interface EmbeddedMongo {
@@ -25,13 +26,13 @@ export interface EmbeddedMongo {
 }
 
 interface Member {
-  /** Open as long as this process counts. */
+  /** Open while this process is a member. */
   socket: Socket;
   port: number;
 }
 
-/** @param deps.findMongod the command line of a mongod; asked only when none runs for this directory.
- *  @throws MongoUnavailableError with the reason when mongod cannot run. */
+/** @param deps.findMongod returns the command line of a mongod; called only when none runs for this directory
+ *  @throws MongoUnavailableError with the reason when mongod cannot run */
 export async function joinEmbeddedMongo(deps: {
   dataDir: string;
   findMongod: () => Promise<readonly string[]>;
@@ -52,7 +53,7 @@ export async function joinEmbeddedMongo(deps: {
     throw error;
   }
 
-  /** @param port that mongod must listen on, or 0 for any. */
+  /** @param port for mongod, or 0 for any */
   async function join(port: number): Promise<Member> {
     let keeper: Keeper | null = null;
     for (;;) {
@@ -60,7 +61,7 @@ export async function joinEmbeddedMongo(deps: {
       const socket = await connectTo(joinPath(directory, 'keeper.sock'));
       const greeted = socket && (await greeting(socket));
       if (socket && greeted !== null) {
-        // A process that forgets to close must still be able to end.
+        // The socket must not keep a process alive that forgets to close.
         socket.unref();
         return { socket, port: greeted };
       }
@@ -70,7 +71,7 @@ export async function joinEmbeddedMongo(deps: {
     }
   }
 
-  /** The keeper was killed. Whoever notices first starts another, on the port that is in everybody's connection string. */
+  /** Joins again after the keeper was killed. The first member to notice starts another keeper, on the port in all connection strings. */
   async function rejoin(): Promise<void> {
     while (!leaving.signal.aborted) {
       log.warn('The keeper of the embedded MongoDB is gone; another one is started.');
@@ -101,10 +102,10 @@ export async function joinEmbeddedMongo(deps: {
   }
 }
 
-/** Makes the directory that only this user can enter, and returns the key in it. */
+/** Creates the directory for this user only, and returns its key. */
 function prepare(directory: string): string {
   try {
-    // A data directory that exists keeps its mode: it may be shared on purpose, and what is secret is in here.
+    // Only the subdirectory holds secrets: an existing data directory keeps its mode, because it may be shared on purpose.
     makeDirectory(directory);
     chmodSync(directory, 0o700);
     const path = joinPath(directory, 'keyfile');
@@ -114,7 +115,7 @@ function prepare(directory: string): string {
     try {
       linkSync(draft, path);
     } catch (error) {
-      // When two start at once, the first one's key counts.
+      // Of two concurrent starts, the first one's key counts.
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     } finally {
       rmSync(draft);
@@ -127,11 +128,11 @@ function prepare(directory: string): string {
   }
 }
 
-/** Joins the keeper; the port that it names once mongod listens, or null when it goes away before. */
+/** Joins the keeper. Resolves with its port once mongod listens; null when the keeper ends before. */
 function greeting(socket: Socket): Promise<number | null> {
   return new Promise((resolve) => {
     const lines = createInterface({ input: socket });
-    // It passes on the socket's error, which shows as the close.
+    // The reader passes on errors of the socket, which then closes.
     lines.on('error', () => undefined);
     lines.once('line', (line) => resolve((JSON.parse(line) as { port: number }).port));
     socket.once('close', () => resolve(null));
@@ -141,7 +142,7 @@ function greeting(socket: Socket): Promise<number | null> {
 }
 
 interface Keeper {
-  /** True when it found another one at work. @throws MongoUnavailableError with its last words when it failed. */
+  /** Whether it ended because another keeper serves. @throws MongoUnavailableError with its last words when it failed */
   hasLeft(): boolean;
 }
 

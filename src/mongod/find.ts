@@ -1,4 +1,4 @@
-/** Finds a mongod that runs here: a patched one on the PATH, else MongoDB's own build with whatever libraries this system lacks. */
+/** Finds a mongod that runs here: a patched one on the PATH, otherwise MongoDB's own build, with the libraries that this system lacks. */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -36,7 +36,7 @@ const PACKAGE_OF: Readonly<Record<string, string>> = {
 export interface System {
   platform: string;
   arch: string;
-  /** Null where node does not run on glibc (musl, macOS). */
+  /** Null if Node does not run on glibc (musl, macOS). */
   glibc: string | null;
 }
 
@@ -45,7 +45,7 @@ export function thisSystem(): System {
   return { platform: process.platform, arch: process.arch, glibc: header.glibcVersionRuntime ?? null };
 }
 
-/** @returns a command line, program first. @throws MongoUnavailableError when there is none for this system, with what to do. */
+/** @returns a command line, program first. @throws MongoUnavailableError with what to do when this system has none */
 export async function findMongod(deps: {
   cacheDir: string;
   log: Logger;
@@ -76,8 +76,8 @@ export async function findMongod(deps: {
   return ownBuild(cacheDir, system.glibc, onProgress);
 }
 
-/** @param mongod as `findMongod` found it: its mongos is the one beside it
- *  @returns a command line, program first. @throws MongoUnavailableError when it is not there */
+/** @param mongod result of `findMongod`: its mongos is the one beside it
+ *  @returns a command line, program first. @throws MongoUnavailableError when there is none */
 export async function findMongos(
   mongod: readonly string[],
   { cacheDir, onProgress }: { cacheDir: string; onProgress: OnProgress },
@@ -94,7 +94,7 @@ async function installedVersion(program: Program): Promise<string | null> {
   return /(?:db|mongos) version v(\S+)/.exec(printed?.stdout ?? '')?.[1] ?? null;
 }
 
-/** MongoDB's own build in the first way that works here. */
+/** MongoDB's own build, in the first way that works here. */
 async function ownBuild(cacheDir: string, glibc: string, onProgress: OnProgress): Promise<readonly string[]> {
   const libraries = async (name: string, fetch: (workDir: string) => Promise<string>) => {
     const path = join(cacheDir, name);
@@ -118,7 +118,7 @@ async function ownBuild(cacheDir: string, glibc: string, onProgress: OnProgress)
     );
 
   const ways = isBuiltFor(glibc) ? [asItIs] : [withNewerLibc, forOlderSystems];
-  // Who had to take the second way once stays with it: apt can be slow to fail.
+  // A system that needed the second way once starts with it: apt can be slow to fail.
   if (existsSync(join(cacheDir, 'openssl-1.1'))) ways.reverse();
   const reasons: string[] = [];
   for (const way of ways) {
@@ -151,14 +151,14 @@ async function complete(
   return command;
 }
 
-/** The loader belongs to the C library: with a library directory of our own that has one, it is taken from there. */
+/** The loader belongs to the C library: if a library directory has one, it is used. */
 function commandOf(mongod: string, directories: readonly string[]): readonly string[] {
   if (directories.length === 0) return [mongod];
   const own = directories.map((directory) => join(directory, LOADER)).find((path) => existsSync(path));
   return [own ?? `/lib64/${LOADER}`, '--library-path', directories.join(':'), mongod];
 }
 
-/** As ldd does it: the loader lists what it finds instead of running the program. */
+/** Like ldd: the loader lists the libraries instead of running the program. */
 async function missingLibraries([program, ...args]: readonly string[]): Promise<readonly string[]> {
   const { stdout } = await run(program!, args, { env: { LD_TRACE_LOADED_OBJECTS: '1' } });
   return [...stdout.matchAll(/(\S+) => not found/g)].map(([, name]) => name!);
@@ -169,7 +169,7 @@ function isBuiltFor(glibc: string): boolean {
   return major > 2 || (major === 2 && minor >= 38);
 }
 
-/** One line: of a program that failed, its first words. */
+/** One line: for a failed program, its first words. */
 function reasonOf(error: unknown): string {
   const { message, stderr } = error as { message: string; stderr?: string };
   return (stderr?.trim() || message).split('\n')[0]!.replace(/\.$/, '');

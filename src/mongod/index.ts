@@ -1,4 +1,4 @@
-/** The MongoDB that this process works on: the operator's, or an embedded one that is shared by every process with the same data directory. */
+/** The MongoDB of this process: the operator's, or an embedded one shared by all processes with the same data directory. */
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
@@ -10,17 +10,17 @@ export { type Cluster, type ClusterOptions, type ClusterServer, openCluster } fr
 export { MongoUnavailableError } from './error.js';
 
 export interface OpenMongo {
-  /** A connection string; for the embedded one it carries its credentials, so it must not be logged. */
+  /** A connection string; the embedded one holds credentials, so it must not be logged. */
   uri: string;
   embedded: boolean;
-  /** Leaves the embedded mongod, which ends with its last member. Close the connections before. */
+  /** Leaves the embedded mongod, which ends with its last member. Connections must be closed before. */
   close(): Promise<void>;
 }
 
 /** Resolves when MongoDB accepts writes.
  *  @param deps.uri the operator's MongoDB, or null for the embedded one in `dataDir`
- *  @param deps.cacheDir where the downloaded mongod is kept; `stellar-collect` in XDG_CACHE_HOME or `~/.cache` by default
- *  @param deps.onProgress lines for a person while mongod is fetched
+ *  @param deps.cacheDir directory for the downloaded mongod; default `stellar-collect` in XDG_CACHE_HOME or `~/.cache`
+ *  @param deps.onProgress gets lines for a person while mongod is downloaded
  *  @throws MongoUnavailableError with what to do about it */
 export async function openMongo(deps: {
   uri: string | null;

@@ -1,14 +1,14 @@
-/** The detached process that owns the embedded mongod: it restarts it on the same port when it dies and ends it with its last member.
+/** The detached process that owns the embedded mongod: it restarts a dead mongod on the same port, and ends it with its last member.
  *
- *  Why a process of its own: services and cli commands come and go in any order and each may be killed, so none of them can be mongod's parent.
- *  Why an open socket is the membership: the kernel closes it however a process ends, so there are no pids to compare and nothing goes stale.
- *  Why there is no lock of our own: mongod's lock on its data is the one that counts and dies with its holder. Whoever has a running mongod is the
- *  keeper and may replace `keeper.sock`; a second keeper sees its mongod refused and leaves when it finds that the first one serves.
- *  If the keeper itself is killed, the kernel ends its mongod (pdeathsig) and the members start another keeper.
+ *  A process of its own, because services and CLI commands come and go in any order and each may be killed: none can be mongod's parent.
+ *  An open socket is the membership, because the kernel closes it however a process ends: there are no pids to compare, and nothing becomes stale.
+ *  No lock of its own, because mongod's lock on its data decides and dies with its holder. A process with a running mongod is the keeper and may
+ *  replace `keeper.sock`; a second keeper's mongod is refused, and the keeper leaves when it finds that the first one serves.
+ *  If the keeper itself is killed, the kernel ends its mongod (pdeathsig), and the members start another keeper.
  *
  *  `node keeper.js <port, or 0 for any> <mongod command…>`, run in the directory with `keeper.sock`, `keyfile`, `port`, `data/` and `mongod.log`.
- *  A member connects and reads `{"port":n}` once mongod listens; it leaves by ending its side, and the keeper ends the other side when it is
- *  through: for the last member that is when mongod has ended. */
+ *  A member connects, and reads `{"port":n}` once mongod listens. It leaves by ending its side; the keeper then ends the other side, for the last
+ *  member after mongod has ended. */
 import type { ChildProcess } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
@@ -19,10 +19,10 @@ import { sleep } from './time.js';
 /** mongod's exit codes: https://www.mongodb.com/docs/manual/reference/exit-codes/ */
 const EXIT_PORT_TAKEN = 48;
 const EXIT_DATA_IN_USE = 100;
-/** A predecessor's mongod may need this long to write its last checkpoint and let go of data and port. */
+/** A predecessor's mongod may need this long to write its last checkpoint and release data and port. */
 const PATIENCE_MS = 30_000;
 const MOVE_AFTER_MS = 4_000;
-/** Nobody came: the process that started this keeper was killed in between. */
+/** No member joined: the process that started this keeper was killed. */
 const LONELY_MS = 10_000;
 
 const [portArgument = '0', ...command] = process.argv.slice(2);
@@ -54,7 +54,7 @@ function rememberedPort(): number {
   }
 }
 
-/** The port of the first mongod, or null when another keeper serves this directory. */
+/** Starts the first mongod. Resolves with its port, or null when another keeper serves this directory. */
 async function begin(): Promise<number | null> {
   const startedMs = Date.now();
   for (;;) {
@@ -62,8 +62,8 @@ async function begin(): Promise<number | null> {
     served?.destroy();
     if (served) return null;
     const waitedMs = Date.now() - startedMs;
-    // The same port as last time, so that connection strings stay valid. A predecessor's mongod may still have it for a moment;
-    // a stranger who has it makes us move, but not away from members.
+    // Keeps the last port, so that connection strings stay valid. A predecessor's mongod may hold it for a moment; another program that holds it
+    // forces a move, but never while there are members.
     const last = fixedPort || rememberedPort();
     const taken = last !== 0 && !(await isFree(last));
     const mayMove = fixedPort === 0 && waitedMs > MOVE_AFTER_MS;
@@ -99,7 +99,7 @@ async function main(): Promise<void> {
     if (members.delete(member) && members.size === 0) end();
     else member.end();
   };
-  // A second keeper, which only looks whether one serves here, sends nothing and is no member.
+  // A second keeper that only checks whether one serves here sends nothing and is no member.
   const server = createServer({ allowHalfOpen: true }, (member) => {
     member.once('data', () => join(member));
     member.on('error', () => undefined);
@@ -109,9 +109,9 @@ async function main(): Promise<void> {
   const end = () => {
     if (ending) return;
     ending = true;
-    // Closing removes keeper.sock before mongod lets go of its data, so this cannot hit the socket of the next keeper.
+    // Closing removes keeper.sock before mongod releases its data, so this cannot remove the socket of the next keeper.
     server.close();
-    // The last member hears of the end by its connection's.
+    // The last member learns of the end when its connection ends.
     if (mongod?.exitCode !== null || mongod.signalCode !== null) process.exit(0);
     mongod.once('exit', () => process.exit(0));
     mongod.kill('SIGTERM');
@@ -121,7 +121,7 @@ async function main(): Promise<void> {
     const startedMs = Date.now();
     mongod?.once('exit', async () => {
       listening = false;
-      // At once, but not in a circle when it cannot live, on a full disk for example.
+      // At once, but without a tight loop if it cannot live, for example on a full disk.
       if (Date.now() < startedMs + 5_000) await sleep(1_000);
       const deadline = Date.now() + PATIENCE_MS;
       while (!ending) {
@@ -130,14 +130,14 @@ async function main(): Promise<void> {
           members.forEach(greet);
           return restartWhenItDies();
         }
-        // The members start another keeper and hear from it what is wrong.
+        // The members start another keeper, which tells them the reason.
         if (Date.now() > deadline) process.exit(1);
         await sleep(500);
       }
     });
   };
 
-  // A supervisor that signals the whole process group means the service; what this process does depends on its members alone.
+  // A signal to the whole process group is for the service; this process follows its members alone.
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => undefined);
   restartWhenItDies();
   rmSync('keeper.sock', { force: true });

@@ -1,17 +1,17 @@
-/** Makes a mongod that listens a single-node replica set with a primary and the user of the service; safe to run by many at once. */
+/** Makes a listening mongod a single-node replica set with a primary and the service's user. Safe to run concurrently. */
 import { type Db, MongoClient } from 'mongodb';
 import { MongoUnavailableError } from './error.js';
 import { sleep } from './time.js';
 
 const USER = 'stellar-collect';
-/** Longer than the 30 s that mongod asks around for itself when its port has changed and a stranger at the old one is silent. */
+/** Longer than the 30 s for which mongod looks for itself when its port has changed and a silent program holds the old one. */
 const PRIMARY_TIMEOUT_MS = 60_000;
 const AUTHENTICATION_FAILED = 18;
 const ALREADY_INITIALIZED = 23;
 const NOT_YET_INITIALIZED = 94;
 const USER_EXISTS = 51_003;
 
-/** @returns the connection string, with `stellar-collect` as the default database. */
+/** @returns the connection string, with `stellar-collect` as the default database */
 export async function makeReady(deps: { port: number; key: string; password: string }): Promise<string> {
   const { port, key, password } = deps;
   const host = `127.0.0.1:${port}`;
@@ -32,7 +32,7 @@ export async function makeReady(deps: { port: number; key: string; password: str
   }
 }
 
-/** False as well when the user does not exist yet. */
+/** Also false if the user does not exist yet. */
 async function isUsable(admin: Db): Promise<boolean> {
   return isPrimary(admin).catch((error) => {
     if (codeOf(error) !== AUTHENTICATION_FAILED) throw error;
@@ -45,7 +45,7 @@ async function isPrimary(admin: Db): Promise<boolean> {
 }
 
 async function setUp(host: string, key: string, password: string): Promise<void> {
-  // Members of a replica set know each other as this user, with the key file's content for a password.
+  // Members of a replica set authenticate to each other as this user, with the key file's content as password.
   const uri = `mongodb://__system:${encodeURIComponent(key)}@${host}/?authSource=local&directConnection=true`;
   await withClient(uri, async (admin) => {
     const own = { _id: 'embedded', members: [{ _id: 0, host }] };

@@ -1,22 +1,22 @@
-/** One mongod or mongos as a child of this process, which ends with it, however this process ends. */
+/** One mongod or mongos as a child of this process, which ends with the process, however that ends. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { appendFileSync, renameSync, statSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 
 const LOG_BYTES = 4_000_000;
 
-/** For mongod and mongos alike. */
+/** For both mongod and mongos. */
 export const SERVER_OPTIONS: readonly string[] = [
   ...['--bind_ip', '127.0.0.1', '--nounixsocket', '--quiet'],
-  // Loopback is shared by every user of the machine: only a reader of the key file gets in, and no stranger can make the first user.
+  // All users of the machine share loopback: only a reader of the key file may log in, and no other user may create the first user.
   ...['--setParameter', 'enableLocalhostAuthBypass=false'],
-  // Up to 8.2.2, mongod's zlib decompression hands its memory out without a password (CVE-2025-14847).
+  // Up to 8.2.2, mongod's zlib decompression leaks memory without a password (CVE-2025-14847).
   ...['--networkMessageCompressors', 'disabled'],
   ...['--setParameter', 'diagnosticDataCollectionEnabled=false'],
 ];
 
 export const MONGOD_OPTIONS: readonly string[] = [
-  // A process that is killed in a transaction leaves its documents locked for so long; the default is a minute.
+  // A process killed in a transaction leaves its documents locked for this long; the default is a minute.
   ...['--setParameter', 'transactionLifetimeLimitSeconds=10'],
 ];
 
@@ -24,8 +24,8 @@ export type Start = 'listening' | { exitCode: number | null; reason: string };
 
 let dieWithParent: readonly string[] | null = null;
 
-/** @param logFile gets what the server says
- *  @returns at once; `started` resolves when it listens or has ended */
+/** @param logFile gets the server's output
+ *  @returns at once; `started` resolves when the server listens or has ended */
 export function startServer(
   command: readonly string[],
   logFile: string,
@@ -54,7 +54,7 @@ export function startServer(
   return { child, started };
 }
 
-/** What a line of the server's log, or of the loader before it, says about a failure. */
+/** The reason of a failure in a line of the server's log, or of the loader before it. */
 function reasonIn(line: string): string | null {
   if (!line.startsWith('{')) return line.trim() || null;
   if (!/"s":"[FE]"/.test(line)) return null;
@@ -73,6 +73,6 @@ function log(file: string, line: string): void {
     if (size > LOG_BYTES) renameSync(file, `${file}.1`);
     appendFileSync(file, `${line}\n`, { mode: 0o600 });
   } catch {
-    // A disk that is full for the log must not be what ends the database.
+    // A disk that is too full for the log must not end the database.
   }
 }

@@ -1,12 +1,12 @@
-/** What the embedded MongoDB needs of loopback ports and unix sockets. */
+/** Loopback ports and unix sockets of the embedded MongoDB. */
 import { closeSync, constants, openSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { basename, dirname } from 'node:path';
 
-/** A unix socket's address holds this many bytes on every system that is supported. */
+/** The most bytes of a unix socket's address on every supported system. */
 const MAX_SOCKET_PATH = 103;
 
-/** The open connection, or null when nothing listens there. */
+/** The open connection; null when nothing listens there. */
 export function connectTo(path: string): Promise<Socket | null> {
   // On Linux a longer path is reached through its open directory.
   const directory =
@@ -17,7 +17,7 @@ export function connectTo(path: string): Promise<Socket | null> {
   const socket = connect({ path: address, allowHalfOpen: true });
   const connected = new Promise<Socket | null>((resolve) => {
     socket.once('connect', () => resolve(socket));
-    // What happens to the connection later shows as its close.
+    // Later errors show as the connection's close.
     socket.on('error', () => resolve(null));
   });
   return connected.finally(() => directory !== null && closeSync(directory));
@@ -31,7 +31,7 @@ export function isFree(port: number): Promise<boolean> {
   });
 }
 
-/** A free loopback port below the ones that systems hand out by themselves, so that it stays free while its owner restarts. */
+/** A free loopback port below the range from which systems assign ports, so that it stays free while its owner restarts. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = 20_000 + Math.floor(Math.random() * 12_000);

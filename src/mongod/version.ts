@@ -1,5 +1,5 @@
-/** Which MongoDB versions the service works with, and which of them have the fix for CVE-2025-14847: before it, a stranger who reaches the port
- *  can read mongod's memory without a password, through zlib-compressed messages. */
+/** Supported MongoDB versions, and those with the fix for CVE-2025-14847: without it, anyone who reaches the port can read mongod's memory without
+ *  a password, through zlib-compressed messages. */
 
 export const OLDEST_MAJOR = 7;
 /** The first fixed release of each line, as SERVER-115508 lists them. Later lines have the fix from their start. */
@@ -14,7 +14,7 @@ export const PATCHED_VERSIONS = `${FIRST_PATCHED.map((version) => version.join('
 
 const partsOf = (version: string): readonly number[] => version.split('-', 1)[0]!.split('.').map(Number);
 
-/** False as well for what is no version. */
+/** Also false for text that is not a version. */
 export function isSupported(version: string): boolean {
   return partsOf(version)[0]! >= OLDEST_MAJOR;
 }

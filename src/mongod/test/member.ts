@@ -1,4 +1,4 @@
-/** A process that holds the embedded MongoDB of a data directory and does what it is told on stdin: `write` a document, `close`.
+/** A process that holds the embedded MongoDB of a data directory and obeys stdin: `write` a document, `close`.
  *  `member.ts <dataDir> [cacheDir]`; it prints `ready <uri>`, `wrote <documents>`, `closed`, or `failed <message>`. */
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -29,7 +29,7 @@ async function main(): Promise<void> {
   }
 }
 
-/** The driver tries once more when a connection breaks; a database that is away for a second needs more patience. */
+/** Retries longer than the driver, which retries a broken connection once: the database may be away for a second. */
 async function untilItWorks<T>(work: () => Promise<T>): Promise<T> {
   const deadlineMs = Date.now() + 20_000;
   for (;;) {

@@ -48,7 +48,7 @@ function dataDirectory(t: T): string {
   return dataDir;
 }
 
-/** A process of its own that holds the MongoDB of `dataDir`. */
+/** A separate process that holds the MongoDB of `dataDir`. */
 function member(t: T, dataDir: string, as: { uid?: number; gid?: number; cacheDir?: string; home?: string } = {}) {
   const { uid, gid, cacheDir = CACHE_DIR, home = homedir() } = as;
   const child = spawn(process.execPath, ['--import=tsx', MEMBER, dataDir, cacheDir], {
@@ -74,7 +74,7 @@ function member(t: T, dataDir: string, as: { uid?: number; gid?: number; cacheDi
     /** The connection string. */
     ready: () => answer('ready'),
     failed: () => answer('failed'),
-    /** The number of documents after one more is written with majority. */
+    /** Writes one more document with majority. Resolves with the number of documents. */
     write: async () => Number(await ask('write', 'wrote')),
     close: () => ask('close', 'closed'),
     kill: () => killed(child),
@@ -99,7 +99,7 @@ function mongodOf(dataDir: string): number | null {
 }
 
 function isAlive(pid: number): boolean {
-  // A process that has ended keeps its entry without a working directory until its parent looks.
+  // An ended process keeps its entry, without a working directory, until its parent collects it.
   return existsSync(`/proc/${pid}/cwd`);
 }
 
@@ -108,7 +108,7 @@ function keeperOf(dataDir: string): number {
   return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
 }
 
-/** @returns the milliseconds that it took. */
+/** @returns the milliseconds that it took */
 async function until(condition: () => boolean): Promise<number> {
   const startMs = performance.now();
   while (!condition()) {
@@ -158,7 +158,7 @@ t.test('whoever is killed, the others have their MongoDB at the same address', a
   t.equal(await two.write(), 1);
   t.equal(mongodOf(dataDir), mongod, 'the starter was killed: nothing happened to mongod');
 
-  /** Kills it and has the survivors write. */
+  /** Kills the process and has the survivors write. */
   const survive = async (what: string, pid: number, documents: number) => {
     const before = mongodOf(dataDir);
     process.kill(pid, 'SIGKILL');
@@ -192,7 +192,7 @@ t.test('after everything was killed, keeper and mongod too, the next start has t
   t.ok(statSync(join(dataDir, 'mongodb/data/mongod.lock')).size > 0, 'the lock is left behind');
 
   const { port } = new URL(uri);
-  // The threads of a killed mongod let go of its port one by one.
+  // The threads of a killed mongod release its port one by one.
   while (!(await isFree(Number(port)))) await delay(20);
   const stranger = createServer((socket) => socket.destroy()).listen(Number(port), '127.0.0.1');
   t.teardown(() => stranger.close());
@@ -266,7 +266,7 @@ function compressed(original: Buffer): Buffer {
   return message(2012, Buffer.concat([head, deflateSync(body)]));
 }
 
-/** What the port answers; empty when it closes the connection or stays silent for a second. */
+/** The port's answer; empty when it closes the connection or stays silent for a second. */
 function answerTo(port: number, bytes: Buffer): Promise<Buffer> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1', () => socket.write(bytes));
@@ -286,7 +286,7 @@ t.test('a mongod on the PATH is used only with the fix for CVE-2025-14847', asyn
     process.env.PATH = path;
   });
   const bin = dataDirectory(t);
-  // Without a system of its own for the fetched build, only the PATH is left.
+  // The fetched build supports no such system, so only the PATH is left.
   const deps = { cacheDir: bin, log, onProgress: () => undefined };
   const system = { platform: 'darwin', arch: 'arm64', glibc: null };
   const find = (version: string) => {
