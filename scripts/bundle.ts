@@ -1,5 +1,5 @@
-/** Bundles the programs with the packages that they use, because Node takes longer to find and read a thousand modules than to run them; for the payer's
- *  page a script for each wallet; and the dashboard. Part of `npm run build`. */
+/** Bundles the programs with their packages, because Node takes longer to find and read a thousand modules than to run them; also the dashboard, and a script
+ *  for each wallet on the payment page. Part of `npm run build`. */
 import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -12,16 +12,16 @@ import { filesOf, licensesOf } from './licenses.js';
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const DIST = join(ROOT, 'dist');
 const PROGRAMS = ['src/main.ts', 'src/cli/main.ts', 'src/mongod/keeper.ts', 'src/local-ledger/main.ts'];
-/** Tells the folder that its files lie in. */
+/** Finds its files by the folder of its module. */
 const NOT_BUNDLED = ['swagger-ui-dist'];
-/** Packages of CommonJS expect it. */
+/** CommonJS packages expect `require`. */
 const REQUIRE = `import { createRequire as $createRequire } from 'node:module'; const require = $createRequire(import.meta.url);`;
 
-/** What has to read differently in a bundle. */
+/** Source text that differs in a bundle. */
 const REPLACED: { file: RegExp; text: string; by: string }[] = [
-  // The bundle's own `require` loads what is in the bundle when it is needed first, as Node's does with what is in node_modules.
+  // The bundle's own `require` loads bundled modules on first use, as Node's does with node_modules.
   { file: /src[\\/]domain[\\/]stellar-sdk\.ts$/, text: 'const require = createRequire(import.meta.url);', by: '' },
-  // What several programs share lies in `chunks`.
+  // Code that several programs share is in `chunks`.
   {
     file: /src[\\/]mongod[\\/]embedded\.ts$/,
     text: "new URL('./keeper.js', import.meta.url)",
@@ -43,7 +43,7 @@ const replace: Plugin = {
   },
 };
 
-/** The SDK has a copy for `require` beside the one for `import`: both would be loaded, and know nothing of each other's objects. */
+/** The SDK has one copy for `require` and one for `import`: if both were loaded, neither would recognize the other's objects. */
 const oneSdk: Plugin = {
   name: 'one-sdk',
   setup({ onResolve }) {
@@ -67,7 +67,7 @@ const { metafile } = await build({
   external: NOT_BUNDLED,
   plugins: [replace, oneSdk],
   banner: { js: REQUIRE },
-  // V8 keeps the text of all that was loaded. Names stay and lines are short, so that the stack of an error still says where.
+  // V8 keeps the text of all loaded code, so it is minified. Names stay and lines are short, so that error stacks remain useful.
   minifySyntax: true,
   minifyWhitespace: true,
   lineLimit: 160,
@@ -75,13 +75,13 @@ const { metafile } = await build({
   metafile: true,
   logLevel: 'warning',
 });
-// Only now: a build that fails leaves what was built before.
+// After the build: a failed one leaves the previous output.
 const chunks = join(DIST, 'src/chunks');
 for (const name of readdirSync(chunks)) {
   if (!(`dist/src/chunks/${name}` in metafile.outputs)) rmSync(join(chunks, name));
 }
 
-/** Each stands alone, since each is loaded alone. */
+/** Each script is self-contained, because it is loaded alone. */
 const wallets = await build({
   absWorkingDir: ROOT,
   entryPoints: WALLET_SCRIPTS.map((name) => `src/page/client/wallets/${name}.js`),

@@ -1,6 +1,6 @@
-/** Finds bytes that are written as text by accident. A `Uint8Array`, which the Stellar SDK gives where it used to give a `Buffer`, has a `toString` that takes
- *  no encoding and answers decimals, without an error. So `toString('hex')` and the like may be called on what is known to be a Buffer only, and no
- *  Uint8Array may be put into a text. Exits with 1 and names file and line. */
+/** Finds bytes that are turned into text by accident. The Stellar SDK returns `Uint8Array` where it used to return `Buffer`, and its `toString` ignores the
+ *  encoding and returns decimals without an error. So `toString('hex')` and the like may be called only on a Buffer, and a Uint8Array may not be put into
+ *  a text. Exits with 1 and names file and line. */
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
@@ -27,7 +27,7 @@ const isUnknown = (node: ts.Expression): boolean =>
 const namesEncoding = (node: ts.Expression | undefined): boolean =>
   node !== undefined && ts.isStringLiteral(node) && ENCODINGS.has(node.text);
 
-/** What is wrong with the node, or null. */
+/** The fault of the node, or null. */
 function mistakeIn(node: ts.Node): string | null {
   if (ts.isCallExpression(node)) {
     const { expression, arguments: given } = node;

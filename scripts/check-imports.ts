@@ -1,12 +1,12 @@
-/** Checks who imports whom: a room may import the rooms on its line, of some only the types. What is not listed is denied. A room that is a workspace
- *  imports the packages that its package.json names, and is imported, by tests and scripts as well, by its `index` alone.
- *  Exits with 1 and names file and line where a rule is broken. */
+/** Checks imports between rooms: a room may import the rooms on its line, some for types only, and no others. A room that is a workspace may import the
+ *  packages of its package.json, and may be imported only through its `index`, also by tests and scripts.
+ *  Exits with 1 and names file and line of each violation. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** Rooms are contracts and the folders of src, and what runs in the browser; a file directly in src is a room of its own. `type:` allows `import type` only.
- *  A path such as `contracts/networks` allows that one file. */
+/** Rooms are contracts, the folders of src, and the browser code; a file directly in src is its own room. `type:` allows only `import type`.
+ *  A path such as `contracts/networks` allows only that file. */
 const MAY_IMPORT: Readonly<Record<string, string>> = {
   contracts: '',
   clock: '',
@@ -43,16 +43,16 @@ const MAY_IMPORT: Readonly<Record<string, string>> = {
   'local-ledger': '',
   index: 'contracts client',
 };
-/** The only packages of contracts. */
+/** The only packages that contracts may import. */
 const CONTRACTS_PACKAGES = ['zod'];
 
 const BROWSER_ROOM = 'dashboard/client';
-/** They may import any room. */
+/** These may import any room. */
 const WITHOUT_LINE = ['scripts', 'test'];
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const packageOf = (folder: string) => JSON.parse(readFileSync(join(ROOT, folder, 'package.json'), 'utf8'));
-/** Rooms that are packages of their own, each with the packages that it may import. */
+/** Rooms that are workspaces, with the packages that each may import. */
 const WORKSPACES: Readonly<Record<string, readonly string[]>> = Object.fromEntries(
   (packageOf('.').workspaces as string[]).map((folder) => [
     roomOf(folder),
@@ -67,10 +67,10 @@ function roomOf(path: string): string {
   return inSrc.split('/', 1)[0]!.replace(/\.(js|ts)$/, '');
 }
 
-/** What a room may import and does, `room entry` each. */
+/** Permissions that were used, as `room entry`. */
 const used = new Set<string>();
 
-/** What is wrong with the import, or null. */
+/** The fault of the import, or null. */
 function mistakeIn(file: string, target: string, isType: boolean): string | null {
   const from = roomOf(file);
   if (!target.startsWith('.')) {

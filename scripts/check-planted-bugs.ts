@@ -1,4 +1,4 @@
-/** Checks that every planted bug still quotes its source: each quoted text must stand exactly once in its file. Exits with 1 and names those that do not. */
+/** Checks that every planted bug still quotes its source: each quoted text must occur exactly once in its file. Exits with 1 and names the others. */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { plantedBugs } from '../test/simulation/planted-bugs.js';

@@ -1,5 +1,5 @@
-/** Compiles what tests import to JavaScript beside each other in `.test-build`, so that a test file starts as plain Node does: a loader that reads
- *  TypeScript costs every file two seconds of CPU. `import.meta.url` stays that of the source, whose files the tests read and start. */
+/** Compiles the tests and their imports to JavaScript in `.test-build`, because a TypeScript loader costs every test file two seconds of CPU.
+ *  `import.meta.url` stays that of the source, because tests read and start files relative to it. */
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -8,10 +8,10 @@ import { transform } from 'esbuild';
 const FOLDERS = ['contracts', 'scripts', 'src', 'test'];
 const OUTPUT = '.test-build';
 
-/** A workspace that another imports by its name, from its sources. */
+/** A workspace that another one imports by name. */
 const MONGOD = '@stellar-collect/mongod';
 
-/** @param source relative to the root, `test/unit/x.test.ts` or a pattern of such. */
+/** @param source path relative to the root, such as `test/unit/x.test.ts`, or a pattern */
 export const compiledTest = (source: string): string => join(OUTPUT, source.replace(/\.ts$/, '.js'));
 
 const isSource = (path: string): boolean =>

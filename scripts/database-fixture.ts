@@ -1,6 +1,6 @@
-// biome-ignore-all lint/suspicious/noExplicitAny: what an older release answers has no types here.
-/** `node --import=tsx scripts/database-fixture.ts CHECKOUT OUT.json.gz`: lets the service of another checkout (that of a release) fill a database, kills it,
- *  and writes what it left as a fixture for the migration test, together with what its API answered last. */
+// biome-ignore-all lint/suspicious/noExplicitAny: the answers of older releases have no types here.
+/** `node --import=tsx scripts/database-fixture.ts CHECKOUT OUT.json.gz`: lets the service of another checkout (of a release) fill a database, kills it, and
+ *  writes the database as a fixture for the migration test, together with the API's last answers. */
 import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -64,7 +64,7 @@ async function startService(mongodbUri: string): Promise<Started> {
   };
 }
 
-/** Another account, made by the release's own cli. */
+/** Makes another account with the release's own cli. */
 function openAccount(env: NodeJS.ProcessEnv): string {
   const cli = ['src/cli/main.ts', 'src/cli.ts'].find((path) => existsSync(join(checkout, path)))!;
   const args = ['--import=tsx', cli, 'account', 'create', '--name', 'Second', '--json'];
@@ -205,7 +205,7 @@ async function main(): Promise<DatabaseFixture> {
     'failed deliveries',
     60_000,
   );
-  // The last payment: its delivery has failed once when the service dies.
+  // The last payment: its delivery has failed once when the service is killed.
   await pay(demoWallet.address, '26', coffeeLink.memo);
   await eventually(
     async () => {

@@ -1,5 +1,5 @@
-/** Writes the types of the client from the contracts, so that the client's package needs no zod; with `--check` it writes nothing and exits with 1 when the
- *  committed file is stale. */
+/** Generates the client's types from the contracts, so that its package needs no zod; with `--check` it writes nothing and exits with 1 when the committed
+ *  file is stale. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -15,9 +15,9 @@ const HEAD = `/** Inputs and results of the operations. Generated from the contr
 import type { Mutation, Query, Subscription } from './procedures.js';
 `;
 
-/** Names that mean something else where JavaScript runs. */
+/** Replacements of names that JavaScript uses for something else. */
 const RENAMED: Readonly<Record<string, string>> = { Error: 'ErrorBody', Meta: 'ListMeta' };
-/** The contract's own type says more than its schema: which of the two comes depends on the input. */
+/** Unions whose type in the contract is more precise than their schema, because the input decides which member comes. */
 const AS_TYPED: Readonly<Record<string, string>> = {
   'ListMeta | EventsAfterMeta': 'ListMeta & Partial<EventsAfterMeta>',
 };
@@ -26,7 +26,7 @@ type Schema = z.core.JSONSchema.BaseSchema;
 
 const definitions = new Map<string, Schema>();
 
-/** As it stands in a file; what is named is put among the definitions. */
+/** The type as source text; named schemas are added to the definitions. */
 function typeOfZod(schema: z.ZodType, io: 'input' | 'output'): string {
   const { $defs = {}, ...root } = z.toJSONSchema(schema, { io }) as Schema;
   for (const [name, definition] of Object.entries($defs as Record<string, Schema>)) {
@@ -51,7 +51,7 @@ function typeOf(schema: Schema): string {
   if ('const' in schema) return literal(schema.const);
   if (values) return values.map(literal).join(' | ');
   if (Array.isArray(type)) return unionOf(type.map((each) => ({ ...schema, type: each })));
-  // Moments have a type beside their spellings.
+  // Schemas of moments have a type beside the union of their formats.
   if (type !== undefined && type in PLAIN) return PLAIN[type]!;
   const members = anyOf ?? oneOf;
   if (members) return unionOf(members as Schema[]);

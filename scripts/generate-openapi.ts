@@ -66,7 +66,7 @@ const streams = everything.filter(({ operation }) => operation.streams);
 
 const envelopes = new Map<string, z.ZodType>();
 
-/** The envelope around what the procedure returns: one component for each kind of resource and of list. */
+/** The envelope around a procedure's result: one component for each resource and each list. */
 function envelopeOf(operation: Operation): z.ZodType {
   const { output, isList } = operation;
   const list = isList && output instanceof z.ZodObject ? output.shape : null;
@@ -75,12 +75,12 @@ function envelopeOf(operation: Operation): z.ZodType {
   const envelope = list
     ? z.object({ data: list.items as z.ZodType, error: z.null(), meta: list.meta as z.ZodType })
     : z.object({ data: output, error: z.null() });
-  // Two schemas with one id would clash.
+  // Reused, because two schemas with one id would clash.
   if (!envelopes.has(id)) envelopes.set(id, envelope.meta({ id }));
   return envelopes.get(id)!;
 }
 
-/** The generator takes no arrays in a query: it gets their items, and `mended` puts the array around them again. */
+/** The generator does not support arrays in a query: it gets their items, and `mended` restores the array. */
 function itemsOf(schema: z.ZodType): z.ZodType {
   if (schema instanceof z.ZodOptional) return itemsOf(schema.unwrap() as z.ZodType).optional();
   return schema instanceof z.ZodArray ? (schema.element as z.ZodType) : schema;
@@ -117,15 +117,15 @@ function generated(): Json {
     },
     defs: { ErrorResponse: errorEnvelope, WebhookPayload: webhookPayloadSchema },
   });
-  // What follows mends the plain JSON.
+  // The following steps work on plain JSON.
   return JSON.parse(JSON.stringify(document)) as Json;
 }
 
-/** The failures that an operation can answer, as they follow from its contract. */
+/** The errors of an operation that follow from its contract. */
 function errorsOf(operation: Operation): ErrorCode[] {
   const { method, readOnly, needsFullKey, hasBody, params, errors = [] } = operation;
   const possible: Record<ErrorCode, boolean> = {
-    // Whatever an operation takes, a URL may be too long.
+    // A URL may be too long for any operation.
     bad_request: true,
     unauthorized: true,
     forbidden: !readOnly || needsFullKey === true || errors.includes('forbidden'),
@@ -133,7 +133,7 @@ function errorsOf(operation: Operation): ErrorCode[] {
     conflict: method === 'POST' || errors.includes('conflict'),
     validation_error: hasBody || method === 'POST' || errors.includes('validation_error'),
     rate_limited: true,
-    // All of them need the database.
+    // All operations need the database.
     unavailable: true,
     internal: true,
   };
@@ -169,11 +169,11 @@ function mended(document: Json): Json {
       const content = target.requestBody.content['application/json'];
       if (operation.examples?.body) content.examples = { example: { value: operation.examples.body } };
       content.schema = { title: `${pascal(id)}Body`, ...content.schema };
-      // Not among the schemas: there openapi-typescript takes a field with a default for a required one.
+      // Kept out of the schemas, where openapi-typescript would treat fields with defaults as required.
       requestBodies[pascal(id)] = { ...target.requestBody, required: !operation.bodyOptional };
       target.requestBody = { $ref: `#/components/requestBodies/${pascal(id)}` } as never;
     }
-    // The generator knows only 200, and errors of another shape.
+    // The generator supports only 200, and errors of another shape.
     const content = isDownload
       ? FILE_CONTENT
       : { ...(target.responses['200']!.content as object), ...(operation.csvFile ? CSV_CONTENT : {}) };
@@ -229,7 +229,7 @@ function mended(document: Json): Json {
 const CSV_CONTENT = { 'text/csv': { schema: { type: 'string' } } };
 const FILE_CONTENT = { ...CSV_CONTENT, 'application/x-ndjson': { schema: { type: 'string' } } };
 
-/** The generator knows no answers that go on. */
+/** The generator does not support streams. */
 function streamOperation(id: string, operation: Operation): OperationObject {
   const { summary, description, tag, query } = operation;
   const parameters = Object.entries(query).map(([name, schema]) => {
@@ -339,7 +339,7 @@ function webhookRequests(): Json {
   return Object.fromEntries(EVENT_TYPES.map((type) => [type, request(type)]));
 }
 
-/** The generator writes a schema twice when it is used in a list and in `defs`: the second one is called XOutput. */
+/** The generator duplicates a schema that is used in a list and in `defs`: the copy is called XOutput and is dropped. */
 function componentsOf(schemas: Record<string, Json>): Json {
   const once = Object.entries(schemas).filter(
     ([name]) => !/^ExportedFile/.test(name) && !(name.endsWith(OUTPUT) && name.slice(0, -OUTPUT.length) in schemas),
@@ -349,18 +349,18 @@ function componentsOf(schemas: Record<string, Json>): Json {
 }
 const OUTPUT = 'Output';
 
-/** Answers may get more fields one day, and a client must not trip over them. */
+/** Lets answers have further fields, so that clients tolerate fields of later versions. */
 function open(schema: unknown): unknown {
   return mapped(schema, (name, value) => !(name === 'additionalProperties' && value === false));
 }
 
-/** Leaves out what says nothing about the interface: the limits of JavaScript's integers, Zod's patterns of dates. */
+/** Removes noise: the limits of JavaScript's integers, and Zod's patterns of dates. */
 function tidy(document: Json): unknown {
   return mapped(document, (name, value, siblings) => {
     if (name === 'maximum') return value !== Number.MAX_SAFE_INTEGER;
     if (name === 'minimum') return value !== Number.MIN_SAFE_INTEGER;
     if (name === 'pattern') return !('format' in siblings);
-    // A contract that states a union's type has said all there is to say.
+    // When a contract states the type of a union, its members add nothing.
     return !(name === 'anyOf' && 'type' in siblings);
   });
 }

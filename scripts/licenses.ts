@@ -1,9 +1,9 @@
-/** The licenses of what is shipped inside our own: which of them a package under Apache-2.0 can carry, and their texts, to be passed on. */
+/** Licenses of bundled packages: checks that a package under Apache-2.0 can carry them, and collects their texts. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { build } from 'vite';
 
-/** Names of SPDX. They ask for their notice at most, and for nothing of what they are put into. */
+/** SPDX names of licenses that require at most their notice, and nothing of the including work. */
 const CARRIED = new Set([
   '0BSD',
   'Apache-2.0',
@@ -17,23 +17,24 @@ const CARRIED = new Set([
   'Unlicense',
 ]);
 
-/** @param license as package.json says it: a name, or several with AND or OR; undefined where it says none */
+/** @param license the field of package.json: a name, or several with AND or OR; undefined when missing */
 export function canCarry(license: unknown): boolean {
   if (typeof license !== 'string') return false;
   const bare = license.replace(/^\((.*)\)$/, '$1');
-  // A licence expression with nested brackets needs a human.
+  // An expression with nested brackets needs a human decision.
   if (/[()]/.test(bare)) return false;
   return bare.split(' OR ').some((choice) => choice.split(' AND ').every((name) => CARRIED.has(name.trim())));
 }
 
-/** @returns the paths of all files with code in a bundle of Vite's */
+/** @returns the paths of all source files in a Vite bundle */
 export function filesOf(built: Awaited<ReturnType<typeof build>>): string[] {
   if ('on' in built) throw new Error('a build that watches has no end');
   const parts = [built].flat().flatMap(({ output }) => output);
   return parts.flatMap((part) => (part.type === 'chunk' ? part.moduleIds : []));
 }
 
-/** @param inputs paths of all files with code in the bundles, absolute or from the root. @throws Error that names the package whose license cannot be carried, or that has none */
+/** @param inputs paths of all source files in the bundles, absolute or relative to the root
+ *  @throws Error naming a package whose license cannot be carried or is missing */
 export function licensesOf(root: string, inputs: readonly string[]): string {
   const folders = inputs.flatMap((path) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(resolve(root, path))?.[0] ?? []);
   const texts = [...new Set(folders)].sort().map((folder) => {
@@ -45,7 +46,7 @@ export function licensesOf(root: string, inputs: readonly string[]): string {
     }
     const all = readdirSync(folder);
     const files = all.filter((file) => /(^|-)(licen[cs]e|copying|notice)/i.test(file));
-    // Some have it in their README only.
+    // Some packages have it only in their README.
     const found = files.length > 0 ? files : all.filter((file) => /^readme/i.test(file));
     if (found.length === 0) throw new Error(`${name} has no license to be passed on`);
     return [`${name} ${version} (${license})`, ...found.map((file) => readFileSync(join(folder, file), 'utf8'))];

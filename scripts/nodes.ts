@@ -1,5 +1,5 @@
-/** Takes a fresh clone of the last commit through `npm ci`, `npm start` and tests, on each Node that is supported. Node and the npm that comes with it are
- *  npm packages, put side by side into a folder of their own outside of the repository, as an installed Node has them.
+/** Runs `npm ci`, `npm start` and tests in a fresh clone of the last commit, on each supported Node. Node and its npm are installed from npm packages into
+ *  one folder outside of the repository, laid out like an installed Node.
  *
  *  node --import=tsx scripts/nodes.ts [--node 22] [test/… …] */
 import { spawn } from 'node:child_process';
@@ -9,13 +9,13 @@ import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
-/** Node and its npm. */
+/** Versions of Node, each with its npm. */
 const NODES: Readonly<Record<string, string>> = { '20.19': '10.8', '22': '10.9', '24': '11' };
 const TESTS = ['test/unit', 'test/e2e/main-job.test.ts', 'test/e2e/mcp.test.ts', 'src/mongod/test/mongod.test.ts'];
-/** What npm says of a package that does not fit, or of a script that it did not ask for. */
+/** npm's warnings about packages that do not fit, and about install scripts that are not allowed. */
 const WARNINGS = /npm warn (install-scripts|allow-scripts).*/i;
 const UNFIT = /npm warn EBADENGINE\s+package: '(.+)'/gi;
-/** Their makers support Node 22 and later; what is used of them is tested here on older ones. */
+/** Packages that officially need Node 22; this script tests their used parts on older ones. */
 const KNOWN_UNFIT = /^@stellar\/(stellar-sdk|js-xdr)@/;
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -26,11 +26,11 @@ interface Command {
   cwd: string;
   env: NodeJS.ProcessEnv;
   log: string;
-  /** The command is ended by SIGTERM once it has said this. */
+  /** The command gets SIGTERM once its output matches. */
   until?: RegExp;
 }
 
-/** @returns all that it said. @throws Error when it fails */
+/** @returns its whole output. @throws Error when it fails */
 async function run(file: string, args: readonly string[], { cwd, env, log, until }: Command): Promise<string> {
   const child = spawn(file, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
   const logged = createWriteStream(log, { flags: 'a' });
@@ -62,7 +62,7 @@ async function take(node: string, npm: string, tests: readonly string[]): Promis
     symlinkSync(join(home, `node_modules/npm/bin/${name}-cli.js`), join(bin, name));
   }
   const work = mkdtempSync(join(tmpdir(), 'stellar-collect-node-'));
-  // A test runs the service as another user.
+  // One test runs the service as another user.
   chmodSync(work, 0o755);
   try {
     const clone = join(work, 'clone');

@@ -1,5 +1,5 @@
-/** `node --import=tsx scripts/planted-bugs.ts [--seeds N] [--only TEXT]`: takes the guards of the sources away one by one, each in a copy of its own, and
- *  runs the simulation on it until a seed notices. A guard that neither a seed nor another test misses is either not needed or not tested. Ends with a table. */
+/** `node --import=tsx scripts/planted-bugs.ts [--seeds N] [--only TEXT]`: removes the guards of the sources one by one, each in its own copy, and runs the
+ *  simulation on it until a seed notices. A guard whose absence neither a seed nor another test notices is unneeded or untested. Prints a table. */
 import { spawn } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -36,7 +36,7 @@ function plant({ changes }: PlantedBug): string {
   return copy;
 }
 
-/** @returns what the first seed that notices says, or null when none does. */
+/** @returns the report of the first seed that notices, or null when none does */
 function run(copy: string, { hardship, seed }: PlantedBug): Promise<{ seed: number; says: string } | null> {
   const which = seed === undefined ? ['--seeds', values.seeds] : ['--from', `${seed}`, '--seeds', '1'];
   const args = ['--import=tsx', 'scripts/simulate.ts', ...which, '--processes', '1', '--first'];

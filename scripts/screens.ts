@@ -1,5 +1,5 @@
-/** `node --import=tsx scripts/screens.ts FOLDER [part of a name]`: a picture of each state of the payer's pages, light and dark, on a phone and on a desktop, and some in
- *  Arabic, to be looked at. No test: what is wrong is seen, not compared. */
+/** `node --import=tsx scripts/screens.ts FOLDER [part of a name]`: takes a picture of each state of the payment pages, light and dark, on a phone and on a
+ *  desktop, and some in Arabic. The pictures are for looking at; nothing compares them. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { Keypair } from '@stellar/stellar-sdk';
@@ -18,10 +18,10 @@ if (!folder) {
 interface Screen {
   name: string;
   link: PageLink;
-  /** Below the page's address. */
+  /** Relative to the page's address. */
   path?: string;
   payments?: Partial<PagePayment>[];
-  /** What a payer does before the picture is taken. */
+  /** The payer's actions before the picture is taken. */
   act?: (page: Page) => Promise<void>;
 }
 
@@ -45,7 +45,7 @@ const connect = async (page: Page) => {
   await page.waitForSelector('#wallets .pay');
 };
 
-/** What the connected account holds besides. */
+/** The ways in which the connected account can pay. */
 const WAYS = [
   { asset: { code: 'XLM', issuer: null }, balance: 9_000_000_000n, cost: 250_000_000n },
   { asset: { code: 'EURC', issuer: ISSUER }, balance: 1_204_500_000n, cost: 62_512_345n },
@@ -160,7 +160,7 @@ const LOOKS = [
   { look: 'desktop-arabic', viewport: DESKTOP, colorScheme: 'light', lang: 'ar' },
 ] as const;
 
-/** Its account exists, and it declines to sign. */
+/** Connects a wallet whose account exists, and which declines to sign. */
 async function withWallet(page: Page): Promise<void> {
   const played = await playWallet(page, { extension: 'freighter' }, Keypair.fromRawEd25519Seed(Buffer.alloc(32, 7)));
   played.passphrase = 'Public Global Stellar Network ; September 2015';
@@ -183,7 +183,7 @@ async function picture(browser: Browser, url: string, { name, link, path = '', a
     const asked = `${address}${address.includes('?') ? '&' : '?'}lang=${lang}&since=0`;
     await page.goto(asked, { waitUntil: 'load' });
     await act?.(page);
-    // A dialog lies over what is seen; the rest is shown to its end.
+    // A dialog covers only the visible part; other pages are captured in full.
     await page.screenshot({ path: join(folder!, `${name}-${look}.png`), fullPage: !name.startsWith('wallets') });
     const wide = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
     if (wide > 0) console.error(`${name} ${look}: ${wide} pixels too wide`);

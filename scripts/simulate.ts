@@ -1,5 +1,5 @@
-/** `npm run simulate` runs seeds of the simulation on several processes, or replays one. Exit code 1 when a seed broke a promise, 2 for options that it
- *  does not know. */
+/** `npm run simulate`: runs seeds of the simulation in several processes, or replays one. Exit code 1 when a seed breaks a guarantee, 2 for invalid
+ *  options. */
 import { fork } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
@@ -33,12 +33,12 @@ const options = {
   hardship: { type: 'string' },
   processes: { type: 'string', default: String(availableParallelism()) },
   help: { type: 'boolean', default: false },
-  // What a process tells those that it starts.
+  // Passed by the parent process to its workers.
   share: { type: 'string' },
   uri: { type: 'string' },
 } as const;
 
-/** Ends the process for options that make no sense, or when help is asked for. */
+/** Ends the process for invalid options and for `--help`. */
 function readOptions() {
   const end = (text: string, code: number): never => {
     (code === 0 ? process.stdout : process.stderr).write(`${text}\n`);
@@ -70,7 +70,7 @@ async function replay(uri: string, seed: number): Promise<boolean> {
   return outcome.violations.length === 0;
 }
 
-/** One of several processes: runs every n-th seed. */
+/** Runs every n-th seed, as one of several processes. */
 async function work(uri: string, share: number, shares: number): Promise<void> {
   const server = await openDatabaseServer(uri, kind);
   const from = Number(values.from);

@@ -1,6 +1,7 @@
-/** Makes the documentation site from the repository, without network: the README, the pages of docs/, those of the workspaces, the package's exports, and the API from openapi.json.
+/** Builds the documentation site from the repository, without network: the README, the pages of docs/ and of the workspaces, the package's exports, and the
+ *  API from openapi.json.
  *
- *  node --import=tsx scripts/site.ts [FOLDER], `site` without it. Exits with 1 where a link between the documents leads nowhere. */
+ *  node --import=tsx scripts/site.ts [FOLDER], by default `site`. Exits with 1 when a link between documents is broken. */
 import { copyFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
@@ -9,7 +10,7 @@ import { Application, Comment, CommentTag, Converter, type DocumentReflection, P
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const API = 'api.html';
-/** Guides in the order in which they are read. */
+/** Guides in reading order. */
 const GUIDES = [
   'first-order',
   'button',
@@ -43,7 +44,7 @@ const groups: Record<string, string[]> = {
 const forgotten = inFolder('docs/guides').filter((file) => !groups.Guides!.includes(file));
 if (forgotten.length > 0) throw new Error(`name them in GUIDES: ${forgotten.join(', ')}`);
 
-/** A document's name is its heading, in the menu as well. */
+/** Names a document by its heading, also in the menu. */
 function nameByHeading(document: DocumentReflection): void {
   const [group] = Object.entries(groups).find(([, files]) => files.includes(`${document.name}.md`))!;
   document.comment ??= new Comment();
@@ -62,11 +63,11 @@ const app = await Application.bootstrap({
   navigationLinks: { API },
   excludeInternal: true,
   highlightLanguages: ['ts', 'sh', 'html', 'json', 'python', 'php'],
-  // Without the address of a repository, which is not the same for all who build this.
+  // Links to sources would need the repository's address, which differs between builders.
   disableSources: true,
   disableGit: true,
   githubPages: false,
-  // `npm run typecheck` says what is wrong with types.
+  // `npm run typecheck` reports type errors.
   skipErrorChecking: true,
   validation: { notExported: false },
   treatWarningsAsErrors: true,
@@ -74,7 +75,7 @@ const app = await Application.bootstrap({
 app.converter.on(Converter.EVENT_CREATE_DOCUMENT, (_context, document) =>
   nameByHeading(document as DocumentReflection),
 );
-// Links of the header are the same text on every page, whatever folder it is in.
+// The header's links have the same text on every page, so they must be adjusted to its folder.
 app.renderer.on(PageEvent.END, (page) => {
   const up = '../'.repeat(page.url.split('/').length - 1);
   page.contents = page.contents!.replaceAll(`href="${API}"`, `href="${up}${API}"`);
@@ -84,7 +85,7 @@ if (!project) process.exit(1);
 await app.generateDocs(project, out);
 if (app.logger.hasErrors() || app.logger.hasWarnings()) process.exit(1);
 
-/** Swagger UI, as the service shows it at `/docs`, without a server to try things on. */
+/** Swagger UI as at the service's `/docs`, without a server to send requests to. */
 const assets = createRequire(import.meta.url)('swagger-ui-dist').absolutePath();
 for (const file of ['swagger-ui.css', 'swagger-ui-bundle.js'])
   copyFileSync(join(assets, file), join(out, 'assets', file));

@@ -1,4 +1,5 @@
-/** `node --import=tsx scripts/soak.ts [minutes]`: the service as a process of its own under steady payments and API reads; prints its memory once in a while and at the end what was lost. */
+/** `node --import=tsx scripts/soak.ts [minutes]`: runs the service in its own process under steady payments and API reads; prints its memory now and then, and
+ *  finally the losses. */
 import { readFile } from 'node:fs/promises';
 import { isReady, keepPaying, openShop, prepareKillable, tally } from '../test/e2e/kill-rounds.js';
 import { eventually } from '../test/helpers/service.js';

@@ -1,4 +1,4 @@
-/** `npm run test:unit`: the tests that need no database, all in one process. Prints what failed; the last line is `N passed, N failed`. */
+/** `npm run test:unit`: runs the tests that need no database in one process. Prints the failures; the last line is `N passed, N failed`. */
 import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

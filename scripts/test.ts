@@ -1,4 +1,5 @@
-/** `npm test [files…]`: all tests but those of test/long, on one real mongod and a real browser; the last line is `N passed, N failed`, and nothing that ran is a failure too. */
+/** `npm test [files…]`: runs all tests except those of test/long, on one real mongod and a real browser. The last line is `N passed, N failed`; a run without
+ *  any test fails too. */
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync, statSync } from 'node:fs';
 import { freemem, tmpdir } from 'node:os';
@@ -21,8 +22,8 @@ const files = (named.length > 0 ? named : ROOMS).map((path) =>
   statSync(path, { throwIfNoEntry: false })?.isDirectory() ? join(path, '**/*.test.ts') : path,
 );
 
-/** Installs a Debian package whose program is missing, where that is possible without asking.
- *  @param others programs that do as well */
+/** Installs the Debian package of a missing program, if that is possible without asking.
+ *  @param others alternative programs */
 function needProgram(program: string, packageName: string, others: readonly string[] = []): void {
   const isThere = (name: string) => spawnSync('sh', ['-c', `command -v ${name}`]).status === 0;
   if (isThere(program)) return;
@@ -39,7 +40,7 @@ function needProgram(program: string, packageName: string, others: readonly stri
   }
 }
 
-/** Tests start the built programs: built again when a source is newer. */
+/** Rebuilds the programs that tests start when a source is newer. */
 function build(): boolean {
   const modifiedMs = (path: string) => statSync(join(root, path), { throwIfNoEntry: false })?.mtimeMs ?? 0;
   const sources = ['src', 'contracts']
@@ -54,7 +55,7 @@ function build(): boolean {
   return spawnSync('npm', ['run', '--silent', 'build'], options).status === 0;
 }
 
-/** tap rebuilds itself without the plugins that .taprc leaves out, but goes on with their loaders in that run: ts-node would read every module. */
+/** Builds tap without the plugins that .taprc leaves out. tap would do so itself, but keep their loaders in that run, so that ts-node reads every module. */
 function buildTap(): void {
   const tapFile = join(root, 'node_modules/@tapjs/test/test-built/dist/esm/index.js');
   if (!readFileSync(tapFile, 'utf8').includes('@tapjs/typescript')) return;
@@ -69,12 +70,12 @@ async function runTap(env: Record<string, string>, tapFile: string): Promise<num
     env: { ...process.env, CI: 'true', ...env },
     stdio: 'inherit',
   });
-  // A Ctrl-C reaches tap by itself; this process stays until tap is through, to clean up.
+  // Ctrl-C reaches tap directly; this process waits for tap to end and cleans up.
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => tap.kill(signal));
   return new Promise((resolve) => tap.on('close', (code) => resolve(code ?? 1)));
 }
 
-/** The failed assertions of a TAP text with their diagnostics, and the names of the tests and files they are in. */
+/** The failed assertions of a TAP text with their diagnostics, and the names of their tests and files. */
 function failures(tap: string): string[] {
   const shown: string[] = [];
   let diagnosticsEnd: string | null = null;
@@ -82,13 +83,13 @@ function failures(tap: string): string[] {
     const failed = /^( *)not ok (?!.*# (?:TODO|SKIP))/.exec(line);
     if (failed || diagnosticsEnd !== null) shown.push(line);
     if (line === diagnosticsEnd) diagnosticsEnd = null;
-    // A test that holds others has a time; what is wrong is said by what it holds.
+    // A line with a time is a test with subtests, which hold the diagnostics.
     if (failed && !line.includes('# time=')) diagnosticsEnd = `${failed[1]}  ...`;
   }
   return shown;
 }
 
-/** From tap's last lines: `# { total: 7, pass: 2, fail: 3, skip: 1 }`, where what is 0 may be missing. */
+/** Reads tap's last lines: `# { total: 7, pass: 2, fail: 3, skip: 1 }`, where zeros may be missing. */
 function totals(tap: string): { passed: number; failed: number } {
   const summary = [...tap.matchAll(/^# \{ total: .*\}$/gm)].at(-1)?.[0] ?? '';
   const number = (name: string) => Number(new RegExp(`\\b${name}: (\\d+)`).exec(summary)?.[1] ?? 0);
@@ -98,15 +99,15 @@ function totals(tap: string): { passed: number; failed: number } {
 const IN_MEMORY = '/dev/shm';
 const ROOM_BYTES = 8 * 2 ** 30;
 
-/** Where mongod keeps its data: in memory where there is room, because each test makes and removes a database of its own. */
+/** Folder of mongod's data: in memory if there is room, because each test makes and drops its own database. */
 function dataRoot(): string {
   if (!existsSync(IN_MEMORY) || freemem() < 2 * ROOM_BYTES) return tmpdir();
   const { bavail, bsize } = statfsSync(IN_MEMORY);
   return bavail * bsize < ROOM_BYTES ? tmpdir() : IN_MEMORY;
 }
 
-/** Each test drops a database of some 250 files, which mongod keeps open for as long as it keeps history: in the five minutes of its default there are more
- *  than it may open, and then it ends. */
+/** Shortens mongod's history. Each test drops a database of some 250 files, which mongod keeps open as long as its history: within the default of five
+ *  minutes it would exceed its limit of open files and exit. */
 async function keepLittleHistory(uri: string): Promise<void> {
   const client = await mongo.MongoClient.connect(uri);
   await client.db('admin').command({ setParameter: 1, minSnapshotHistoryWindowInSeconds: 60 });
@@ -144,7 +145,7 @@ async function main(): Promise<number> {
     return passed === 0 || failed > 0 ? 1 : code;
   } finally {
     await database.close();
-    // A mongod that is slow to end may still write into it.
+    // A mongod that is slow to exit may still write into the folder.
     rmSync(workDir, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
   }
 }

@@ -1,4 +1,4 @@
-/** Accounts: the lists of one among ten thousand beside the same of one that has a database to itself. */
+/** Accounts: the lists of one account among ten thousand, compared with those of an account alone in its database. */
 import { testDatabase } from '../../test/helpers/mongo.js';
 import { newId, openStoresOn } from '../../test/helpers/stores.js';
 import type { Section } from './report.js';
@@ -8,16 +8,16 @@ import { aProcessOfItsOwn, compareSides, openSide, type Side, sizesOf } from './
 
 const OWN = 10_000;
 const ACCOUNTS = Number(process.env.BENCH_ACCOUNTS ?? 10_000);
-/** Payments of each of the others. */
+/** Payments of each other account. */
 const EACH = Number(process.env.BENCH_EACH ?? 100);
 
-/** What differs from one account to the next, where a document has it. */
+/** Fields whose values differ between accounts. */
 const NAMES = [
   ...['_id', 'accountId', 'walletId', 'productId', 'paymentLinkId', 'eventId', 'subjectId', 'webhookId'],
   ...['slug', 'memo', 'operationId', 'transactionHash', 'list', 'after', 'address', 'receiverAddress', 'payableId'],
 ];
 
-/** Copies one account over and over, within MongoDB. */
+/** Fills the database with copies of one account, inside MongoDB. */
 async function addOthers(scope: Scope, { database }: Side): Promise<void> {
   const template = await testDatabase(scope);
   await openStoresOn(scope, template.uri);

@@ -1,4 +1,4 @@
-/** The API beside a server written by hand, each in a process of its own, with the same client, on the same MongoDB. */
+/** The API compared with a handwritten server, each in its own process, with the same client, on the same MongoDB. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import type { mongo } from 'mongoose';
@@ -16,11 +16,11 @@ import { seed } from './seed.js';
 
 const MS = Number(process.env.BENCH_MS ?? 2000);
 const ROUNDS = Number(process.env.BENCH_API_ROUNDS ?? 5);
-/** As many as a busy shop's servers keep open. */
+/** About as many as the servers of a busy shop keep open. */
 const CONNECTIONS = 32;
-/** Share of a core that each of two processes gets. */
+/** Share of a core for each of two processes. */
 const SHARE = Number(process.env.BENCH_CPU_SHARE ?? 0.25);
-/** Requests are about one of them each, picked at random: what asks for the same document over and over is easy to answer. */
+/** Each request is about a random one: repeated requests for one document would be too easy to answer. */
 const PRODUCTS = 1000;
 /** Owners of the products, in runs with several accounts. */
 const ACCOUNTS = 8;
@@ -39,7 +39,7 @@ type Asked = Pick<LoadPlan, 'method' | 'body' | 'subjects'> & { path: string };
 
 const PAIR = { currency: 'EUR', asset: { code: 'XLM', issuer: null }, network: 'LOCAL' } as const;
 
-/** The same order of a wallet, priced in the asset and in a currency. */
+/** The same order for a wallet, priced in the asset and in a currency. */
 function pricedCheckouts(wallets: Subjects): [Asked, Asked] {
   const order = { walletId: '{id}', name: 'Order 1042', assetCode: PAIR.asset.code, reference: 'order-1042' };
   const post = (price: object): Asked => ({
@@ -48,7 +48,7 @@ function pricedCheckouts(wallets: Subjects): [Asked, Asked] {
   return [post({ amount: '20' }), post({ currency: PAIR.currency, price: '5.00' })];
 }
 
-/** Stores a sample of the pair, as a sampler does. It is fresh for ten minutes. */
+/** Stores a sample of the pair, which stays fresh for ten minutes. */
 async function sampleNow(db: mongo.Db): Promise<void> {
   const at = new Date();
   const pair = pairKey(PAIR);
@@ -62,13 +62,13 @@ async function sampleNow(db: mongo.Db): Promise<void> {
   });
 }
 
-/** Requests a second of these, to one process. */
+/** Such requests per second to one process. */
 const measureOne =
   (base: string, { path, ...what }: Asked) =>
   () =>
     load({ ...what, url: base + path, connections: CONNECTIONS, ms: MS });
 
-/** What is asked for: any of the products, any page of them, and something new for any of them. */
+/** The requests: a product, a list page of products, and creations for a product, each picked at random. */
 function requestsOf(products: Subjects, wallets: Subjects): [string, Asked][] {
   const { apiKey } = products[0]!;
   const pages = Array.from({ length: PRODUCTS / 20 }, (_, n) => ({ id: String(n + 1), apiKey }));
@@ -90,7 +90,7 @@ export async function api(): Promise<Section> {
   const scope = createScope();
   try {
     const database = await testDatabase(scope);
-    // Makes the account, its key and the indexes; what answers are the processes below.
+    // Makes the account, its key and the indexes; the processes below answer the requests.
     const service = await startTestService(scope, {
       role: 'api',
       database,
@@ -105,7 +105,7 @@ export async function api(): Promise<Section> {
     const mine = await subjectsIn(service, PRODUCTS);
     const several = [];
     for (let n = 0; n < ACCOUNTS; n++) several.push(await subjectsIn(await service.openAccount(), PRODUCTS / ACCOUNTS));
-    // Nothing is sold of an inactive product or into an inactive wallet. No worker runs that would watch it.
+    // Inactive products and wallets sell nothing. No worker runs that would watch the wallets.
     for (const name of ['products', 'wallets']) {
       await database.db.collection(name).updateMany({}, { $set: { active: true } });
     }
@@ -130,7 +130,7 @@ export async function api(): Promise<Section> {
       one: readonly string[],
       other: readonly string[],
     ): Promise<Awaited<ReturnType<typeof beside>>> => {
-      /** The same connections, spread over so many processes. */
+      /** The same connections, spread over the processes. */
       const measure = (bases: readonly string[]) => async () => {
         const connections = CONNECTIONS / bases.length;
         const rates = await Promise.all(bases.map((base) => load({ ...what, url: base + path, connections, ms: MS })));
@@ -139,7 +139,7 @@ export async function api(): Promise<Section> {
       await measure(one)();
       await measure(other)();
       const result = await beside(ROUNDS, measure(one), measure(other));
-      // What POST made must not make the lists longer for the next run.
+      // The results of POST must not lengthen the lists for the next run.
       await database.db.collection('products').deleteMany({ name: 'Another' });
       await database.db.collection<{ _id: string }>('paymentLinks').deleteMany({ _id: { $gt: newestLink } });
       await database.db.collection('checkouts').deleteMany({});

@@ -1,5 +1,5 @@
-/** What auditing costs: the requests that `cli audit` sends for all wallets, by what they ask for. What the servers say of themselves is asked for once
- *  in half a minute where a budget limits the requests, here for each audit: it is counted by itself. */
+/** The cost of audits: the requests that `cli audit` sends for all wallets, by kind. Tips of servers are requested once in half a minute when a budget
+ *  limits requests, but here for each audit: they are counted separately. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
@@ -46,7 +46,7 @@ try {
   const first = await startTestService(scope, { database, env });
   for (const { address } of accounts) await first.api('POST', '/wallets', { name: 'Shop', address, network: 'LOCAL' });
 
-  /** Every wallet is paid once, and the watcher has seen it. */
+  /** Pays every wallet once, and waits until the watcher has seen it. */
   async function payAll(service: typeof first, total: number): Promise<void> {
     for (const { address } of accounts) await client.pay({ to: address, amount: '1' });
     const seen = async () => (await service.api('GET', '/payments?status=UNMATCHED&pageSize=1')).meta!.total >= total;

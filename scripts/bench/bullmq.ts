@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noExplicitAny: the package is not installed, so it has no types here.
-/** BullMQ and a Redis of its own, in a temporary folder outside of the repository: neither is a dependency. */
+/** BullMQ with its own Redis, in a temporary folder outside of the repository: neither is a dependency. */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
@@ -17,12 +17,12 @@ const DEBIAN_PACKAGES = ['redis-server', 'redis-tools', 'liblzf1', 'libjemalloc2
 export interface Queueing {
   /** The package. */
   bullmq: any;
-  /** Where it is installed. */
+  /** Folder of its installation. */
   folder: string;
   connection: { host: string; port: number };
 }
 
-/** @throws when there is no npm registry, no Redis and no Debian to take it from. */
+/** @throws when there is no npm registry, or neither Redis nor Debian to take it from */
 export async function startQueueing(scope: Scope): Promise<Queueing> {
   const folder = await mkdtemp(join(tmpdir(), 'stellar-collect-bullmq-'));
   scope.teardown(() => rm(folder, { recursive: true, force: true }));
@@ -30,7 +30,7 @@ export async function startQueueing(scope: Scope): Promise<Queueing> {
   const bullmq = createRequire(join(folder, 'any.js'))('bullmq');
   const port = await freePort();
   const { command, env } = await findRedis(folder);
-  // As it comes, but for where it lives: nothing is written to disk within the time of a run.
+  // Redis with its defaults, except for port and folder: it writes nothing to disk during a run.
   const redis = spawn(command, ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder], {
     env,
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -51,7 +51,7 @@ async function* chunks(redis: ReturnType<typeof spawn>) {
   for (;;) yield await Promise.race([once(redis.stdout!, 'data'), ended]);
 }
 
-/** The machine's own, else Debian's, unpacked but not installed. */
+/** Redis of the machine, else of Debian, unpacked but not installed. */
 async function findRedis(folder: string) {
   const { env } = process;
   const own = await run('redis-server', ['--version']).catch(() => null);

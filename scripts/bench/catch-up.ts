@@ -1,4 +1,4 @@
-/** Catch-up: a backlog on one wallet, from Horizon to stored payments with their events and deliveries, beside insertMany of the same documents. */
+/** Catch-up: a wallet's backlog, from Horizon to stored payments with events and deliveries, compared with insertMany of the same documents. */
 import { pino } from 'pino';
 import { networkInfo } from '../../contracts/networks.js';
 import { systemClock } from '../../src/clock.js';
@@ -48,8 +48,8 @@ export async function catchUp(): Promise<Section> {
   };
 }
 
-/** A wallet, a product and a link of an account, what watches the wallet, and a stand-in for Horizon that a backlog can be put into.
- *  @param options.accountId that it is of; by default a new one */
+/** A wallet, a product and a link of an account, a watcher for the wallet, and a stand-in for Horizon that takes a backlog.
+ *  @param options.accountId by default of a new account */
 export async function openBacklog(
   scope: Scope,
   uri: string,
@@ -170,7 +170,7 @@ export async function openBacklog(
   await round();
   return {
     connection,
-    /** So many payments into the next ledgers, read and stored. @returns milliseconds of the round */
+    /** Puts payments into the next ledgers, then reads and stores them. @returns milliseconds of the round */
     async read(payments: number): Promise<number> {
       await standIn.add(payments, SHOP);
       return timed(round);

@@ -1,19 +1,19 @@
-/** Confines processes to a share of a core each: two cores then do for what would need a machine with more. Linux, as root. */
+/** Confines processes to a share of a core, so that two cores suffice for measurements that would need more. Linux, as root. */
 import { existsSync, mkdirSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const ROOT = '/sys/fs/cgroup';
-/** Short, so that a process is halted often instead of long. */
+/** Short, so that processes are halted often instead of long. */
 const PERIOD_US = 10_000;
 
 export interface CpuShare {
-  /** @param share of one core; null for all there is */
+  /** @param share of one core; null for no limit */
   limitTo(share: number | null): void;
   close(): void;
 }
 
-/** @param pids confined together. The group is emptied by their end.
- *  @throws where this process may not make a control group, or the kernel has none for CPU */
+/** @param pids processes that share the limit; their end empties the group
+ *  @throws when this process may not make a control group, or the kernel has none for CPU */
 export function confine(name: string, pids: readonly number[]): CpuShare {
   const older = existsSync(join(ROOT, 'cpu', 'cpu.shares'));
   const folder = join(ROOT, older ? 'cpu' : '', `stellar-collect-bench-${process.pid}-${name}`);

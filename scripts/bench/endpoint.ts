@@ -1,4 +1,4 @@
-/** A merchant's endpoint in a process of its own: answers 200 over HTTPS and counts. Prints its port; the certificate comes as an argument. */
+/** A merchant's endpoint in its own process: answers 200 over HTTPS and counts requests. Takes the certificate as an argument, and prints its port. */
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 

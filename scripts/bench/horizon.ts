@@ -1,4 +1,4 @@
-/** Starts the stand-in for Horizon and talks with it. */
+/** Starts and controls the stand-in for Horizon. */
 import { startProgram } from './program.js';
 import type { Scope } from './scope.js';
 import type { Plan, Told } from './stand-in.js';

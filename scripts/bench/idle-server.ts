@@ -1,4 +1,4 @@
-/** Event streams as a bare server of Node keeps them: no key, no account, nothing but open answers and a comment every 15 s. Prints its URL. */
+/** Event streams of a bare Node server: no key, no account, only open answers with a comment every 15 s. Prints its URL. */
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 

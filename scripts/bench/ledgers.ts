@@ -1,12 +1,12 @@
-/** Ledgers that are made up but look real: what a stand-in for Horizon answers with. The newest ledgers are kept, as many as are asked for. */
+/** Realistic made-up ledgers for a stand-in for Horizon. Only the newest `keep` ledgers are kept. */
 import { Memo } from '@stellar/stellar-sdk';
 import { payment, toid } from '../../test/helpers/horizon-records.js';
 
 export interface Closed {
   sequence: number;
-  /** When it became visible, ms since the epoch. */
+  /** Time at which it became visible, ms since the epoch. */
   atMs: number;
-  /** Hash of its first transaction that pays an address of ours; null when there is none. */
+  /** Hash of its first transaction to one of our addresses; null when there is none. */
   hash: string | null;
 }
 
@@ -22,7 +22,7 @@ const FIRST = 1000;
 
 export type Ledgers = ReturnType<typeof createLedgers>;
 
-/** @param memo of every payment. @param keep how many ledgers. */
+/** @param memo of every payment @param keep number of ledgers */
 export function createLedgers({ passphrase, memo, keep }: { passphrase: string; memo: string; keep: number }) {
   let newest = { sequence: FIRST, closedAt: new Date(0).toISOString() };
   let kept: Kept[] = [];
@@ -44,7 +44,7 @@ export function createLedgers({ passphrase, memo, keep }: { passphrase: string; 
     return template.map((part) => values.get(part) ?? part).join('');
   }
 
-  /** Records are in the order of their ids. */
+  /** Index of the first record after the cursor, by binary search: records are sorted by id. */
   function after(cursor: bigint): number {
     let [low, high] = [0, kept.length];
     while (low < high) {
@@ -56,7 +56,7 @@ export function createLedgers({ passphrase, memo, keep }: { passphrase: string; 
   }
 
   return {
-    /** @param receivers of its payments. @param ours the place of a payment whose hash is to be told. */
+    /** @param receivers of its payments @param ours index of the payment whose hash is returned */
     close(atMs: number, receivers: readonly string[], ours: number | null = null): Closed {
       const closedAt = new Date(atMs).toISOString();
       const sequence = newest.sequence + 1;
@@ -94,12 +94,12 @@ export function createLedgers({ passphrase, memo, keep }: { passphrase: string; 
   };
 }
 
-/** What a request asks for. */
+/** The kind of a request. */
 export function kindOf(path: string): string {
   if (path === '/') return 'root';
   return path === '/payments' ? 'feed' : path.split('/')[1]!;
 }
 
-/** Time to the next ledger: normal, and never less than half a second. */
+/** Time to the next ledger: normally distributed, at least half a second. */
 export const nextBeatMs = (beatMs: number, spreadMs: number, random: () => number): number =>
   Math.max(500, beatMs + spreadMs * Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random()));

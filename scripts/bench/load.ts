@@ -1,4 +1,4 @@
-/** A client in a process of its own: sends requests about things picked at random on a few connections for a while, and prints how many were answered. */
+/** A client in its own process: sends requests about random subjects for a while, and prints the number of answers. */
 import { Agent, request } from 'undici';
 import { sequence } from './random.js';
 
@@ -6,7 +6,7 @@ export interface LoadPlan {
   url: string;
   method: 'GET' | 'POST';
   body?: string;
-  /** `{id}` in the url or the body stands for one of these; the key is of its account. */
+  /** Replace `{id}` in the URL or body; each with its account's key. */
   subjects: readonly { id: string; apiKey: string }[];
   connections: number;
   ms: number;

@@ -1,4 +1,4 @@
-/** `npm run bench [-- section …]`: measures, and writes the results into bench-results/. What cannot be measured here is said and left out. */
+/** `npm run bench [-- section …]`: measures and writes the results into bench-results/. Names and skips what cannot be measured here. */
 import { fileURLToPath } from 'node:url';
 import { type Section, writeReport } from './report.js';
 

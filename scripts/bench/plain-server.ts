@@ -1,5 +1,6 @@
-// biome-ignore-all lint/suspicious/noExplicitAny: written as one writes such a server in a hurry.
-/** The baseline, written by hand with Express and the driver: one read and one insert with majority write concern, the same answers, the key looked up for each request. */
+// biome-ignore-all lint/suspicious/noExplicitAny: written like a server made in a hurry.
+/** The baseline, handwritten with Express and the driver: one read and one insert with majority write concern, the same answers, and a look-up of the key
+ *  for each request. */
 import { createHash, randomBytes } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import express, { type NextFunction, type Request, type Response } from 'express';
@@ -119,7 +120,7 @@ app.post('/payment-links', async (req, res) => {
   const product = await products.findOne({ _id: req.body.productId, accountId: res.locals.accountId });
   if (!product) return void res.status(422).json({ data: null, error: { code: 'validation_error' } });
   const link = {
-    // Begins with a letter, so that the bench finds it after the links that were there.
+    // Begins with a letter, so that the id sorts after those of the existing links.
     _id: `link_z${randomBytes(13).toString('hex')}`,
     accountId: res.locals.accountId,
     productId: product._id,

@@ -1,4 +1,4 @@
-/** Programs of the bench in processes of their own, each of which prints one line once it is ready: a port or a URL. */
+/** Starts programs of the bench in their own processes. Each prints one line once it is ready: a port or a URL. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -6,7 +6,7 @@ import type { Scope } from './scope.js';
 
 export const pathOf = (file: string) => fileURLToPath(new URL(file, import.meta.url));
 
-/** @throws when it ends before it said a line. */
+/** @throws when it exits before it prints a line */
 export async function startProgram(
   scope: Scope,
   file: string,

@@ -1,4 +1,4 @@
-/** A random sequence that is the same in every run: uniform in [0, 1), by Lehmer's generator. */
+/** A random sequence that is the same in every run: uniform in [0, 1), from Lehmer's generator. */
 export function sequence(seed = 7): () => number {
   let state = seed;
   return () => {

@@ -1,4 +1,4 @@
-/** What a run measured, for people: a table in Markdown and a picture of the ratios. */
+/** The report of a run: a table in Markdown and a picture of the ratios. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
@@ -6,7 +6,7 @@ import { join } from 'node:path';
 export interface Row {
   name: string;
   values: Readonly<Record<string, number | string>>;
-  /** The ratio that `aim` limits; null where there is no aim. */
+  /** The ratio that `aim` limits; null without an aim. */
   ratio: number | null;
 }
 
@@ -14,7 +14,7 @@ export interface Section {
   name: string;
   title: string;
   aim: string;
-  /** What the ratio must be at least or at most. */
+  /** Bounds of the ratio. */
   bound: { least?: number; most?: number };
   rows: Row[];
   notes: string[];
@@ -53,7 +53,7 @@ function tableOf({ title, aim, rows, notes }: Section): string {
 const BAR = { left: 290, width: 420, height: 16, gap: 6 };
 const escaped = (text: string) => text.replace(/&/g, '&amp;').replace(/</g, '&lt;');
 
-/** Bars of the ratios; the line is the aim. */
+/** Draws bars of the ratios; the line is the aim. */
 function pictureOf(sections: readonly Section[]): string {
   const parts: string[] = [];
   let y = 10;

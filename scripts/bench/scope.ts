@@ -1,4 +1,4 @@
-/** What a measurement stands on: things that are closed at its end, times in order, two sides by turns. */
+/** Tools for measurements: teardown, quantiles, CPU times, and alternating runs of two sides. */
 import { readFileSync } from 'node:fs';
 import { mongo } from 'mongoose';
 
@@ -38,7 +38,7 @@ export function cpuMsOf(pid: number): number {
   return (user! + system!) * 10;
 }
 
-/** Calls per second of `work`, `workers` at a time, for about `ms`. */
+/** Calls of `work` per second, by concurrent `workers`, for about `ms`. */
 export async function perSecond(work: () => Promise<unknown>, workers: number, ms: number): Promise<number> {
   const startedMs = performance.now();
   let done = 0;
@@ -53,7 +53,7 @@ export async function perSecond(work: () => Promise<unknown>, workers: number, m
   return (done / (performance.now() - startedMs)) * 1000;
 }
 
-/** Two things by turns in one run, so that a noisy machine is noisy for both. @returns the medians and the median of the ratios of neighbours */
+/** Alternates two sides in one run, so that a noisy machine affects both. @returns the medians, and the median of the ratios of neighbours */
 export async function beside(rounds: number, ours: () => Promise<number>, theirs: () => Promise<number>) {
   const pairs: [number, number][] = [];
   for (let round = 0; round < rounds; round++) {
@@ -70,7 +70,7 @@ export async function beside(rounds: number, ours: () => Promise<number>, theirs
   };
 }
 
-/** A database's name, on the same MongoDB. */
+/** The URI of a database on the same MongoDB. */
 export function onSameMongo(uri: string, name: string): string {
   const url = new URL(uri);
   url.pathname = `/${name}`;

@@ -1,4 +1,4 @@
-/** Fills an account with documents shaped as the stores write them, spread over a year, past the service. */
+/** Fills an account with documents in the shape of the stores, spread over a year, bypassing the service. */
 import { StrKey } from '@stellar/stellar-sdk';
 import type { mongo } from 'mongoose';
 import { systemClock } from '../../src/clock.js';
@@ -35,13 +35,13 @@ export interface Seeded {
   linkIds: string[];
   walletIds: string[];
   webhookId: string;
-  /** Of a fifth of the payments. */
+  /** Sender of a fifth of the payments. */
   exchange: string;
   transactionHash: string;
   paymentId: string;
   /** A month in the middle. */
   month: { createdFrom: string; createdTo: string };
-  /** Some time in the middle in which 500 payments came, however many there are. */
+  /** A period in the middle with 500 payments, regardless of the total. */
   alike: { from: string; to: string };
 }
 
@@ -171,7 +171,7 @@ export async function seed(db: mongo.Db, accountId: string, sizes: Sizes): Promi
     };
   });
   for (const collection of ['paymentLinks', 'checkouts']) await addNames(db, accountId, collection);
-  // All of them are closed: both lists hold the same.
+  // All checkouts are closed, so both lists hold the same ones.
   const made = db.collection<{ _id: string; list: string }>('countSegments').find({ list: `checkouts:${accountId}` });
   const list = `closedCheckouts:${accountId}`;
   const closed = await made
@@ -243,7 +243,7 @@ export async function seed(db: mongo.Db, accountId: string, sizes: Sizes): Promi
       createdAt,
     }),
   );
-  // As the sequencer leaves it when every event has its number and its deliveries.
+  // The state after the sequencer has numbered every event and opened its deliveries.
   await db
     .collection<EventCounterDoc>('eventCounters')
     .insertOne({ _id: accountId, last: nth, opened: nth, isBehind: false, webhooksMade: 1 });
@@ -307,7 +307,7 @@ export async function seed(db: mongo.Db, accountId: string, sizes: Sizes): Promi
   };
 }
 
-/** Those that the stores would have left behind. */
+/** Adds the names that the stores would have added. */
 async function addNames(db: mongo.Db, accountId: string, collection: string): Promise<void> {
   const names = ['memo', 'slug'].map((kind) => ({ $concat: [`${kind}:`, `$${kind}`] }));
   const stages = [
@@ -319,7 +319,7 @@ async function addNames(db: mongo.Db, accountId: string, collection: string): Pr
   await db.collection(collection).aggregate(stages).toArray();
 }
 
-/** With the countSegments that the stores would have left behind. */
+/** Inserts documents together with the count segments that the stores would have added. */
 async function insertLong<Doc extends { _id: string }>(
   db: mongo.Db,
   accountId: string,

@@ -1,6 +1,6 @@
 // biome-ignore-all lint/suspicious/noExplicitAny: BullMQ is not installed, so it has no types here.
-/** What sends waiting deliveries, in a process of its own: prints that it is ready, begins at a message, and answers when it has stopped at another.
- *  Argument: which of the three it is, and what they share, as JSON. */
+/** A sender of waiting deliveries in its own process: prints a line when ready, begins on a message, and stops on another, which it answers.
+ *  Argument: the kind of sender and the common plan, as JSON. */
 import { createRequire } from 'node:module';
 import { pino } from 'pino';
 import { Agent, request } from 'undici';
@@ -17,20 +17,20 @@ import { signedHeaders } from '../../src/webhooks/request.js';
 
 export interface SenderPlan {
   kind: 'ours' | 'bullmq' | 'bare';
-  /** Of MongoDB, where the keys that sign are. */
+  /** Of MongoDB, which holds the signing keys. */
   uri: string;
-  /** What seals the endpoints' secrets, in base64. */
+  /** Key that seals the endpoints' secrets, in base64. */
   secretsKey: string;
-  /** That the endpoint's certificate is of. */
+  /** Authority of the endpoint's certificate. */
   ca: string;
-  /** What BullMQ and the loop sign for; ours finds its own. */
+  /** Webhook that BullMQ and the bare loop sign for; ours loads it itself. */
   webhook: WebhookDoc;
   atOnce: number;
-  /** Where the package is, and its Redis. */
+  /** Folder of the package, and its Redis. */
   bullmq: { folder: string; connection: object } | null;
 }
 
-/** What the parent says. */
+/** Messages from the parent. */
 export type Order =
   | { begin: true; queue: string | null; bodies: readonly { id: string; url: string; body: string }[] }
   | { begin: false };
@@ -92,7 +92,7 @@ function bullmq(): Begin {
   };
 }
 
-/** Records nothing: what signing and sending take alone. */
+/** Records nothing, to measure only signing and sending. */
 const bare = (): Begin => {
   return ({ bodies }) => {
     let next = 0;

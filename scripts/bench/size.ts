@@ -1,5 +1,5 @@
-/** Size: every list of an account with a million payments, reports, exports and recording beside the same of one with a hundredth of them, and what
- *  the indexes weigh. */
+/** Size: lists, reports, exports and recording of an account with a million payments, compared with an account with a hundredth of them; and the sizes of the
+ *  indexes. */
 import type { ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import type { mongo } from 'mongoose';
@@ -22,7 +22,7 @@ const RECORDED = 60;
 const WARM = 10;
 const MEMO = createMemo(systemClock, 'link');
 
-/** Paths below /api/v1; `deep` is a page number for lists of that many items. */
+/** Paths relative to /api/v1; `of` returns a share of the number of payments. */
 const LISTS: Record<string, (seeded: Seeded, of: (count: number) => number) => string> = {
   'payments, newest': () => '/payments?pageSize=20',
   'payments, last page': (_, of) => `/payments?pageSize=20&page=${Math.floor((of(1) * 0.88) / 20)}`,
@@ -70,7 +70,7 @@ const LISTS: Record<string, (seeded: Seeded, of: (count: number) => number) => s
     `/payments/export?format=csv&createdFrom=${alike.from}&createdTo=${alike.to}`,
 };
 
-/** An account with so many payments, in a database of its own, and a service to ask. */
+/** An account with this many payments in its own database, and a service on it. */
 export async function openSide(scope: Scope, payments: number) {
   const database = await testDatabase(scope);
   const service = await startTestService(scope, {
@@ -86,7 +86,7 @@ export async function openSide(scope: Scope, payments: number) {
 
 export type Side = Awaited<ReturnType<typeof openSide>>;
 
-/** What comes with so many payments. */
+/** Sizes of the other collections for a number of payments. */
 export const sizesOf = (payments: number): Sizes => ({
   payments,
   links: payments / 10,
@@ -95,7 +95,7 @@ export const sizesOf = (payments: number): Sizes => ({
   deliveries: payments / 10,
 });
 
-/** Each list of one account, and recording a page of its payments, beside the same of another. */
+/** Compares two accounts: their lists, and the recording of a ledger page of payments. */
 export async function compareSides(scope: Scope, small: Side, big: Side): Promise<Row[]> {
   const rows: Row[] = [];
   for (const [name, pathOf] of Object.entries(LISTS)) {
@@ -173,14 +173,14 @@ export async function size(): Promise<Section> {
   }
 }
 
-/** What a list, a report or an export in CSV is of. */
+/** The total of a list, a report or an export in CSV. */
 function totalOf(answer: string): number {
   if (!answer.startsWith('{')) return answer.trim().split('\n').length - 1;
   const { data, meta } = JSON.parse(answer) as { data: { count: number }[]; meta?: { total: number } };
   return meta?.total ?? data.reduce((sum, { count }) => sum + count, 0);
 }
 
-/** Each index of the payments, the heaviest first, and how often the lists looked into it. */
+/** Sizes of the payments' indexes, largest first, with the number of their uses by the lists. */
 async function weights(db: mongo.Db, payments: number): Promise<string> {
   const collection = db.collection('payments');
   const [stats] = await collection.aggregate([{ $collStats: { storageStats: {} } }]).toArray();
@@ -192,7 +192,7 @@ async function weights(db: mongo.Db, payments: number): Promise<string> {
     .join(', ');
 }
 
-/** Tells of a process that is started on a database and used, beside one on an empty database. */
+/** Describes a process that is started and used on this database, compared with one on an empty database. */
 export async function aProcessOfItsOwn(scope: Scope, { database, service, seeded, of }: Side): Promise<string> {
   const start = async (on: string) => {
     const startedMs = performance.now();

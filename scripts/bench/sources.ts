@@ -1,5 +1,5 @@
-/** What watching costs by Horizon and by Stellar RPC: requests and bytes for each ledger, on the local ledger, and the time from a ledger's being
- *  visible to the webhook's arrival. */
+/** The cost of watching by Horizon and by Stellar RPC: requests and bytes for each ledger of the local ledger, and the time from a visible ledger to the
+ *  arrival of its webhook. */
 import { Asset, Keypair, Operation } from '@stellar/stellar-sdk';
 import { pino } from 'pino';
 import { fetch as undiciFetch } from 'undici';
@@ -18,15 +18,15 @@ import { createScope, quantile, type Scope } from './scope.js';
 
 const log = pino({ level: 'silent' });
 const LEDGERS = Number(process.env.BENCH_LEDGERS ?? 40);
-/** Without payments, before: a network has a history, and the first rounds take up the wallets and check the servers. */
+/** Ledgers without payments before the measurement: a network has a history, and the first rounds take up the wallets and check the servers. */
 const QUIET_LEDGERS = 400;
 const WARM_UP_LEDGERS = 6;
-/** In each ledger: about as many payments as the public network has. */
+/** Senders in each ledger, for about as many payments as on the public network. */
 const STRANGERS = 20;
 const PAYMENTS_EACH = 5;
-/** Until what was sent waits for the next ledger. */
+/** Time until the submitted transactions wait for the next ledger. */
 const SENDING_MS = 300;
-/** To one of the wallets, every so many ledgers. */
+/** Interval, in ledgers, of payments to one of the wallets. */
 const PAID_EVERY = 5;
 const LEDGERS_PER_HOUR = 3600 / 5;
 const PAYMENTS = Number(process.env.BENCH_PAYMENTS ?? 20);
@@ -56,7 +56,7 @@ interface Costs {
   bytes: number;
 }
 
-/** A watcher of these addresses with a database of its own. */
+/** A watcher of these addresses with its own database. */
 async function openReader(scope: Scope, kind: Kind, network: TestLedger, addresses: readonly string[], start: number) {
   const { url, ledger } = network;
   const { db, stores, transaction, outbox, recorder } = await openStores(scope);
@@ -92,7 +92,7 @@ async function openReader(scope: Scope, kind: Kind, network: TestLedger, address
   return { kind, round, count, stored: () => db.collection('payments').countDocuments() };
 }
 
-/** A round of the watcher after each ledger, by both kinds, so that both read the same. */
+/** Runs a round of the watcher after each ledger for both kinds, so that both read the same. */
 async function costsOf(scope: Scope, wallets: number): Promise<Record<Kind, Costs>> {
   const { uri } = await testDatabase(scope);
   const network = await startTestLedger(scope, { uri, closeMs: 50 });
@@ -142,7 +142,7 @@ async function costsOf(scope: Scope, wallets: number): Promise<Record<Kind, Cost
   return costs;
 }
 
-/** The whole service, from the moment in which a ledger is visible. */
+/** Times of the whole service from a visible ledger to its webhook. */
 async function fromLedgerToWebhook(scope: Scope, kind: Kind): Promise<number[]> {
   const { uri } = await testDatabase(scope);
   const { url, ledger, client } = await startTestLedger(scope, { uri, closeMs: 1000 });
@@ -159,7 +159,7 @@ async function fromLedgerToWebhook(scope: Scope, kind: Kind): Promise<number[]> 
   await api('POST', '/webhooks', { name: 'Shop', url: `${receiver.origin}/hook`, events: ['payment.received'] });
   const times: number[] = [];
   for (let n = 0; n < PAYMENTS + 3; n++) {
-    // Its answer comes when the ledger is visible.
+    // The call is answered when the ledger is visible.
     await client.pay({ to: address, amount: '1', memo: link.data.memo });
     const visibleMs = Date.now();
     await receiver.until(() => receiver.requests.length > n, 30_000);

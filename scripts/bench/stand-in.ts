@@ -1,7 +1,6 @@
-/** A stand-in for Horizon in a process of its own: ledgers at an uneven beat, answers after the time that a way through the internet takes, and
- *  a count of requests.
+/** A stand-in for Horizon in its own process: makes ledgers at an uneven beat, answers after the latency of the internet, and counts requests.
  *
- *  Started with a JSON plan as its argument; prints its URL. `POST /control/add` puts a backlog into the next ledgers, `GET /control` tells what came. */
+ *  Takes a JSON plan as its argument; prints its URL. `POST /control/add` puts a backlog into the next ledgers, `GET /control` returns the counts. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { PAYER } from '../../test/helpers/horizon-records.js';
@@ -13,7 +12,7 @@ export interface Plan {
   /** Mean and standard deviation of the time between ledgers; 0: only the backlog makes ledgers. */
   beatMs: number;
   spreadMs: number;
-  /** There and back. */
+  /** Round-trip time. */
   wayMs: number;
   /** Payments in each ledger: to unwatched addresses, and to one of `addresses`, with `memo`. */
   noise: number;
@@ -23,7 +22,7 @@ export interface Plan {
 
 export interface Told {
   requests: Record<string, number>;
-  /** Those that became visible with the beat. */
+  /** Ledgers that became visible with the beat. */
   ledgers: Closed[];
 }
 

@@ -1,4 +1,4 @@
-/** Event streams: thousands that are idle in one process, beside as many in a bare server: memory, CPU, and how soon all of them have an event. */
+/** Event streams: thousands of idle ones in one process, compared with as many in a bare server: memory, CPU, and the time until all have an event. */
 import { readFileSync } from 'node:fs';
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { createHappenings } from '../../test/helpers/happenings.js';
@@ -14,7 +14,7 @@ const ACCOUNTS = Number(process.env.BENCH_STREAM_ACCOUNTS ?? 100);
 const IDLE_MS = Number(process.env.BENCH_IDLE_MS ?? 30_000);
 const SETTLE_MS = 5000;
 const OPEN_AT_ONCE = 50;
-/** Clock ticks a second, in which Linux counts CPU time in /proc. */
+/** Length of the clock tick in which Linux counts CPU time in /proc. */
 const TICK_MS = 10;
 
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -32,12 +32,12 @@ async function idleShare(pid: number): Promise<number> {
 }
 
 interface Streams {
-  /** Resolves when each has got an event. @returns when the middle one and the last one had it, ms from now */
+  /** Resolves when each stream has an event. @returns when the median and the last stream had it, ms from now */
   told(): Promise<{ medianMs: number; lastMs: number }>;
   close(): void;
 }
 
-/** @param keyOf the key of the nth */
+/** @param keyOf key for the nth stream */
 async function openStreams(url: string, count: number, keyOf: (n: number) => string): Promise<Streams> {
   const open: { sent: ClientRequest; answer: IncomingMessage }[] = [];
   let next = 0;
@@ -80,7 +80,7 @@ async function openStreams(url: string, count: number, keyOf: (n: number) => str
 
 /** Memory and CPU of a process before and while it holds the streams. */
 async function hold(pid: number, open: (count: number) => Promise<Streams>) {
-  // What the first streams load and compile is not theirs.
+  // Warms up, because the first streams load and compile code.
   (await open(OPEN_AT_ONCE)).close();
   await sleep(SETTLE_MS);
   const without = { ...usageOf(pid), share: await idleShare(pid) };
@@ -95,7 +95,7 @@ export async function streams(): Promise<Section> {
   const scope = createScope();
   try {
     const database = await testDatabase(scope);
-    // Numbers the events, in this process.
+    // Numbers the events in this process.
     const numbering = await startTestService(scope, { role: 'worker', database });
     const accounts = await Promise.all(Array.from({ length: ACCOUNTS }, () => numbering.openAccount()));
     const { happen } = await createHappenings(scope, database.uri);

@@ -1,16 +1,16 @@
-/** A clock that moves on by itself, from one sleeper to the next, whenever nothing is going on: hours pass in seconds. What a database takes costs no time. */
+/** A clock that advances to the next sleeper whenever nothing is running, so that hours pass in seconds. Database calls take no virtual time. */
 import { randomBytes } from 'node:crypto';
 import type { Clock } from '../../src/clock.js';
 
 export interface VirtualClock extends Clock {
-  /** Lets time pass until then. */
+  /** Lets time pass until `untilMs`. */
   run(untilMs: number): Promise<void>;
 }
 
 const TURNS = 4;
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-/** @param isBusy whether something is awaited that is no sleep, such as an answer of the database. */
+/** @param isBusy whether something other than a sleep is awaited, such as the database */
 export function virtualClock(startMs: number, isBusy: () => boolean): VirtualClock {
   let nowMs = startMs;
   const sleepers = new Set<{ untilMs: number; wake: () => void }>();

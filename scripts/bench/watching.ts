@@ -1,7 +1,7 @@
-/** Watching: what it asks of Horizon in an hour, whatever the number of wallets, and how soon a payment reaches the merchant's endpoint.
+/** Watching: the requests to Horizon in an hour, for any number of wallets, and the time from a payment to the merchant's endpoint.
  *
- *  The hours are simulated: the real watcher and a real MongoDB, on a clock that leaps from one thing to do to the next. The times from payment to
- *  webhook are real: the whole service, a stand-in for Horizon in a process of its own, an HTTPS endpoint. */
+ *  The hours are simulated: the real watcher and a real MongoDB, on a clock that leaps from one sleeper to the next. The times from payment to webhook are
+ *  real: the whole service, a stand-in for Horizon in its own process, and an HTTPS endpoint. */
 import { StrKey } from '@stellar/stellar-sdk';
 import { pino } from 'pino';
 import { networkInfo } from '../../contracts/networks.js';
@@ -30,9 +30,9 @@ import { virtualClock } from './virtual-clock.js';
 const HOUR_MS = 3_600_000;
 /** Pubnet, 2024. */
 const BEAT = { beatMs: 5800, spreadMs: 500 };
-/** There and back. */
+/** Round-trip time. */
 const WAY_MS = 100;
-/** Payments of others in a ledger: about what pubnet has; the most that a ledger holds. */
+/** Other accounts' payments in a ledger: about as many as on pubnet, and the most that a ledger holds. */
 const USUAL = 110;
 const FULL = 1000;
 const PER_HOUR = 3600;
@@ -40,7 +40,7 @@ const HOURS = Number(process.env.BENCH_HOURS ?? 2);
 const PAYMENTS = Number(process.env.BENCH_PAYMENTS ?? 65);
 /** Payments until the beat is known. */
 const WARM_UP = 5;
-/** Wallets, payments of others in a ledger, hours. */
+/** Wallets, other accounts' payments in a ledger, hours. */
 const CASES = [
   [2, USUAL, HOURS],
   [5, USUAL, HOURS],
@@ -59,7 +59,7 @@ const address = (n: number) => {
 };
 const addresses = (count: number) => Array.from({ length: count }, (_, n) => address(n));
 
-/** So many wallets for so many hours of the simulated clock. */
+/** Watches the wallets for these hours of the simulated clock. */
 async function simulate(wallets: number, noise: number, hours: number) {
   const scope = createScope();
   try {
@@ -157,7 +157,7 @@ async function simulate(wallets: number, noise: number, hours: number) {
         ...stores.system,
         network: NETWORK,
         watcher,
-        // Nothing is set aside here.
+        // No records are parked here.
         retries: { run: async () => undefined },
         ledger: horizon,
         holder: 'bench',
@@ -178,18 +178,18 @@ async function simulate(wallets: number, noise: number, hours: number) {
         closed += 1;
       }
     })();
-    // The first minutes, in which all wallets are taken up, are part of it: no hour may exceed the budget.
+    // The first minutes, in which all wallets are taken up, count too: no hour may exceed the budget.
     const startedMs = performance.now();
     const endMs = startMs + hours * HOUR_MS;
     await clock.run(endMs);
     const workMsPerLedger = (performance.now() - startedMs) / closed;
     ended.abort();
     const over = Promise.all([horizon.close(), watching, closing]);
-    // What is under way takes its time still.
+    // Work in progress still needs virtual time.
     await clock.run(endMs + ENDING_MS);
     await over;
     const stored = await db.collection('payments').countDocuments();
-    // Full ledgers cost more than the budget bears: the last of them may wait.
+    // Full ledgers exceed the budget, so the last ones may still wait.
     if (stored < closed - 10) throw new Error(`${stored} payments of ${closed}`);
     return { requests: busiestHour(requests, hours), ledgers: closed, seen, workMsPerLedger };
   } finally {
@@ -197,7 +197,7 @@ async function simulate(wallets: number, noise: number, hours: number) {
   }
 }
 
-/** Most requests in any hour; of less than an hour, what an hour of it would take. */
+/** The most requests in any hour; less than an hour is extrapolated. */
 function busiestHour(requests: readonly number[], hours: number): number {
   if (hours < 1) return requests.length / hours;
   let most = 0;
@@ -208,7 +208,7 @@ function busiestHour(requests: readonly number[], hours: number): number {
   return most;
 }
 
-/** The whole service, with so many wallets, until so many payments have come to the endpoint. */
+/** Runs the whole service with these wallets until the payments have reached the endpoint. */
 async function fromPaymentToWebhook(wallets: number, payments: number) {
   const scope = createScope();
   try {

@@ -1,4 +1,5 @@
-/** Webhooks: waiting deliveries sent, signed and recorded, beside BullMQ and beside a bare loop, all to the same HTTPS endpoint, each in processes of their own. */
+/** Webhooks: waiting deliveries signed, sent and recorded, compared with BullMQ and with a bare loop, all to the same HTTPS endpoint, each in its own
+ *  processes. */
 import { once } from 'node:events';
 import { pino } from 'pino';
 import { generate } from 'selfsigned';
@@ -23,9 +24,9 @@ import type { Order, SenderPlan } from './sender.js';
 
 const DELIVERIES = Number(process.env.BENCH_DELIVERIES ?? 10_000);
 const ROUNDS = Number(process.env.BENCH_WEBHOOK_ROUNDS ?? 3);
-/** In flight at once, in each way of sending: what the service allows one endpoint. */
+/** Concurrent requests of each side: the service's limit for one endpoint. */
 const AT_ONCE = 32;
-/** Share of a core for each sender, so that MongoDB and the endpoint have all they need, as on cores of their own. */
+/** Share of a core for each sender, so that MongoDB and the endpoint have as much CPU as they need. */
 const SHARE = Number(process.env.BENCH_CPU_SHARE ?? 0.4);
 const SECRETS_KEY = Buffer.alloc(32, 7);
 
@@ -48,7 +49,7 @@ async function startEndpoint(scope: Scope) {
     url: `https://127.0.0.1:${port}/hook`,
     ca: authority.cert,
     pid: child.pid!,
-    /** Resolves when the count was reset, with a promise of so many requests. */
+    /** Resets the count. @returns a promise of `count` requests */
     async expect(count: number) {
       child.send(count);
       await once(child, 'message');
@@ -77,14 +78,14 @@ function makeWebhook(url: string): WebhookDoc {
   };
 }
 
-/** Processes that send, of one kind. */
+/** Starts senders of one kind. */
 async function startSenders(scope: Scope, count: number, plan: SenderPlan) {
   const children = await Promise.all(
     Array.from({ length: count }, async () => (await startProgram(scope, './sender.ts', JSON.stringify(plan))).child),
   );
   const shares: CpuShare[] = [];
   return {
-    /** @throws where that cannot be done */
+    /** @throws when processes cannot be confined */
     limitTo(share: number | null): void {
       if (shares.length === 0 && share === null) return;
       for (const { pid } of shares.length === 0 ? children : []) shares.push(confine(`${plan.kind}-${pid}`, [pid!]));
@@ -106,7 +107,7 @@ async function startSenders(scope: Scope, count: number, plan: SenderPlan) {
   };
 }
 
-/** What waits: so many deliveries, spread evenly over so many endpoints of so many accounts. */
+/** Waiting deliveries, spread evenly over endpoints and accounts. */
 interface Waiting {
   accounts: number;
   endpoints: number;
@@ -117,7 +118,7 @@ const AN_ENDPOINT_EACH: Waiting = { accounts: DELIVERIES / 100, endpoints: DELIV
 
 interface Run {
   perSecond: number;
-  /** Milliseconds for each delivery: in all that send, in MongoDB. */
+  /** Milliseconds of CPU for each delivery: in all senders, and in MongoDB. */
   cpu: { senders: number; mongo: number };
 }
 
@@ -129,7 +130,7 @@ interface Side {
 
 type Scene = Awaited<ReturnType<typeof openScene>>;
 
-/** What all ways of sending share: the endpoint, MongoDB, and the CPU that they take. */
+/** Shared by all sides: the endpoint, MongoDB, and the CPU that they use. */
 async function openScene(scope: Scope) {
   const endpoint = await startEndpoint(scope);
   const { uri, db } = await testDatabase(scope);
@@ -145,7 +146,7 @@ async function openScene(scope: Scope) {
     atOnce: AT_ONCE,
     bullmq: queueing instanceof Error ? null : { folder: queueing.folder, connection: queueing.connection },
   });
-  /** Sends what waits, until the last of it is recorded. */
+  /** Sends the waiting deliveries until the last one is recorded. */
   async function send(
     senders: Awaited<ReturnType<typeof startSenders>>,
     { begin, isOver }: { begin: () => () => Promise<unknown>; isOver: () => Promise<boolean> },
@@ -178,7 +179,7 @@ async function openOurs({ scope, endpoint, db, stores, transaction, plan, send }
     deliveriesDue: () => undefined,
   });
 
-  /** New endpoints, and what they are to be told. */
+  /** Makes new endpoints with waiting deliveries. */
   async function happen({ accounts, endpoints }: Waiting): Promise<void> {
     await db.collection('webhooks').deleteMany({});
     const accountIds = Array.from({ length: accounts }, () => newId('acct'));
@@ -260,7 +261,7 @@ async function openBare({ scope, endpoint, plan, send }: Scene): Promise<Side> {
   };
 }
 
-/** Two by turns, the first round to warm up. `isAim` says whether the ratio is one that the section has an aim for. */
+/** Alternates two sides, with a first round to warm up. `isAim`: the section has an aim for this ratio. */
 async function compare(name: string, one: () => Promise<Run>, other: () => Promise<Run>, isAim = true): Promise<Row> {
   const rounds: [Run, Run][] = [];
   for (let n = -1; n < ROUNDS; n++) {
@@ -303,7 +304,7 @@ export async function webhooks(): Promise<Section> {
     const many = () => ours.run(1, AN_ENDPOINT_EACH);
     rows.push(await compare('an endpoint for each delivery beside one for all', many, one(ours), false));
     try {
-      // The second of each is as warm as the first, before a share of a core is all that it has.
+      // Warms up both senders of each side before they are confined to a share of a core.
       for (const side of [ours, bullmq]) await side?.run(2, EIGHT);
       for (const side of [ours, bullmq]) side?.limitTo(SHARE);
       const each = `${SHARE} of a core each`;

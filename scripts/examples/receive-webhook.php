@@ -1,11 +1,11 @@
 <?php
-// A merchant's endpoint in PHP, with nothing to install. Put TLS in front of it: webhooks go to https only.
+// A merchant's endpoint in PHP, with nothing to install. Put TLS in front of it: webhooks are sent only to https.
 //
 // WEBHOOK_SECRET=whsec_... php -S 127.0.0.1:4000 scripts/examples/receive-webhook.php
 
 const TOLERANCE_SECONDS = 300;
 
-/** $headers has its names in lower case; $body is as it came. */
+/** $headers has names in lower case; $body is the raw body. */
 function isGenuine(string $body, array $headers, string $secret): bool
 {
     $timestamp = $headers['webhook-timestamp'] ?? '';
@@ -15,7 +15,7 @@ function isGenuine(string $body, array $headers, string $secret): bool
     $key = base64_decode(preg_replace('/^whsec_/', '', $secret));
     $signed = ($headers['webhook-id'] ?? '') . ".$timestamp.$body";
     $genuine = 'v1,' . base64_encode(hash_hmac('sha256', $signed, $key, true));
-    // Several while a secret is rotated.
+    // Several during the rotation of a secret.
     foreach (explode(' ', $headers['webhook-signature'] ?? '') as $signature) {
         if (hash_equals($genuine, $signature)) {
             return true;
@@ -25,21 +25,21 @@ function isGenuine(string $body, array $headers, string $secret): bool
 }
 
 $secret = getenv('WEBHOOK_SECRET') ?: '';
-// With an empty key anybody could sign.
+// With an empty key, any sender could sign.
 if ($secret === '') {
     error_log('Set WEBHOOK_SECRET to the secret of the webhook, whsec_...');
     http_response_code(500);
     exit;
 }
 $body = file_get_contents('php://input');
-// PHP writes names as the web server does: Webhook-Id, for example.
+// PHP returns names as the web server does, such as Webhook-Id.
 $headers = array_change_key_case(getallheaders());
 if (!isGenuine($body, $headers, $secret)) {
     http_response_code(400);
     exit;
 }
 $event = json_decode($body, true);
-// The same event may come more than once: keep $event['id'] in your database.
+// The same event may arrive more than once: store $event['id'] in your database.
 if ($event['type'] === 'payment.completed') {
     $payment = $event['data']['payment'];
     error_log("ship it: {$payment['amount']} {$payment['assetCode']} arrived ({$payment['id']})");

@@ -1,4 +1,4 @@
-/** A merchant's endpoint, to start from. Put TLS in front of it: webhooks go to https only.
+/** A merchant's endpoint, to start from. Put TLS in front of it: webhooks are sent only to https.
  *
  *  WEBHOOK_SECRET=whsec_… PORT=4000 npx tsx scripts/examples/receive-webhook.ts */
 import express from 'express';
@@ -11,11 +11,11 @@ if (!WEBHOOK_SECRET) {
   process.exit(1);
 }
 const webhook = new Webhook(WEBHOOK_SECRET);
-/** Keep them in your database: the same event may come more than once. */
+/** Store them in your database: the same event may arrive more than once. */
 const handled = new Set<string>();
 
 const app = express();
-// The body as it came: the signature is over its bytes.
+// The raw body: the signature covers its bytes.
 app.post('/hook', express.text({ type: '*/*' }), (request, response) => {
   let event: WebhookPayload;
   try {

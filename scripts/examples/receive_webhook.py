@@ -1,4 +1,4 @@
-"""A merchant's endpoint in Python, with its standard library alone. Put TLS in front of it: webhooks go to https only.
+"""A merchant's endpoint in Python, with only the standard library. Put TLS in front of it: webhooks are sent only to https.
 
 WEBHOOK_SECRET=whsec_... PORT=4000 python3 scripts/examples/receive_webhook.py
 """
@@ -12,20 +12,20 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 TOLERANCE_SECONDS = 300
 KEY = base64.b64decode(os.environ.get("WEBHOOK_SECRET", "").removeprefix("whsec_"))
-if not KEY:  # With an empty key anybody could sign.
+if not KEY:  # With an empty key, any sender could sign.
     raise SystemExit("Set WEBHOOK_SECRET to the secret of the webhook, whsec_...")
-handled = set()  # Keep them in your database: the same event may come more than once.
+handled = set()  # Store them in your database: the same event may arrive more than once.
 
 
 def is_genuine(body: bytes, headers) -> bool:
-    """headers finds names in any case; body is as it came."""
+    """headers finds names in any case; body is the raw body."""
     message_id = headers.get("webhook-id", "")
     timestamp = headers.get("webhook-timestamp", "")
     if not timestamp.isdecimal() or abs(time.time() - int(timestamp)) > TOLERANCE_SECONDS:
         return False
     digest = hmac.new(KEY, f"{message_id}.{timestamp}.".encode() + body, hashlib.sha256).digest()
     genuine = b"v1," + base64.b64encode(digest)
-    # Several while a secret is rotated.
+    # Several during the rotation of a secret.
     passed = headers.get("webhook-signature", "").encode().split(b" ")
     return any([hmac.compare_digest(genuine, signature) for signature in passed])
 

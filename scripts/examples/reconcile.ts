@@ -1,4 +1,4 @@
-/** Holds your orders against the checkouts of the service, exactly: a line for each difference, and 1 as exit code when there is any.
+/** Compares your orders with the checkouts of the service, exactly: prints a line for each difference, and exits with 1 if there are any.
  *
  *  COLLECT_URL=http://127.0.0.1:3000 API_KEY=sk_… ORDERS=orders.jsonl FROM=2026-11-01 npx tsx scripts/examples/reconcile.ts
  *
@@ -15,13 +15,13 @@ interface Order {
 
 const { COLLECT_URL = 'http://127.0.0.1:3000', API_KEY, ORDERS = 'orders.jsonl', FROM, TO } = process.env;
 
-/** Seven decimals at most, as everywhere on Stellar: exact as an integer. */
+/** Amounts on Stellar have at most seven decimals, so they are exact as integers. */
 function stroops(amount: string): bigint {
   const [whole = '', fraction = ''] = amount.split('.');
   return BigInt(whole + fraction.padEnd(7, '0'));
 }
 
-/** Every checkout of the time, as it is at this moment. It fails when the answer is cut off. */
+/** All checkouts of the period in their current state. Throws when the answer is cut off. */
 async function* checkouts(): AsyncGenerator<Checkout> {
   const query = new URLSearchParams({ format: 'jsonl' });
   if (FROM) query.set('createdFrom', FROM);
@@ -37,7 +37,7 @@ async function* checkouts(): AsyncGenerator<Checkout> {
   }
 }
 
-/** What is wrong between an order and its checkout. */
+/** Differences between an order and its checkout. */
 function differences(order: Order, checkout: Checkout): string[] {
   const found: string[] = [];
   const { status, assetCode, amount, receivedAmount, excessAmount } = checkout;
@@ -54,7 +54,7 @@ const written = readFileSync(ORDERS, 'utf8').split('\n');
 const orders = new Map<string, Order>(
   written.filter((line) => line.trim() !== '').map((line) => [JSON.parse(line).reference, JSON.parse(line)]),
 );
-/** An order that was tried twice has two checkouts: the one that was paid speaks for it. */
+/** An order that was tried twice has two checkouts: the paid one counts. */
 const best = new Map<string, Checkout>();
 const found: string[] = [];
 for await (const checkout of checkouts()) {

@@ -1,4 +1,4 @@
-/** A whole small shop: it makes a checkout for each order, sends the payer to its page, and ships when the webhook says that it is paid.
+/** A whole small shop: it makes a checkout for each order, sends the payer to its page, and ships when the webhook reports the payment.
  *
  *  COLLECT_URL=http://127.0.0.1:3000 API_KEY=sk_… PRODUCT=prod_… WEBHOOK_SECRET=whsec_… PORT=4000 npx tsx scripts/examples/shop.ts */
 import express from 'express';
@@ -13,12 +13,12 @@ if (!API_KEY || !PRODUCT || !WEBHOOK_SECRET) {
 const shop = `http://127.0.0.1:${PORT}`;
 const collect = createClient({ url: COLLECT_URL, apiKey: API_KEY });
 const webhook = new Webhook(WEBHOOK_SECRET);
-/** Keep them in your database. */
+/** Store them in your database. */
 const orders = new Map<string, 'waiting' | 'shipped' | 'expired'>();
 
 const app = express();
 app.get('/', (_request, response) => {
-  // The script opens the checkout in a window of its own; without it, the form leads there.
+  // The script opens the checkout in its own window; without the script, the form leads there.
   response.send(`<title>Shop</title>
 <script src="${COLLECT_URL}/page/button-v1.js" defer></script>
 <form method="post" action="/orders" data-stellar-collect><button>Buy a T-shirt</button></form>`);
@@ -34,11 +34,11 @@ app.post('/orders', async (_request, response) => {
   orders.set(order, 'waiting');
   response.redirect(303, checkout.url);
 });
-// The payer comes back here. That proves nothing: anybody can open this page.
+// The payer returns here. That proves nothing: anyone can open this page.
 app.get('/orders/:order', (request, response) => {
   response.send(`Your order is ${orders.get(request.params.order) ?? 'unknown'}.`);
 });
-// The body as it came: the signature is over its bytes.
+// The raw body: the signature covers its bytes.
 app.post('/hook', express.text({ type: '*/*' }), (request, response) => {
   let event: WebhookPayload;
   try {
@@ -50,7 +50,7 @@ app.post('/hook', express.text({ type: '*/*' }), (request, response) => {
   if (event.type === 'checkout.paid' || event.type === 'checkout.expired') {
     const { reference, receivedAmount, assetCode } = event.data.checkout;
     const isPaid = event.type === 'checkout.paid';
-    // The same event may come more than once.
+    // The same event may arrive more than once.
     if (reference !== null && orders.get(reference) === 'waiting') {
       orders.set(reference, isPaid ? 'shipped' : 'expired');
       console.log(isPaid ? `ship ${reference}: ${receivedAmount} ${assetCode} arrived` : `${reference} was not paid`);

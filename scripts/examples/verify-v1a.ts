@@ -1,4 +1,4 @@
-/** A merchant's endpoint that knows no secret: it verifies `v1a` signatures by the service's published keys, with Node alone. Put TLS in front of it.
+/** A merchant's endpoint without a secret: it verifies `v1a` signatures with the service's published keys and Node alone. Put TLS in front of it.
  *
  *  COLLECT_URL=http://127.0.0.1:3000 PORT=4000 npx tsx scripts/examples/verify-v1a.ts */
 import { createPublicKey, type KeyObject, verify } from 'node:crypto';
@@ -7,10 +7,10 @@ import type { WebhookPayload } from '../../src/index.js'; // from 'stellar-colle
 
 const { COLLECT_URL = 'http://127.0.0.1:3000', PORT = '4000' } = process.env;
 const TOLERANCE_SECONDS = 300;
-/** A rotated key goes on signing for a day: this may be as long as hours. */
+/** A rotated key keeps signing for a day, so even hours would do. */
 const KEYS_FRESH_MS = 300_000;
 const MAX_BODY_BYTES = 1_000_000;
-/** Keep them in your database: the same event may come more than once. */
+/** Store them in your database: the same event may arrive more than once. */
 const handled = new Set<string>();
 
 let known: { keys: KeyObject[]; atMs: number } | null = null;
@@ -30,12 +30,12 @@ function toKey(text: string): KeyObject {
   return createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' });
 }
 
-/** The body is as it came. */
+/** @param body the raw body */
 function isGenuine(body: Buffer, headers: IncomingHttpHeaders, keys: readonly KeyObject[]): boolean {
   const timestamp = String(headers['webhook-timestamp']);
   if (!/^\d+$/.test(timestamp) || Math.abs(Date.now() / 1000 - Number(timestamp)) > TOLERANCE_SECONDS) return false;
   const signed = Buffer.concat([Buffer.from(`${headers['webhook-id']}.${timestamp}.`), body]);
-  // One for each key while a key is rotated, beside those of secrets.
+  // One for each key during a rotation, beside those of secrets.
   const signatures = String(headers['webhook-signature'])
     .split(' ')
     .filter((each) => each.startsWith('v1a,'))
@@ -62,7 +62,7 @@ const server = createServer(async (request, response) => {
     handled.add(event.id);
     response.writeHead(204).end();
   } catch (error) {
-    // It comes again.
+    // The service retries the event.
     console.error(error);
     response.writeHead(500).end();
   }

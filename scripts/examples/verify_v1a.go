@@ -1,4 +1,4 @@
-// A merchant's endpoint in Go that knows no secret: it verifies v1a signatures by the service's published keys, with the standard library alone. Put
+// A merchant's endpoint in Go without a secret: it verifies v1a signatures with the service's published keys and only the standard library. Put
 // TLS in front of it.
 //
 //	COLLECT_URL=http://127.0.0.1:3000 PORT=4000 go run scripts/examples/verify_v1a.go
@@ -22,7 +22,7 @@ import (
 
 const (
 	toleranceSeconds = 300
-	keysFresh        = 5 * time.Minute // A rotated key goes on signing for a day: this may be as long as hours.
+	keysFresh        = 5 * time.Minute // A rotated key keeps signing for a day, so even hours would do.
 	maxBodyBytes     = 1_000_000
 )
 
@@ -30,7 +30,7 @@ var (
 	mutex   sync.Mutex
 	known   []ed25519.PublicKey
 	knownAt time.Time
-	handled = map[string]bool{} // Keep them in your database: the same event may come more than once.
+	handled = map[string]bool{} // Store them in your database: the same event may arrive more than once.
 )
 
 func setting(name, byDefault string) string {
@@ -68,7 +68,7 @@ func publishedKeys() ([]ed25519.PublicKey, error) {
 	return keys, nil
 }
 
-// The body is as it came.
+// body is the raw body.
 func isGenuine(body []byte, headers http.Header, keys []ed25519.PublicKey) bool {
 	timestamp := headers.Get("webhook-timestamp")
 	seconds, err := strconv.ParseInt(timestamp, 10, 64)
@@ -76,7 +76,7 @@ func isGenuine(body []byte, headers http.Header, keys []ed25519.PublicKey) bool 
 		return false
 	}
 	signed := append([]byte(headers.Get("webhook-id")+"."+timestamp+"."), body...)
-	// One for each key while a key is rotated, beside those of secrets.
+	// One for each key during a rotation, beside those of secrets.
 	for _, passed := range strings.Split(headers.Get("webhook-signature"), " ") {
 		signature, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(passed, "v1a,"))
 		if !strings.HasPrefix(passed, "v1a,") || err != nil {
@@ -98,7 +98,7 @@ func hook(response http.ResponseWriter, request *http.Request) {
 		return
 	}
 	keys, err := publishedKeys()
-	if err != nil { // The event comes again.
+	if err != nil { // The service retries the event.
 		log.Print(err)
 		response.WriteHeader(http.StatusInternalServerError)
 		return

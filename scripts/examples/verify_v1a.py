@@ -1,4 +1,4 @@
-"""A merchant's endpoint in Python that knows no secret: it verifies `v1a` signatures by the service's published keys. Put TLS in front of it.
+"""A merchant's endpoint in Python without a secret: it verifies `v1a` signatures with the service's published keys. Put TLS in front of it.
 
 The standard library has no Ed25519, so the verification of RFC 8032 stands here. With the package cryptography it is
 Ed25519PublicKey.from_public_bytes(key).verify(signature, signed), which is faster.
@@ -16,7 +16,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 COLLECT_URL = os.environ.get("COLLECT_URL", "http://127.0.0.1:3000")
 TOLERANCE_SECONDS = 300
-KEYS_FRESH_SECONDS = 300  # A rotated key goes on signing for a day: this may be as long as hours.
+KEYS_FRESH_SECONDS = 300  # A rotated key keeps signing for a day, so even hours would do.
 MAX_BODY_BYTES = 1_000_000
 handled = set()  # Keep them in your database: the same event may come more than once.
 
@@ -48,7 +48,7 @@ def is_same(a, b):
 
 
 def decode(octets):
-    """None when they are no point of the curve."""
+    """None when the bytes are not a point of the curve."""
     number = int.from_bytes(octets, "little")
     sign, y = number >> 255, number & (2**255 - 1)
     if y >= P:
@@ -92,12 +92,12 @@ def published_keys():
 
 
 def is_genuine(body: bytes, headers) -> bool:
-    """headers finds names in any case; body is as it came."""
+    """headers finds names in any case; body is the raw body."""
     timestamp = headers.get("webhook-timestamp", "")
     if not timestamp.isdecimal() or abs(time.time() - int(timestamp)) > TOLERANCE_SECONDS:
         return False
     signed = f"{headers.get('webhook-id', '')}.{timestamp}.".encode() + body
-    # One for each key while a key is rotated, beside those of secrets.
+    # One for each key during a rotation, beside those of secrets.
     passed = [each[len("v1a,"):] for each in headers.get("webhook-signature", "").split(" ") if each.startswith("v1a,")]
     try:
         signatures = [base64.b64decode(each) for each in passed]
@@ -114,7 +114,7 @@ class Endpoint(BaseHTTPRequestHandler):
         body = self.rfile.read(length)
         try:
             genuine = is_genuine(body, self.headers)
-        except OSError as error:  # The keys cannot be read: the event comes again.
+        except OSError as error:  # The keys cannot be read: the service retries the event.
             print(error, flush=True)
             return self.answer(500)
         if not genuine:

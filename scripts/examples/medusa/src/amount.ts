@@ -1,4 +1,4 @@
-/** Amounts between Medusa and stellar-collect, exact: decimal text here, integers of a ten-millionth to calculate with. No float is calculated with. */
+/** Converts amounts between Medusa and stellar-collect exactly: as decimal text, and as integers of a ten-millionth for calculations, never as floats. */
 import type { BigNumberInput } from '@medusajs/framework/types';
 
 const DECIMALS = 7;
@@ -7,11 +7,11 @@ interface Exact {
   value: string | number;
 }
 
-/** Decimal text of an amount in whichever of Medusa's forms. @throws Error where it has no exact one */
+/** The decimal text of an amount in any of Medusa's forms. @throws Error when it has none that is exact */
 export function decimalOf(amount: BigNumberInput): string {
   if (typeof amount === 'object') {
     if ('toFixed' in amount && typeof amount.toFixed === 'function') return decimalOf(amount.toFixed());
-    // The exact value stands beside a float, or alone.
+    // The exact value comes beside a float, or alone.
     const { raw, value, numeric } = amount as { raw?: Exact; value?: Exact['value']; numeric?: number };
     return decimalOf(raw?.value ?? value ?? numeric ?? '');
   }
@@ -20,14 +20,14 @@ export function decimalOf(amount: BigNumberInput): string {
   return text;
 }
 
-/** @param decimal at most 7 decimals, as stellar-collect writes it */
+/** @param decimal amount of stellar-collect, with at most 7 decimals */
 export function stroopsOf(decimal: string): bigint {
   const [whole = '', fraction = ''] = decimal.split('.');
   if (fraction.length > DECIMALS) throw new Error(`${decimal} has more than ${DECIMALS} decimals`);
   return BigInt(whole + fraction.padEnd(DECIMALS, '0'));
 }
 
-/** `10.5`, as stellar-collect writes it. */
+/** The canonical form of stellar-collect: `10.5`. */
 export function decimalOfStroops(stroops: bigint): string {
   const digits = stroops.toString().padStart(DECIMALS + 1, '0');
   return `${digits.slice(0, -DECIMALS)}.${digits.slice(-DECIMALS)}`.replace(/\.?0+$/, '');

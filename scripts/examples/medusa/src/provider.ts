@@ -1,6 +1,6 @@
-/** stellar-collect as a payment provider of Medusa 2: a payment session is a checkout, whose page the storefront opens (`session.data.url`).
+/** stellar-collect as a payment provider for Medusa 2: each payment session is a checkout, whose page the storefront opens (`session.data.url`).
  *
- *  The session is captured when the checkout is PAID, which Medusa learns by a signed webhook or asks; what a browser says proves nothing. */
+ *  The session is captured when the checkout is PAID, which Medusa learns from a signed webhook or by a request; a browser's word proves nothing. */
 import type {
   AuthorizePaymentInput,
   AuthorizePaymentOutput,
@@ -28,20 +28,21 @@ import { type Checkout, createClient, verifyWebhook } from 'stellar-collect-clie
 import { decimalOf, decimalOfStroops, stroopsOf } from './amount.js';
 
 export interface Options {
-  /** Base of the service, such as `https://pay.example`. */
+  /** Base URL of the service, such as `https://pay.example`. */
   url: string;
   /** FULL scope. */
   apiKey: string;
-  /** Signing secret of the webhook for `checkout.paid` and `checkout.expired` to `https://shop.example/hooks/payment/stellar-collect_ID`; ID as in medusa-config. */
+  /** Signing secret of the webhook for `checkout.paid` and `checkout.expired`, whose URL is `https://shop.example/hooks/payment/stellar-collect_ID` with the ID
+   *  of medusa-config. */
   webhookSecret: string;
   walletId: string;
-  /** By Medusa's currency code, in lower case. A price is paid in this asset, one for one. */
+  /** Assets by Medusa's currency code, in lower case. A price is paid one to one in its asset. */
   assets: Record<string, { assetCode: string; assetIssuer?: string }>;
   successUrl?: string;
   cancelUrl?: string;
 }
 
-/** What Medusa keeps for a session. Nothing of it comes from the browser. */
+/** Medusa's data of a session. None of it comes from the browser. */
 type SessionData = Record<string, unknown> & { session_id: string; checkout_id: string; url: string };
 
 const STATUSES: Record<Checkout['status'], PaymentSessionStatus> = {
@@ -84,7 +85,7 @@ export class StellarCollectProvider extends AbstractPaymentProvider<Options> {
     return { id: checkout.id, status: STATUSES[checkout.status], data: kept };
   }
 
-  /** A checkout's terms never change: for another amount it is cancelled, and another takes its place. */
+  /** A checkout's terms never change: for another amount it is cancelled and replaced. */
   async updatePayment(input: UpdatePaymentInput): Promise<UpdatePaymentOutput> {
     const checkout = await this.checkoutOf(input.data);
     const asset = this.config.assets[input.currency_code.toLowerCase()];
@@ -108,7 +109,7 @@ export class StellarCollectProvider extends AbstractPaymentProvider<Options> {
     return { data: { ...data, checkout: await this.checkoutOf(data) } };
   }
 
-  /** There is nothing to do: what is paid is in the wallet. */
+  /** Nothing to capture: the money is already in the wallet. */
   async capturePayment({ data }: CapturePaymentInput): Promise<CapturePaymentOutput> {
     if ((await this.checkoutOf(data)).status !== 'PAID') throw new Error('stellar-collect: the order is not paid');
     return { data };
@@ -121,7 +122,7 @@ export class StellarCollectProvider extends AbstractPaymentProvider<Options> {
     return { data };
   }
 
-  /** Medusa also deletes sessions that could not be made, and those of orders that are paid. */
+  /** Medusa also deletes sessions whose creation failed, and those of paid orders. */
   async deletePayment({ data }: DeletePaymentInput): Promise<DeletePaymentOutput> {
     if (typeof data?.checkout_id !== 'string') return { data };
     const { id, status } = await this.checkoutOf(data);
@@ -129,7 +130,7 @@ export class StellarCollectProvider extends AbstractPaymentProvider<Options> {
     return { data };
   }
 
-  /** The service holds no keys, so only the merchant can send money: a refund is booked once the ledger shows it. */
+  /** The service has no keys, so only the merchant can send money: a refund is booked once the ledger shows it. */
   async refundPayment({ amount, data }: RefundPaymentInput): Promise<RefundPaymentOutput> {
     const { id, assetCode } = await this.checkoutOf(data);
     const booked = stroopsOf(typeof data?.refunded === 'string' ? data.refunded : '0');
@@ -160,12 +161,12 @@ export class StellarCollectProvider extends AbstractPaymentProvider<Options> {
     if (reference === null) return { action: PaymentActions.NOT_SUPPORTED };
     if (event.type === 'checkout.expired')
       return { action: PaymentActions.CANCELED, data: { session_id: reference, amount } };
-    // What came beyond the price is not the order's; what was accepted may be less than it.
+    // An excess does not belong to the order; an accepted amount may be below the price.
     const captured = excessAmount === null ? receivedAmount : amount;
     return { action: PaymentActions.SUCCESSFUL, data: { session_id: reference, amount: captured } };
   }
 
-  /** The checkout that was made for this session, and no other: the reference says so. */
+  /** The checkout of this session, verified by its reference. */
   private async checkoutOf(data: Record<string, unknown> | undefined): Promise<Checkout> {
     const checkout = await this.collect.checkouts.get.query({ id: textOf(data, 'checkout_id') });
     if (checkout.reference !== textOf(data, 'session_id'))
