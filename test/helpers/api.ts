@@ -1,4 +1,4 @@
-/** Calls of the contract's operations over REST and over tRPC, told in one language; every answer of REST is held against openapi.json. */
+/** Calls the contract's operations over REST and tRPC with results of one shape; every REST answer is checked against openapi.json. */
 import { readFileSync } from 'node:fs';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
@@ -7,7 +7,7 @@ import { ERRORS } from '../../contracts/errors.js';
 import { contract } from '../../contracts/index.js';
 import type { Operation } from '../../contracts/operation.js';
 
-/** All that answer once; streams have tests of their own. */
+/** All operations with a single answer; streams have their own tests. */
 export const operations: ReadonlyMap<string, Operation> = new Map(
   Object.entries(contract)
     .flatMap(([resource, byName]) =>
@@ -21,7 +21,7 @@ export const operations: ReadonlyMap<string, Operation> = new Map(
 export type Transport = 'REST' | 'tRPC';
 export const TRANSPORTS: readonly Transport[] = ['REST', 'tRPC'];
 
-/** The same for both transports: what was returned, or REST's error object. */
+/** The same for both transports: the result, or REST's error object. */
 export interface Outcome {
   outcome: 'ok' | ErrorCode;
   status: number;
@@ -35,7 +35,7 @@ export interface CallOptions {
   idempotencyKey?: string;
 }
 
-/** `input` is that of tRPC: parameters, query and body in one object. */
+/** @param input as over tRPC: parameters, query and body in one object */
 export async function call(
   transport: Transport,
   origin: string,
@@ -68,7 +68,7 @@ async function callRest(origin: string, headers: Record<string, string>, name: s
   });
 }
 
-/** Any request below `/api/v1`; the answer must be as openapi.json says, if the operation is there. */
+/** Any request under `/api/v1`; the answer of a known operation must match openapi.json. */
 export async function request(origin: string, method: string, path: string, init: RequestInit = {}): Promise<Outcome> {
   const response = await fetch(`${origin}/api/v1${path}`, { method, ...init });
   const text = await response.text();
@@ -119,7 +119,7 @@ addFormats.default(ajv);
 ajv.addSchema({ ...exactly(document), $id: 'api' });
 const validators = new Map<string, ValidateFunction>();
 
-/** The document lets answers have further fields, for the future; today they have none. */
+/** The document allows further fields in answers, for later versions; this refuses them. */
 function exactly(value: any): any {
   if (Array.isArray(value)) return value.map(exactly);
   if (typeof value !== 'object' || value === null) return value;
@@ -133,10 +133,10 @@ const routes = Object.entries<any>(document.paths).map(([template, byMethod]) =>
   byMethod,
 }));
 
-/** How often each operation and status was answered: `products.create 201`. */
+/** Counts of answers by operation and status: `products.create 201`. */
 export const answered = new Map<string, number>();
 
-/** What is wrong with an answer of REST; null when it is as the document says. */
+/** The fault of a REST answer; null when it matches the document. */
 function faultOfAnswer(method: string, path: string, response: Response, text: string): string | null {
   const { status, headers } = response;
   if (!/^req_\w+$/.test(headers.get('x-request-id') ?? '')) return 'there is no X-Request-Id';
@@ -173,14 +173,14 @@ const resolve = (ref: string) =>
     .split('/')
     .reduce((at, key) => at[key], document);
 
-/** What the document says of that answer's body, by content type; empty when it does not know the status. */
+/** The documented content of an answer, by content type; empty for an undocumented status. */
 function contentOf(name: string, status: number): Record<string, any> {
   const { method, path } = operations.get(name)!;
   const documented = document.paths[`/api/v1${path}`][method.toLowerCase()].responses[status] ?? {};
   return (documented.$ref ? resolve(documented.$ref) : documented).content ?? {};
 }
 
-/** Where the document describes that answer; null when it does not. */
+/** Pointer to the documented schema of an answer; null when there is none. */
 const schemaOf = (name: string, status: number): string | null =>
   contentOf(name, status)['application/json']?.schema.$ref ?? null;
 

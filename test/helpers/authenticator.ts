@@ -1,4 +1,4 @@
-/** A passkey in software: answers what a browser is asked as an authenticator would, with real keys and signatures. */
+/** A passkey in software: answers a browser's requests like an authenticator, with real keys and signatures. */
 import { createHash, createSign, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
 
 const sha256 = (data: Buffer | string) => createHash('sha256').update(data).digest();
@@ -40,7 +40,7 @@ export function createAuthenticator({ origin, rpId = new URL(origin).hostname, f
   return {
     id: base64url(id),
 
-    /** What `navigator.credentials.create` gives, as JSON. */
+    /** The result of `navigator.credentials.create`, as JSON. */
     register({ challenge }: { challenge: string }) {
       const data = clientData('webauthn.create', challenge);
       const length = Buffer.alloc(2);
@@ -55,7 +55,7 @@ export function createAuthenticator({ origin, rpId = new URL(origin).hostname, f
       return { ...this.named(), response };
     },
 
-    /** What `navigator.credentials.get` gives, as JSON. */
+    /** The result of `navigator.credentials.get`, as JSON. */
     sign({ challenge }: { challenge: string }) {
       const data = clientData('webauthn.get', challenge);
       const authData = authenticatorData();
@@ -74,7 +74,7 @@ export function createAuthenticator({ origin, rpId = new URL(origin).hostname, f
   };
 }
 
-/** ES256 on P-256, as COSE writes it. */
+/** ES256 on P-256, in COSE. */
 function coseOf(publicKey: KeyObject): Buffer {
   const { x, y } = publicKey.export({ format: 'jwk' });
   const coordinate = (text: string) => cborBytes(Buffer.from(text, 'base64url'));

@@ -1,6 +1,6 @@
-/** Loaded before tap in every test file. Tap follows every module, in the programs that tests start too, for a coverage that is switched off, and every
- *  promise, to know whose test an uncaught error belongs to. That doubles what it costs to start a program, and takes up to a fifth of the CPU of what is
- *  tested; an uncaught error ends the file as a failure all the same. */
+/** Loaded before tap in every test file, to turn off two of its hooks. Tap tracks every module, also in programs that tests start, for a coverage that is
+ *  switched off, and every promise, to assign uncaught errors to tests. That doubles the cost of starting a program, and takes up to a fifth of the CPU of
+ *  tested code; an uncaught error fails the file all the same. */
 'use strict';
 
 const isTaps = (name) => String(name).includes('@tapjs/processinfo');

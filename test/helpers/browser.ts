@@ -1,4 +1,4 @@
-/** A real Chromium, and the hosted page served from memory to look at it with. */
+/** A real Chromium, and hosted pages served from memory. */
 import { accessSync, constants } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -16,10 +16,10 @@ import { NO_BRAND } from '../../src/domain/brand.js';
 import { createPageRouter, type PageDeps } from '../../src/page/router.js';
 import type { PageCheckout, PageLink, PagePayment, StatusFeed } from '../../src/page/types.js';
 
-/** The shell goes first: it has no windows of its own, which cost a second of CPU for each page. */
+/** The shell comes first: it has no windows, which would cost a second of CPU for each page. */
 const NAMES = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
 
-/** @throws Error that says what to install, when there is none. */
+/** @throws Error that says what to install when there is none */
 export function findChromium(): string {
   const folders = (process.env.PATH ?? '').split(delimiter);
   const candidates = [
@@ -40,7 +40,7 @@ export function findChromium(): string {
   );
 }
 
-/** Ends with the test. */
+/** Closed with the test. */
 export async function openBrowser(t: Test): Promise<Browser> {
   const browser = await chromium.launch({
     executablePath: findChromium(),
@@ -61,7 +61,7 @@ export async function openBrowser(t: Test): Promise<Browser> {
 export type MemoryFeed = StatusFeed & {
   pay(linkId: string, payment: Partial<PagePayment>): PagePayment;
   listeners(): number;
-  /** Set false, it has no news, as when the database does not answer. */
+  /** False: it has no news, as when the database does not answer. */
   alive: boolean;
 };
 
@@ -211,25 +211,25 @@ export async function servePages(t: Test, links: PageLink[], deps: Partial<PageD
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, feed, router, server };
 }
 
-/** What a reader makes of a screenshot of the code with what stands around it; null when it finds none. */
+/** Reads the QR code from a screenshot of it and its surroundings; null when the reader finds none. */
 export async function scan(page: Page): Promise<string | null> {
   const { data, width, height } = PNG.sync.read(await page.locator('.scan').screenshot());
   return jsQR.default(new Uint8ClampedArray(data), width, height)?.data ?? null;
 }
 
-/** A page in a context of its own, closed with the test. */
+/** A page in its own context, closed with the test. */
 export async function openPage(t: Test, browser: Browser, options: BrowserContextOptions = {}): Promise<Page> {
   const context = await browser.newContext(options);
   t.teardown(() => context.close());
   return context.newPage();
 }
 
-/** What a person sees of the first such element. */
+/** The visible text of the first such element. */
 export const seen = (page: Page, selector: string): Promise<string> => page.locator(selector).first().innerText();
 
 const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 
-/** What axe finds wrong on the page, each with the elements. */
+/** Violations that axe finds on the page, each with its elements. */
 export async function axeViolations(page: Page): Promise<string[]> {
   await page.evaluate(await readFile(AXE, 'utf8'));
   const found = await page.evaluate<{ id: string; nodes: { html: string }[] }[]>(
@@ -238,7 +238,7 @@ export async function axeViolations(page: Page): Promise<string[]> {
   return found.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`);
 }
 
-/** Everything that a page complains about: its own errors, what its policy blocked, requests to others. */
+/** Complaints of a page: its own errors, blocks by its policy, and requests to other hosts. */
 export function watchPage(page: Page): string[] {
   const complaints: string[] = [];
   page.on('pageerror', (error) => complaints.push(`error: ${error.message}`));
@@ -247,7 +247,7 @@ export function watchPage(page: Page): string[] {
     void dialog.dismiss();
   });
   page.on('console', (message) => {
-    // What the tests provoke: answers that are no 200.
+    // Tests provoke answers other than 200.
     if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
       complaints.push(message.text());
   });

@@ -1,4 +1,4 @@
-/** A real sharded cluster of two shards for a test file: its routers for what is tested, and a way to each shard past them for what the test looks at. */
+/** A real cluster of two shards for a test file: routers for the tested code, and direct connections to each shard for assertions. */
 import { randomBytes } from 'node:crypto';
 import { mongo } from 'mongoose';
 import { pino } from 'pino';
@@ -6,13 +6,13 @@ import { type Cluster, type ClusterOptions, openCluster } from '../../src/mongod
 import { CACHE_DIR, type TestDatabase } from './mongo.js';
 
 export interface TestCluster extends Omit<Cluster, 'uri'> {
-  /** A database, whose connection string names these routers, by default all. Fresh unless `name` is that of another one. It goes with the cluster. */
+  /** A database through these routers, by default all. It is new unless `name` is an existing one, and is dropped with the cluster. */
   database(routers?: readonly number[], name?: string): TestDatabase;
-  /** What each shard answers about the database, asked past the routers, in the order of the shards: to count its documents, or to profile it. */
+  /** Queries each shard directly, in the order of the shards: to count documents, or to profile. */
   onShards<T>(name: string, ask: (db: mongo.Db) => Promise<T>): Promise<T[]>;
 }
 
-/** Ends with `t`. @param options.routers 1 by default */
+/** Closed with `t`. @param options.routers 1 by default */
 export async function testCluster(
   t: { teardown(end: () => unknown): void },
   options: Pick<ClusterOptions, 'routers' | 'parameters'> = {},

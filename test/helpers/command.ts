@@ -1,4 +1,4 @@
-/** The service's programs as processes of their own, as a person starts them. */
+/** Starts the service's programs in their own processes. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { eventually } from './service.js';
@@ -16,16 +16,16 @@ export interface Running {
   stdout(): string;
   stderr(): string;
   ended: Promise<Ended>;
-  /** Resolves with the match when the output on stdout has it. */
+  /** Resolves with the match once stdout has it. */
   says(pattern: RegExp, withinMs?: number): Promise<RegExpExecArray>;
 }
 
 interface Options {
   env?: Record<string, string | undefined>;
   cwd?: string;
-  /** Standard input, ended after it. */
+  /** Text for standard input, which is then closed. */
   input?: string;
-  /** In a process group of its own, as a terminal makes one. */
+  /** In its own process group, like a job of a terminal. */
   detached?: boolean;
 }
 
@@ -61,7 +61,7 @@ export function start(command: string, args: readonly string[], options: Options
 export const run = (command: string, args: readonly string[], options?: Options): Promise<Ended> =>
   start(command, args, options).ended;
 
-/** The built file of a source, which starts in half the time. `npm test` builds first when a source is newer. @param source below the root: `src/main.ts` */
+/** The built file of a source, which starts in half the time. `npm test` rebuilds when a source is newer. @param source relative to the root: `src/main.ts` */
 export const builtFile = (source: string): string => `${ROOT}dist/${source.replace(/\.ts$/, '.js')}`;
 
 export const startProgram = (source: string, args: readonly string[], options?: Options): Running =>

@@ -1,4 +1,4 @@
-/** What the driver sent to MongoDB, and whether it names the account that it is about: then a database divided by accounts answers it from one part. */
+/** Records the driver's commands, and checks that they name their account, so that a database sharded by accounts answers them from one shard. */
 import type mongoose from 'mongoose';
 
 type Doc = Record<string, any>;
@@ -8,21 +8,21 @@ export interface Access {
   /** `find`, `aggregate`, … */
   command: string;
   collection: string;
-  /** What finds the documents, or one that is stored; undefined where everything is found. */
+  /** The filter, or a stored document; undefined when the command finds everything. */
   filter: Doc | undefined;
 }
 
-/** Where the account stands, but for `accountId`. */
+/** Fields that hold the account's id in collections without `accountId`. */
 const ACCOUNT_FIELDS: Readonly<Record<string, string>> = {
   accounts: '_id',
   eventCounters: '_id',
 };
-/** These go on with what another command found, or look at no document. */
+/** Commands that continue another one, or access no documents. */
 const WITHOUT_FILTER = new Set(
   'getMore killCursors commitTransaction abortTransaction endSessions ping hello'.split(' '),
 );
 
-/** @returns what grows with every command that the connection sends from now on */
+/** @returns a list that grows with every further command of the connection */
 export function recordAccesses(connection: mongoose.Connection): Access[] {
   const accesses: Access[] = [];
   connection
@@ -31,7 +31,7 @@ export function recordAccesses(connection: mongoose.Connection): Access[] {
   return accesses;
 }
 
-/** The connection string with which a driver tells of its commands. */
+/** The connection string that makes the driver report its commands. */
 export function monitored(uri: string): string {
   const url = new URL(uri);
   url.searchParams.set('monitorCommands', 'true');
@@ -58,12 +58,12 @@ function accessesOfPipeline(collection: string, pipeline: Doc[]): Access[] {
       other ? accessesOfPipeline(other.coll ?? other.from, other.pipeline) : [],
     ),
   );
-  // Documents that come with the pipeline are of no collection.
+  // Documents in the pipeline itself belong to no collection.
   if (pipeline[0]?.$documents) return joined;
   return [{ command: 'aggregate', collection, filter: pipeline[0]?.$match }, ...joined];
 }
 
-/** Whether all that is found or stored is this account's. */
+/** Whether the access is limited to this account. */
 export function namesAccount({ collection, filter }: Access, accountId: string): boolean {
   const field = ACCOUNT_FIELDS[collection] ?? 'accountId';
   const names = (part: Doc | undefined): boolean =>

@@ -1,15 +1,15 @@
-/** A way to the service, or to MongoDB, that can be cut, as networks do. */
+/** A proxy to the service or to MongoDB whose connections can be cut. */
 import { type AddressInfo, connect, createServer } from 'node:net';
 
 export interface CuttableWay {
   url: string;
-  /** Ends every connection of now. */
+  /** Ends all current connections. */
   cut(): void;
-  /** Ends every connection until it is opened again. */
+  /** While closed, ends every connection. */
   close(isClosed: boolean): void;
 }
 
-/** @param isLast told of what goes through: a connection ends by what it answers true for */
+/** @param isLast gets the bytes that pass through: when it returns true, the connection ends */
 export async function cuttableWay(
   t: { teardown(end: () => unknown): void },
   to: string,
@@ -46,7 +46,7 @@ export async function cuttableWay(
   return { url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`, cut, close };
 }
 
-/** The URI of the same database by this way. */
+/** The URI of the same database through this proxy. */
 export function databaseAt(uri: string, { url }: CuttableWay): string {
   const way = Object.assign(new URL(uri), { hostname: '127.0.0.1', port: new URL(url).port });
   way.searchParams.delete('replicaSet');

@@ -1,4 +1,4 @@
-/** Databases that older releases wrote, as files: every collection with its indexes and documents, in canonical extended JSON. */
+/** Files with databases of older releases: all collections with their indexes and documents, in canonical extended JSON. */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { gunzipSync, gzipSync } from 'node:zlib';
@@ -14,20 +14,20 @@ export interface CollectionDump {
 export interface DatabaseFixture {
   /** The commit whose service wrote it. */
   release: string;
-  /** What `GET` of each path, all in one page, answered before the service was killed. */
+  /** Answers to `GET` by path, each in one list page, before the service was killed. */
   accounts: { apiKey: string; answers: Record<string, any> }[];
   /** A READ key of the first account. */
   readerKey: string;
-  /** By webhook, the secret that signs first. */
+  /** Secrets by webhook; the first one signs first. */
   webhookSecrets: Record<string, string[]>;
   /** A POST of `/payment-links` with an Idempotency-Key, by the first account. */
   idempotent: { key: string; body: unknown; answer: any };
-  /** Payment links as they were answered when they were made. */
+  /** Payment links as answered on creation. */
   links: Record<'coffee' | 'shirt' | 'closed' | 'tip', any>;
   collections: Record<string, CollectionDump>;
 }
 
-/** Numbers keep their type: some of the local ledger's have 64 bits. */
+/** Keeps the types of numbers: some of the local ledger have 64 bits. */
 const EXACT = { promoteValues: false, promoteBuffers: false } as const;
 const EXACTLY = { relaxed: false } as const;
 

@@ -1,10 +1,10 @@
-/** What the documentation shows, taken out of it and run as it stands. Replaced is only what it leaves open (…), the ports, and where the cli comes from. */
+/** Runs code blocks of the documentation literally. Only gaps (…), ports, and the path of the cli are replaced. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { builtFile, ROOT, type Running, start } from './command.js';
 import type { TestService } from './service.js';
 
-/** @param files below the root. @returns what finds the one fenced block of a language that holds these words */
+/** @param files relative to the root @returns a function that finds the one fenced block of a language with these words */
 export function blocksOf(...files: readonly string[]): (language: string, words: string) => string {
   const text = files.map((file) => readFileSync(join(ROOT, file), 'utf8')).join('\n');
   return (language, words) => {
@@ -15,7 +15,7 @@ export function blocksOf(...files: readonly string[]): (language: string, words:
   };
 }
 
-/** For bash: a block against this service. */
+/** Turns a block into a bash script against this service. */
 export function literally(text: string, service: TestService, open: Record<string, string> = {}): string {
   let script = text
     .replaceAll('http://127.0.0.1:3000', service.url)
@@ -34,7 +34,7 @@ export const bash = (script: string, env: Record<string, string>, cwd?: string):
     ...(cwd !== undefined && { cwd }),
   });
 
-/** With whatever it started: npx hands no signal on. */
+/** Ends the process with its children, because npx does not forward signals. */
 export function end({ process: { pid, exitCode } }: Running): void {
   if (pid !== undefined && exitCode === null) process.kill(-pid, 'SIGTERM');
 }

@@ -1,4 +1,4 @@
-/** A ledger's worth of every kind of operation that pays, and of those that look as if they did. */
+/** Operations of every kind that pays, and of kinds that only seem to. */
 import {
   Asset,
   BASE_FEE,
@@ -14,7 +14,7 @@ import { type LedgerClient, muxedAddress } from '../../src/local-ledger/index.js
 
 export interface EveryKind {
   shop: Keypair;
-  /** Issues EUR, and has a wallet too. */
+  /** Issues EUR, and is a wallet too. */
   issuer: string;
   payer: Keypair;
 }
@@ -28,7 +28,7 @@ export async function openAccounts(client: LedgerClient): Promise<EveryKind> {
   return { shop: Keypair.fromSecret(shop.secret), issuer: assetIssuer, payer: Keypair.fromSecret(payer.secret) };
 }
 
-/** Pays, and pretends to. @returns how many credits come to the shop, and how many to the issuer */
+/** Submits payments and fakes. @returns the numbers of credits for the shop and for the issuer */
 export async function payEveryKind(
   client: LedgerClient,
   { shop, issuer, payer }: EveryKind,
@@ -44,7 +44,7 @@ export async function payEveryKind(
   for (const memo of ['7K3M9QWX2RTF', '', 'INV\0-1', Memo.none(), Memo.id('18446744073709551615')] as const)
     await submit([pay(to, '1')], memo);
   for (const memo of [Memo.hash('11'.repeat(32)), Memo.return('22'.repeat(32))]) await submit([pay(to, '2')], memo);
-  // No UTF-8: each wrong byte counts, as Go sees it.
+  // Invalid UTF-8: each wrong byte counts, as in Go.
   for (const bytes of [
     [0x41, 0xff, 0xc3],
     [0xe2, 0x82, 0x41, 0x00],
@@ -109,7 +109,7 @@ export async function payEveryKind(
     },
   });
 
-  // None of these is money for the shop.
+  // None of these pays the shop.
   await client.forge({ to, amount: '1000', muxedId: '5' });
   await client.forge({ to, amount: '1000', ...contract });
   await client.submit({ from: shop, operations: [pay(to, '8'), pay(from, '9')] });

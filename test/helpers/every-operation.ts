@@ -1,4 +1,4 @@
-/** An account with something of everything, and what each operation of the contract is called with on it. */
+/** An account with every kind of resource, and an input for each operation of the contract. */
 import type { Receiver } from './receiver.js';
 import { eventually, type TestService } from './service.js';
 
@@ -8,7 +8,7 @@ export type Everything = Awaited<ReturnType<typeof openEverything>>;
 
 export const PAIR = { currency: 'EUR', assetCode: 'XLM', network: 'LOCAL' };
 
-/** A worker does its part and is away afterwards: then nothing changes but by what is asked for. @param apiKey of the account, a FULL one */
+/** A worker takes part and is closed afterwards, so that only calls change anything. @param apiKey a FULL key of the account */
 export async function openEverything(service: TestService, receiver: Receiver, apiKey = service.apiKey) {
   const ledger = service.context.localLedger!.client;
   const post = async (path: string, body?: unknown): Promise<Json> => {
@@ -36,7 +36,7 @@ export async function openEverything(service: TestService, receiver: Receiver, a
   const [accepted, dismissed] = [await paid('10', link.memo), await paid('11', link.memo)];
   const [assigned, refunded] = [await paid('5', null), await paid('6', null)];
   await paid('7', order.memo);
-  // A part of an order that stays OPEN.
+  // A part of a checkout that stays OPEN.
   await paid('3', (await post('/checkouts', { productId: product.id })).memo);
   const delivery = await eventually(() => first(`/webhooks/${webhook.id}/deliveries?status=DELIVERED`), 'a delivery');
   await worker.close();
@@ -46,7 +46,7 @@ export async function openEverything(service: TestService, receiver: Receiver, a
   };
 }
 
-/** By operation that changes something; each may be called once, in the order of the contract. */
+/** Inputs by changing operation; each may be called once, in the order of the contract. */
 export function changingInputs(everything: Everything): Record<string, () => Promise<Input>> {
   const { ledger, post, shop, payer, wallet, newProduct, product, link, webhook } = everything;
   const made = async (path: string, body: object): Promise<Input> => ({ id: (await post(path, body)).id });

@@ -1,4 +1,4 @@
-/** Wallets of a payer's browser, played: each answers the messages, or has the objects, of the real one, and signs with a real key. */
+/** Simulated wallets in a payer's browser: each answers the messages, or has the objects, of the real one, and signs with a real key. */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { type Keypair, TransactionBuilder } from '@stellar/stellar-sdk';
@@ -7,21 +7,21 @@ import { networkInfo } from '../../contracts/networks.js';
 
 export interface PlayedWallet {
   key: Keypair;
-  /** Passphrase of the network that it is set to. */
+  /** Passphrase of the wallet's selected network. */
   passphrase: string;
-  /** What it refuses, `connect` or `sign`, and how it says so. */
+  /** The request that it refuses, and the wallet's error. */
   refuses: { what: 'connect' | 'sign'; error: unknown } | null;
-  /** It is asked and never answers. */
+  /** It never answers. */
   isSilent: boolean;
-  /** It signs when this is through. */
+  /** It signs once this resolves. */
   waits: Promise<void>;
-  /** What it was asked, in order. */
+  /** The requests, in order. */
   asked: string[];
 }
 
 type Answer = { error: unknown } | { account: string; passphrase: string } | { signed: string; account: string };
 
-/** Runs in the page before its own scripts; `ask(what, xdr?)` leads to the played wallet. */
+/** Scripts that run in the page before its own; `ask(what, xdr?)` calls the simulated wallet. */
 const EXTENSIONS = {
   freighter: `
 addEventListener('message', async ({ source, data }) => {
@@ -79,7 +79,7 @@ const orThrow = (answer) => { if (answer.error) throw answer.error; return answe
 
 const NACL = readFileSync(createRequire(import.meta.url).resolve('tweetnacl/nacl-fast.min.js'), 'utf8');
 
-/** Wallets that are pages, by the address that they are opened at. */
+/** Wallets that are web pages, with their addresses. */
 const PAGES = {
   albedo: {
     at: 'https://albedo.link/**',
@@ -118,7 +118,7 @@ opener.postMessage({ type: 'XBULL_INITIAL_RESPONSE', publicKey: to64(ours.public
 };
 export type Played = { extension: keyof typeof EXTENSIONS } | { walletPage: keyof typeof PAGES };
 
-/** Puts that wallet into the page's browser, and no other. */
+/** Installs this wallet, and no other, in the page's browser. */
 export async function playWallet(page: Page, which: Played, key: Keypair): Promise<PlayedWallet> {
   const { passphrase } = networkInfo.LOCAL;
   const played: PlayedWallet = { key, passphrase, refuses: null, isSilent: false, waits: Promise.resolve(), asked: [] };

@@ -1,4 +1,4 @@
-/** Events of an account without the payments that would cause them: stored as the watcher stores them, numbered by the service's own sequencer. */
+/** Stores events of an account without the payments that would cause them, like the watcher; the service's own sequencer numbers them. */
 import { systemClock as clock } from '../../src/clock.js';
 import { createIds } from '../../src/domain/ids.js';
 import { sampleEvent } from '../../src/services/sample-event.js';
@@ -10,7 +10,7 @@ const newId = createIds(clock);
 type Type = 'payment.received' | 'payment.completed';
 
 export interface Happenings {
-  /** Stores one event of each of these types, about payments of their own. */
+  /** Stores one event of each type, each about its own payment. */
   happen(accountId: string, ...types: Type[]): Promise<EventDoc[]>;
 }
 
@@ -34,13 +34,13 @@ export async function createHappenings(t: { teardown(end: () => unknown): void }
 export interface Sse {
   status: number;
   headers: Headers;
-  /** What came so far, comments and fields as they are, without the blank lines. */
+  /** Received blocks, with comments and fields as sent, without the blank lines. */
   blocks: string[];
-  /** The events among them. */
+  /** The events among the blocks. */
   events(): { id: number; event: string; data: any }[];
-  /** Resolves when so many events came. */
+  /** Resolves once `count` events have arrived. */
   until(count: number): Promise<void>;
-  /** Resolves when the server has ended it. */
+  /** Resolves when the server has ended the stream. */
   ended: Promise<void>;
   hangUp(): void;
 }

@@ -1,4 +1,4 @@
-/** Records as Horizon writes them, made with the official SDK: real transactions, real hashes, real results. */
+/** Horizon's records, made with the official SDK: real transactions, hashes and results. */
 import {
   Account,
   Asset,
@@ -30,7 +30,7 @@ export type Json = Record<string, unknown>;
 export const toid = (ledger: number, transaction = 1, operation = 1): string =>
   ((BigInt(ledger) << 32n) | (BigInt(transaction) << 12n) | BigInt(operation)).toString();
 
-/** Results of a transaction: amounts that its operations merged, null for a payment. */
+/** Results of a transaction. @param merged the merged amount of each operation, null for a payment */
 const operationResults = (merged: readonly (string | null)[]) =>
   merged.map((stroops) =>
     xdr.OperationResult.opInner(
@@ -49,12 +49,12 @@ const result = (result: xdr.TransactionResultResult): string =>
 
 export interface TransactionOptions {
   memo?: Memo;
-  /** What the operations merged; one payment by default. */
+  /** Merged amounts of the operations; by default one payment. */
   merged?: readonly (string | null)[];
   feeBump?: boolean;
 }
 
-/** A transaction record, section 4 of Horizon's facts. */
+/** A transaction record of Horizon. */
 export function transactionRecord({
   memo = Memo.none(),
   merged = [null],
@@ -103,7 +103,7 @@ export function transactionRecord({
   };
 }
 
-/** As Horizon shows a memo: text loses its NUL bytes, and each byte that is no UTF-8 becomes U+FFFD. */
+/** Memo fields of Horizon: text loses its NUL bytes, and each invalid UTF-8 byte becomes U+FFFD. */
 function memoFields(memo: Memo): Json {
   if (memo.type === 'none') return { memo_type: 'none' };
   if (memo.type === 'id') return { memo_type: 'id', memo: memo.value as string };
@@ -115,13 +115,13 @@ function memoFields(memo: Memo): Json {
 
 export interface RecordOptions extends TransactionOptions {
   ledger?: number;
-  /** Within its transaction, from 1. */
+  /** Index within its transaction, from 1. */
   order?: number;
   /** False for a record without `join=transactions`. */
   joined?: boolean;
 }
 
-/** What all operation records have, around the fields of their type. */
+/** An operation record: the common fields, with those of its type. */
 export function operationRecord(type: string, fields: Json, options: RecordOptions = {}): Json {
   const { ledger = 1_000, order = 1, joined = true } = options;
   const transaction = transactionRecord(options);

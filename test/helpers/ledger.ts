@@ -1,4 +1,4 @@
-/** A local ledger of a test's own: on a free port, closing every 50 ms or on demand, gone when the test ends. */
+/** A local ledger for one test: on a free port, closing every 50 ms or on demand, closed with the test. */
 import { mongo } from 'mongoose';
 import pino from 'pino';
 import { systemClock } from '../../src/clock.js';
@@ -18,13 +18,13 @@ export interface TestLedger {
 }
 
 export interface TestLedgerOptions {
-  /** One of the two. */
+  /** Give either `db` or `uri`. */
   db?: mongo.Db;
   uri?: string;
   /** Time between ledgers, 50 by default; null closes only on `ledger.closeLedger()`. */
   closeMs?: number | null;
   clock?: Clock;
-  /** Default that of LOCAL. */
+  /** By default that of LOCAL. */
   passphrase?: string;
 }
 

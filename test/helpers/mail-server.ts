@@ -1,4 +1,4 @@
-/** A mail server on loopback, by a library, that behaves as a test tells it to and keeps what it took, parsed. */
+/** A mail server on loopback, made with a library: behaves as a test tells it, and keeps accepted mails, parsed. */
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { type AddressObject, type ParsedMail, simpleParser } from 'mailparser';
@@ -6,27 +6,27 @@ import { SMTPServer } from 'smtp-server';
 import { eventually } from './service.js';
 
 export interface TakenMail {
-  /** Recipients of the envelope, who really get it. */
+  /** Recipients of the envelope, to whom it is really delivered. */
   to: string[];
   from: string;
-  /** As it came. */
+  /** The unparsed mail. */
   raw: string;
   parsed: ParsedMail;
   secure: boolean;
   user: string | undefined;
 }
 
-/** What it does with an attempt. `refuse`: this recipient is refused for good. `later`: not now. `hang`: it takes the text and never answers. */
+/** Behaviour towards an attempt. `refuse`: refuses the recipient permanently. `later`: refuses temporarily. `hang`: takes the text and never answers. */
 export type MailTrouble = 'refuse' | 'later' | 'hang' | null;
 
 export interface MailServer {
   url: string;
   port: number;
   mails: TakenMail[];
-  /** Attempts, whatever became of them: recipients. */
+  /** Recipients of all attempts, whatever their result. */
   attempts: string[];
   behave(behave: (to: string) => MailTrouble): void;
-  /** The mails to this address once there are so many. */
+  /** Resolves with the mails to this address once there are `count`. */
   to(address: string, count?: number): Promise<TakenMail[]>;
   close(): Promise<void>;
 }

@@ -1,11 +1,11 @@
-/** A clock that stands still until a test moves it. Sleepers wake in order of their time. */
+/** A clock that stands still until a test advances it. Sleepers wake in the order of their times. */
 import { randomBytes } from 'node:crypto';
 import type { Clock } from '../../src/clock.js';
 
 export interface ManualClock extends Clock {
-  /** Moves time on and ends the sleeps that are over by then. */
+  /** Advances the time and ends the sleeps that are over by then. */
   advance(ms: number): void;
-  /** How many sleep at the moment. */
+  /** The current number of sleepers. */
   readonly sleepers: number;
 }
 

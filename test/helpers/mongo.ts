@@ -1,4 +1,4 @@
-/** A database of its own for each test, on one real mongod that all test processes of this checkout share. */
+/** A separate database for each test, on one real mongod that all test processes of this checkout share. */
 import { randomBytes, randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
@@ -12,14 +12,14 @@ export interface TestDatabase {
   /** A connection string with `name` as its default database. */
   uri: string;
   name: string;
-  /** A plain connection of the test's own, closed at the teardown. */
+  /** The test's own plain connection, closed at the teardown. */
   db: mongo.Db;
 }
 
-/** Where the service, too, keeps a fetched mongod. */
+/** Folder of a downloaded mongod, shared with the service. */
 export const CACHE_DIR = readConfig({ XDG_CACHE_HOME: process.env.XDG_CACHE_HOME }).cacheDir;
 
-/** Where the shared mongod keeps its data when no test runner started one. */
+/** Data folder of the shared mongod when no test runner started one. */
 export const TEST_DATA_DIR = fileURLToPath(new URL('../../node_modules/.cache/stellar-collect-test', import.meta.url));
 
 /** A fresh, empty database; it is dropped at the teardown of `t` (tap runs teardowns in reverse order: ask for it first). */
@@ -40,7 +40,7 @@ export async function testDatabase(t: { teardown(end: () => unknown): void }): P
   return { uri: url.href, name, db: client.db(name) };
 }
 
-/** A free loopback port below the ones that systems hand out by themselves, so that it stays free while its owner restarts. */
+/** A free loopback port below the range that systems assign, so that it stays free while its owner restarts. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = 20_000 + randomInt(12_000);

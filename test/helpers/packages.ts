@@ -1,4 +1,4 @@
-/** Packages as a stranger gets them: packed, and unpacked in another folder. */
+/** Packages as users get them: packed, and unpacked in another folder. */
 import { execFile } from 'node:child_process';
 import { cp, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -8,7 +8,7 @@ import { ROOT } from './command.js';
 
 export const bin = (name: string) => join(ROOT, 'node_modules', '.bin', name);
 
-/** What a command prints; where it fails, an error with the last lines of that. */
+/** The output of a command. @throws Error with its last lines when the command fails */
 export async function succeeds(file: string, args: readonly string[], cwd = ROOT, env = process.env): Promise<string> {
   try {
     const { stdout } = await promisify(execFile)(file, args, { cwd, env, maxBuffer: 1e8 });
@@ -19,13 +19,13 @@ export async function succeeds(file: string, args: readonly string[], cwd = ROOT
   }
 }
 
-/** Packs the folder's `contents` as the registry would hold them, and unpacks them at `into`. @returns the paths of the package's files */
+/** Packs the folder's `contents` as for the registry, and unpacks them at `into`. @returns the paths of the package's files */
 export async function installPacked(from: string, contents: readonly string[], into: string): Promise<string[]> {
   const folder = await mkdtemp(join(tmpdir(), 'stellar-collect-pack-'));
   try {
     for (const name of ['package.json', ...contents])
       await cp(join(from, name), join(folder, name), { recursive: true, dereference: true });
-    // Built already; npm 10 would build it again, --ignore-scripts or not.
+    // The package is built already, and npm 10 would build it again despite --ignore-scripts.
     await succeeds('npm', ['pkg', 'delete', 'scripts'], folder);
     const [packed] = JSON.parse(await succeeds('npm', ['pack', '--ignore-scripts', '--json'], folder));
     await mkdir(into, { recursive: true });

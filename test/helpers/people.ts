@@ -1,4 +1,4 @@
-/** People of an account: invited, let in with a passkey in software, and calling as the dashboard does. */
+/** Users of an account: invited, signed in with a passkey in software, and calling like the dashboard. */
 
 import { createAuthenticator } from './authenticator.js';
 import type { TestService } from './service.js';
@@ -9,13 +9,13 @@ export interface Person {
   id: string;
   cookie: string;
   authenticator: ReturnType<typeof createAuthenticator>;
-  /** A procedure, as the dashboard calls it. */
+  /** Calls a procedure like the dashboard. */
   call(name: string, isRead: boolean, input?: object): Promise<{ status: number; data: Json; code: string | null }>;
-  /** REST below the dashboard. */
+  /** Reads REST under the dashboard's path. */
   get(path: string): Promise<Response>;
 }
 
-/** A request of the dashboard's own page. */
+/** Sends a request like the dashboard's own page. */
 export async function post(service: Pick<TestService, 'url'>, path: string, body: object, headers = {}) {
   const answer = await fetch(`${service.url}/dashboard${path}`, {
     method: 'POST',

@@ -1,4 +1,4 @@
-/** Sources of rates in one server: each answers at a path of its own as the real one does, unless a test tells it to misbehave. */
+/** Rate sources in one server: each answers at its own path like the real one, unless a test makes it misbehave. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
@@ -13,14 +13,14 @@ export interface Answer {
 }
 
 export interface RateServers {
-  /** `RATE_SOURCES` for these. */
+  /** The value of `RATE_SOURCES` for these sources. */
   sources(...names: SourceName[]): string;
-  /** What one XLM is worth, as each source says it from now on. */
+  /** The price of one XLM at each source, changeable by tests. */
   prices: Record<string, string>;
-  /** The day that the European Central Bank names, and when CoinGecko and the custom source last looked. */
+  /** The date of the European Central Bank's rates, and the time of those of CoinGecko and the custom source. */
   day: string;
   at: Date;
-  /** Misbehaves in place of the source's answer. */
+  /** Replaces the source's answer. */
   trouble: Partial<Record<SourceName, Answer | ((path: string) => Answer | null)>>;
   requests: { source: SourceName; url: string; headers: IncomingMessage['headers'] }[];
   count(source: SourceName): number;

@@ -1,5 +1,5 @@
-/** A merchant's endpoint: a real HTTPS server on loopback with a certificate of its own authority, that behaves as a test tells it to
- *  and records what came. */
+/** A merchant's endpoint: a real HTTPS server on loopback with a certificate of its own authority, which behaves as a test tells it and records its
+ *  requests. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -12,20 +12,20 @@ export interface Received {
   path: string;
   headers: Record<string, string>;
   body: string;
-  /** When it was complete, ms since the epoch. */
+  /** Time at which it was complete, ms since the epoch. */
   at: number;
-  /** Requests that were open at this path when it came, itself included. */
+  /** Open requests at this path when it arrived, itself included. */
   open: number;
 }
 
 export interface Behaviour {
   status?: number;
   headers?: Record<string, string>;
-  /** Wait before the answer. */
+  /** Delay before the answer. */
   delayMs?: number;
-  /** Sent as it is; a number is that many bytes, as fast as they are taken. */
+  /** Text that is sent literally, or a number of bytes, sent as fast as they are read. */
   body?: string | number;
-  /** `hang`: no answer. `reset`: the connection is torn. `cut`: it is torn in the middle of a 200's body. `drip`: a 200 whose body never ends, a byte each 20 ms. */
+  /** `hang`: no answer. `reset`: resets the connection. `cut`: resets it within a 200's body. `drip`: a 200 with an endless body, a byte every 20 ms. */
   trouble?: 'hang' | 'reset' | 'cut' | 'drip';
 }
 
@@ -199,12 +199,12 @@ function answer(behaviour: Behaviour, request: IncomingMessage, response: Server
   }
 }
 
-/** Verifies with the independent package what a merchant would, as of the attempt's own time. @throws when the signature is not of this secret */
+/** Verifies a delivery with the independent package, like a merchant, as of the attempt's time. @throws when the signature is not of this secret */
 export function verified(request: Received, secret: string): WebhookPayload {
   const seconds = Number(request.headers['webhook-timestamp']);
   const headers = { ...request.headers, 'webhook-timestamp': String(seconds) };
   const realNow = Date.now;
-  // The package compares with Date.now(); an attempt of an advanced clock is verified as of then.
+  // The package compares with Date.now(), but the test's clock may be ahead.
   Date.now = () => seconds * 1000;
   try {
     return new Webhook(secret).verify(request.body, headers) as WebhookPayload;

@@ -1,4 +1,4 @@
-/** The whole service in the test's own process, on a database of its own, with the built-in ledger closing quickly. */
+/** The whole service in the test's process, on its own database, with the built-in ledger closing quickly. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -24,11 +24,11 @@ export interface TestService {
   /** FULL key of a fresh account. */
   apiKey: string;
   accountId: string;
-  /** A further account. */
+  /** Opens another account. */
   openAccount(name?: string): Promise<{ apiKey: string; accountId: string }>;
-  /** Calls REST; `path` is below `/api/v1`. Every answer is held against openapi.json. */
+  /** Calls REST; `path` is relative to `/api/v1`. Every answer is checked against openapi.json. */
   api<Data = any>(method: string, path: string, body?: unknown, key?: string): Promise<Answer<Data>>;
-  /** A process more on the same database. */
+  /** Starts another process of the service on the same database. */
   join(role: Role): Promise<Context>;
 }
 
@@ -46,13 +46,13 @@ export interface TestServiceOptions {
   role?: Role;
   clock?: Clock;
   logLevel?: string;
-  /** Given when a test starts the service again on the same database. */
+  /** For starting the service again on the same database. */
   database?: { uri: string };
 }
 
-/** Each ledger costs every service that runs a few milliseconds of CPU, and tests run beside each other. */
+/** Not shorter, because each ledger costs every running service a few milliseconds of CPU, and tests run concurrently. */
 export const CLOSE_MS = 100;
-/** The same for all, so that a test can start a second service on the same database. */
+/** The same for all tests, so that a test can start a second service on the same database. */
 export const TEST_SECRETS_KEY = Buffer.alloc(32, 7).toString('base64');
 
 export async function startTestService(t: Test, options: TestServiceOptions = {}): Promise<TestService> {
@@ -60,7 +60,7 @@ export async function startTestService(t: Test, options: TestServiceOptions = {}
   const database = options.database ?? (await testDatabase(t));
   const dataDir = await mkdtemp(join(tmpdir(), 'stellar-collect-test-'));
   t.teardown(() => rm(dataDir, { recursive: true, force: true }));
-  // Receivers of the tests are trusted as `webhook listen` is.
+  // Makes the service trust the tests' receivers, like `webhook listen`.
   await writeFile(join(dataDir, DEVELOPMENT_CA_FILE), (await testAuthority()).cert);
   const config = readConfig({
     PORT: '0',
@@ -115,7 +115,7 @@ export async function startTestService(t: Test, options: TestServiceOptions = {}
   };
 }
 
-/** Asks again until the answer is there, less and less often: most questions are requests, which cost CPU. Fails with what it waited for. */
+/** Calls `ask` until it returns something, less and less often, because most calls are requests, which cost CPU. Fails naming `what`. */
 export async function eventually<T>(
   ask: () => Promise<T | null | undefined | false>,
   what: string,
@@ -130,7 +130,7 @@ export async function eventually<T>(
   }
 }
 
-/** A wallet on the local ledger, a product, a link: what most tests begin with. */
+/** A wallet on the local ledger, a product and a link: the start of most tests. */
 export async function startSelling(service: TestService, product: Record<string, unknown> = {}) {
   const { address } = await service.context.localLedger!.client.fund();
   const wallet = (await service.api('POST', '/wallets', { name: 'Shop', address, network: 'LOCAL' })).data;

@@ -1,21 +1,21 @@
-/** What lies where on a cluster of two shards: accounts moved as an operator does, and what each shard is asked. */
+/** Placement of data on a cluster of two shards: moves accounts like an operator, and records the commands of each shard. */
 import { mongo } from 'mongoose';
 import { SHARD_KEYS } from '../../src/stores/sharding.js';
 import type { TestCluster } from './cluster.js';
 import type { TestDatabase } from './mongo.js';
 
-/** The collections that are divided by accounts. */
+/** The collections that are sharded by accounts. */
 export const BY_ACCOUNT = Object.keys(SHARD_KEYS).filter((collection) => 'accountId' in SHARD_KEYS[collection]!);
 export const SHARDS = ['shard0', 'shard1'];
 
-/** The shard that holds what is not divided, and the other one, by their places. */
+/** Indexes of the shard with the unsharded collections, and of the other one. */
 export async function placesOf({ db, name }: TestDatabase): Promise<{ primary: number; other: number }> {
   const databases = db.client.db('config').collection<{ _id: string; primary: string }>('databases');
   const primary = SHARDS.indexOf((await databases.findOne({ _id: name }))!.primary);
   return { primary, other: 1 - primary };
 }
 
-/** Everything of this account and those that were made after it, by MongoDB's own command. Routers know of it afterwards. */
+/** Moves the data of this account and of later ones, by MongoDB's own command. Routers know of the move afterwards. */
 export async function moveFrom({ db, name }: TestDatabase, accountId: string, toShard: number): Promise<void> {
   for (const collection of BY_ACCOUNT) {
     const fields = Object.keys(SHARD_KEYS[collection]!);
@@ -27,20 +27,20 @@ export async function moveFrom({ db, name }: TestDatabase, accountId: string, to
       toShard: SHARDS[toShard],
       waitForDelete: true,
     });
-    // A router hears of a move from the shard that it asks in vain.
+    // A router learns of a move when the former shard refuses its query.
     await db.collection(collection).findOne({ accountId });
   }
 }
 
-/** A question that a shard was asked. */
+/** A command that a shard received. */
 export interface Asked {
   collection: string;
   op: string;
   command: Record<string, any>;
 }
 
-/** What each shard was asked about the database while `work` ran, in the order of the shards. Not what goes on by itself: change streams, the
- *  balancer, and the rest of an answer. */
+/** Commands on the database that each shard received while `work` ran, in the order of the shards. Excludes background commands: change streams, the
+ *  balancer, and further batches of an answer. */
 export async function askedOf(cluster: TestCluster, name: string, work: () => Promise<unknown>): Promise<Asked[][]> {
   const filter = { ns: new RegExp(`^${name}\\.(?!system\\.)`), op: { $nin: ['getmore', 'killcursors'] } };
   await cluster.onShards(name, (db) => db.command({ profile: 1, filter }));

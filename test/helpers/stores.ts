@@ -1,4 +1,4 @@
-/** The stores on a database of their own, without a service around them, and documents to put into them. */
+/** The stores on their own database, without a service, and documents for them. */
 import { systemClock as clock } from '../../src/clock.js';
 import { createIds } from '../../src/domain/ids.js';
 import { ANY_WALLET } from '../../src/domain/parked.js';
@@ -21,13 +21,13 @@ interface Test {
   teardown(end: () => unknown): void;
 }
 
-/** With the recorder that stores what the watcher reads. */
+/** Opens the stores with the recorder of the watcher's records. */
 export async function openStores(t: Test) {
   const { uri, db } = await testDatabase(t);
   return { uri, db, ...(await openStoresOn(t, uri)) };
 }
 
-/** The same on a database that there is. */
+/** The same on an existing database. */
 export async function openStoresOn(t: Test, uri: string) {
   const { connection, transaction, close } = await connectDatabase(uri);
   t.teardown(close);
@@ -42,11 +42,11 @@ export async function openStoresOn(t: Test, uri: string) {
   return { connection, stores, transaction, commit, outbox, recorder };
 }
 
-/** With the settings' defaults. */
+/** A rate book with the settings' defaults. */
 export const rateBookOf = (system: Stores['system']) =>
   createRateBook({ ...system, clock, lockMs: 15 * 60_000, maxAgeMs: 600_000 });
 
-/** An active wallet on TESTNET since `windows`, not taken up yet; `fields` say what is different. */
+/** An active wallet on TESTNET since `windows`, not taken up yet, changed by `fields`. */
 export const walletDoc = (
   fields: Pick<WalletDoc, 'accountId' | 'address' | 'windows'> & Partial<WalletDoc>,
 ): WalletDoc => ({
@@ -54,7 +54,7 @@ export const walletDoc = (
   ...fields,
 });
 
-/** A record that was set aside a moment ago and may have paid any wallet of its network; `fields` say what is different. */
+/** A record that was parked just now and may have paid any wallet of its network, changed by `fields`. */
 export const parkedDoc = (
   fields: Pick<ParkedRecordDoc, '_id' | 'network' | 'raw'> & Partial<ParkedRecordDoc>,
 ): ParkedRecordDoc => {
@@ -63,7 +63,7 @@ export const parkedDoc = (
   return { reason: 'x', createdAt, ...open, tries: 0, nextTryAt: createdAt, dismissed: null, ...fields };
 };
 
-/** 10 stroops to SHOP in ledger 1000, as the `nth` operation; `fields` say what is different. */
+/** 10 stroops to SHOP in ledger 1000, as the `nth` operation, changed by `fields`. */
 export const credit = (nth: number, fields: Partial<Credit> = {}): Credit => ({
   operationId: toid(1000, nth),
   changeIndex: 0,
