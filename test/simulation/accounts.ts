@@ -1,4 +1,4 @@
-/** What the accounts of a simulated network hold and everything that moved it: the truth by which audits are judged, and the effects that Horizon shows. */
+/** Balances of the accounts of a simulated network and all their movements: the truth for judging audits, and the effects that Horizon shows. */
 import { NATIVE_TRIPLE, USDC_TRIPLE } from '../helpers/horizon-records.js';
 import type { Json, Paid, Sending } from './chain.js';
 import { SENT } from './run.js';
@@ -11,7 +11,7 @@ export interface Movement {
   ledger: number;
   address: string;
   asset: Asset;
-  /** Less than 0 for what left the account. */
+  /** Negative when it left the account. */
   stroops: bigint;
   kind: (typeof MOVEMENT_KINDS)[number];
   /** Null for a fee. */
@@ -27,7 +27,7 @@ export interface Holding {
 
 type Moved = Pick<Movement, 'asset' | 'stroops' | 'kind'>;
 
-/** One effect: what Horizon shows of it, and what it truly moved. */
+/** One effect: its fields at Horizon, and its true movements. */
 interface Effect {
   address: string;
   type: string;
@@ -67,13 +67,13 @@ export class Accounts {
     this.#held.set(`${address} ${nameOf(asset)}`, this.holds(address, asset) + stroops);
   }
 
-  /** The network is reset, without accounts. */
+  /** Removes all accounts, for a reset of the network. */
   forget(): void {
     this.#open.clear();
     this.#held.clear();
   }
 
-  /** What an account held after a ledger; null before it was opened. */
+  /** The balances of an account after a ledger; null before it was opened. */
   heldAfter(address: string, { chain, ledger }: { chain: number; ledger: number }): Holding[] | null {
     const held = new Map<string, Holding>();
     for (const each of this.movements) {
@@ -81,7 +81,7 @@ export class Accounts {
       const { asset } = each;
       const before = held.get(nameOf(asset))?.stroops ?? 0n;
       const native = held.get(nameOf(NATIVE));
-      // A trustline changes the account's own entry.
+      // A new trustline changes the account's own entry.
       if (native && !held.has(nameOf(asset))) native.changed = each.ledger;
       held.set(nameOf(asset), { asset, stroops: before + each.stroops, changed: each.ledger });
     }
@@ -89,7 +89,7 @@ export class Accounts {
   }
 }
 
-/** What an operation that succeeds does to the accounts. */
+/** The effects of a successful operation on the accounts. */
 export function effectsOf({ receiver, asset, stroops, shape, from }: Sending): Effect[] {
   const come = (what: Asset, amount: bigint, kind: Moved['kind'] = 'received'): Effect => ({
     address: receiver,
@@ -123,15 +123,15 @@ export function effectsOf({ receiver, asset, stroops, shape, from }: Sending): E
     case 'taken':
       return [trade(receiver, SENT, stroops)];
     case 'toContract':
-      // Horizon lists what a contract gets for the account that called it.
+      // Horizon lists a contract's credit for the account that called it.
       return [leave(from!, 'sent'), { ...come(asset, stroops), address: from!, type: 'contract_credited', moved: [] }];
     default:
-      // An issuer holds none of its own asset.
+      // An issuer has no balance of its own asset.
       return [...(from && from !== asset.issuer ? [leave(from, 'sent')] : []), come(asset, stroops)];
   }
 }
 
-/** What comes is paid for with lumens. */
+/** A purchase for lumens. */
 const trade = (address: string, bought: Asset, stroops: bigint): Effect => ({
   address,
   type: 'trade',

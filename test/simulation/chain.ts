@@ -1,4 +1,4 @@
-/** The ledgers of a simulated network, and the payments in them as the payers know them. A reset begins a new chain of ledgers. */
+/** The ledgers of a simulated network, and their payments as the payers know them. A reset begins a new chain of ledgers. */
 import { createHash } from 'node:crypto';
 import { MuxedAccount } from '@stellar/stellar-sdk';
 import { strkeyOf } from '../../src/domain/strkey.js';
@@ -21,7 +21,7 @@ export interface Paid {
   closedMs: number;
   /** Base account or contract. */
   sender: string;
-  /** M…; null for what is not muxed. */
+  /** M…; null when it is not muxed. */
   senderMuxed: string | null;
   receiver: string;
   receiverMuxed: string | null;
@@ -39,53 +39,53 @@ export interface Ledger {
   closedMs: number;
   /** Operations of the kinds that are payments. */
   records: Json[];
-  /** Operations that move balances otherwise. */
+  /** Other operations that move balances. */
   others: Json[];
   effects: Json[];
-  /** `parties` are the accounts that Horizon lists a transaction for. */
+  /** `parties` are the accounts for which Horizon lists the transaction. */
   transactions: Json[];
 }
 
-/** `payments`: of payments, while effects and operations show it. `everywhere`: of all of them, as if it had never been. */
+/** Lists that leave an operation out. `payments`: those of payments, but not those of effects and operations. `everywhere`: all of them. */
 export type Omitted = 'payments' | 'everywhere';
 
 export type Future = 'envelope' | 'events' | 'both';
 
-/** What a payer sends in the next ledger. */
+/** An operation for the next ledger. */
 export type Sending = Pick<Paid, 'receiver' | 'asset' | 'stroops' | 'memo'> & {
-  /** `claim`, `trade` and `taken` are no payments: the last one is an offer of the receiver that is taken by a payment to a stranger. */
+  /** `claim`, `trade` and `taken` do not pay the receiver: for `taken`, a payment to a stranger takes an offer of the receiver. */
   shape:
     | ('payment' | 'unjoined' | 'create' | 'merge' | 'host' | 'failed' | 'self' | 'unknown' | 'burn' | 'muxed')
     | ('fromContract' | 'toContract')
     | ('claim' | 'trade' | 'taken');
   /** The watched account that sends it. */
   from?: string;
-  /** The account that sends it, where it is not the usual payer. */
+  /** The sending account, when it is not the usual payer. */
   payer?: string;
   /** The id of a muxed account. */
   payerId?: string | null;
   receiverId?: string | null;
-  /** The transaction has a fee bump around it, and so two hashes. */
+  /** The transaction is wrapped in a fee bump, and so has two hashes. */
   isFeeBump?: boolean;
-  /** What no client can decode in its transaction: the envelope, the events, or both. */
+  /** The part of its transaction that no client can decode. */
   future?: Future;
-  /** A call that pays a muxed contract besides. */
+  /** A call that also pays a muxed contract. */
   isBeside?: boolean;
-  /** Takes up much of a page. */
+  /** Its record takes up much of a ledger page. */
   isHeavy?: boolean;
   /** Left out of account histories by old versions. */
   isHidden?: boolean;
   /** Left out of lists by every Horizon. */
   omitted?: Omitted;
-  /** Paid in another asset, by an offer of an unwatched maker. */
+  /** Paid in another asset, through an offer of an unwatched maker. */
   isDetour?: boolean;
-  /** Part of the same transaction as what was sent before it. */
+  /** In the same transaction as the previous operation. */
   isSameTransaction?: boolean;
 };
 
-/** A contract of no wallet here. */
+/** A contract that is no wallet here. */
 const ELSEWHERE = strkeyOf('W', Buffer.alloc(40, 7));
-/** Names no payer here. */
+/** The id of a muxed account that no payer here uses. */
 const MUXED_ID = '9007199254740993';
 const NO_PAYMENTS: readonly Sending['shape'][] = ['claim', 'trade'];
 
@@ -94,26 +94,26 @@ export class Chain {
   readonly payments: Paid[] = [];
   readonly unknownRecords: UnknownRecord[] = [];
   readonly transactions = new Map<string, Json>();
-  /** A transaction's hash by the one that it has within its fee bump. */
+  /** Outer hashes of fee bumps by inner hash. */
   readonly outer = new Map<string, string>();
   /** By operation. */
   readonly effects = new Map<string, Json[]>();
-  /** What others than the payer sent, all chains. */
+  /** Payments on all chains that others than the payer sent. */
   readonly sent: Paid[] = [];
   readonly accounts = new Accounts();
-  /** Accounts have to be opened before they are paid, and cannot send more than they hold. */
+  /** Enforces that accounts are opened before they are paid, and send no more than they hold. */
   keepsBooks = false;
   /** The watched account whose offer an operation took. */
   readonly makers = new Map<string, string>();
-  /** Operations that Horizon leaves out of lists. */
+  /** Operations that Horizon leaves out of lists, with the lists. */
   readonly omitted = new Map<string, Omitted>();
-  /** Operations whose records take up much of a page, and those that old versions leave out of account histories. */
+  /** Operations whose records take up much of a ledger page, and those that old versions leave out of account histories. */
   readonly heavy = new Set<string>();
   readonly hidden = new Set<string>();
   /** Ledgers that Horizon no longer has. */
   readonly dropped: { chain: number; upTo: number }[] = [];
   ledgers: Ledger[] = [];
-  /** How often the network was reset. */
+  /** The number of resets. */
   number = 0;
   /** The oldest ledger that Horizon still has. */
   elder = firstLedger(0);
@@ -133,7 +133,7 @@ export class Chain {
     );
   }
 
-  /** The id of a muxed account that pays or is paid here. */
+  /** The id in a muxed address. */
   idOf(muxedAddress: string): string {
     return MuxedAccount.fromAddress(muxedAddress, '0').id();
   }
@@ -142,7 +142,7 @@ export class Chain {
     this.#queue.push(sending);
   }
 
-  /** Closes a ledger with everything that was sent since the last one. */
+  /** Closes a ledger with the operations that were sent since the last one. */
   close(nowMs: number): Ledger {
     const sequence = this.ledgers.length === 0 ? firstLedger(this.number) : this.latest.sequence + 1;
     const closedMs = Math.floor(nowMs / 1000) * 1000;
@@ -162,7 +162,7 @@ export class Chain {
     return ledger;
   }
 
-  /** A transaction's hash follows from its envelope, which is whole only now. */
+  /** Replaces provisional hashes: a transaction's hash follows from its envelope, which is complete only now. */
   #nameByContent({ records, others, transactions }: Ledger): void {
     for (const hash of new Set(records.map((record) => record.transaction_hash as string))) {
       const own = records.filter((record) => record.transaction_hash === hash);
@@ -200,7 +200,7 @@ export class Chain {
     return this.close(nowMs);
   }
 
-  /** Null for what does not get into a ledger. */
+  /** Adapts an operation to the accounts; null when it cannot get into a ledger. */
   #asItCanBe(sending: Sending): Sending | null {
     const { accounts } = this;
     const { receiver, shape, asset, stroops } = sending;
@@ -215,7 +215,7 @@ export class Chain {
     if (!accounts.isOpen(receiver)) {
       accounts.open(receiver);
       const { payer, ...others } = opened;
-      // A contract makes no account: another account does.
+      // A contract cannot create an account, so another account does.
       return { ...(payer?.startsWith('C') ? others : opened), shape: 'create', asset: NATIVE };
     }
     if (shape === 'create') return { ...opened, shape: 'payment', asset: NATIVE };
@@ -267,7 +267,7 @@ export class Chain {
     return { ...base, ...this.#operation(sending, ledger, { id, hash }) };
   }
 
-  /** Moves the balances, and keeps the effects that tell of it. */
+  /** Moves the balances, and stores the effects. */
   #apply(sending: Sending, ledger: Ledger, id: string): void {
     const at = { chain: this.number, ledger: ledger.sequence };
     const { from } = sending;
@@ -284,7 +284,7 @@ export class Chain {
     ledger.effects.push(...shown);
   }
 
-  /** One transaction may have several operations, and pays for each. */
+  /** Lists the transaction, which may have several operations and pays a fee for each. */
   #list(ledger: Ledger, transaction: Json, named: { order: number; source: string; receiver: string }): void {
     const { order, source, receiver } = named;
     const listed = ledger.transactions.find(({ hash }) => hash === transaction.hash);
@@ -368,7 +368,7 @@ export class Chain {
       case 'self':
         return { ...payment, from: receiver };
       case 'failed':
-        // A contract is paid by a call.
+        // Contracts are paid by calls.
         if (receiver.startsWith('C')) return { type: 'invoke_host_function', asset_balance_changes: [] };
         return sending.isDetour ? detour : payment;
       default:

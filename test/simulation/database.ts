@@ -1,5 +1,5 @@
-/** The stores' MongoDB in a simulated run: each command of the driver is an action of the scheduler, whether a real mongod runs it or one in
- *  memory. The database name tells which process sent a command. */
+/** The stores' MongoDB in a simulated run: each command of the driver is an action of the scheduler, run by a real mongod or by one in memory.
+ *  The database name identifies the process that sent a command. */
 import { createRequire } from 'node:module';
 import mongoose from 'mongoose';
 import { connectDatabase, type Database } from '../../src/stores/database.js';
@@ -12,7 +12,7 @@ const { Connection } = require('mongodb/lib/cmap/connection.js');
 const { updateSessionFromResponse } = require('mongodb/lib/sessions.js');
 const { BSON, MongoServerError } = mongoose.mongo;
 
-/** The driver waits between two tries of a transaction: by a timer that no clock of ours knows. */
+/** The driver waits between attempts at a transaction by a timer outside of the simulated clock. */
 require('node:timers/promises').setTimeout = async () => undefined;
 
 type Doc = Record<string, any>;
@@ -34,10 +34,10 @@ interface Seat {
 
 const seats = new Map<string, Seat>();
 const seatsOfTransactions = new Map<string, Seat>();
-/** What is sent in these is no step of the scheduler. */
+/** Commands in these sessions are no steps of the scheduler. */
 const sessionsOfTheDead = new WeakSet<object>();
 
-/** What goes wrong with a command, besides the death of its process. */
+/** Faults of a command, besides the death of its process. */
 export type DatabaseFault = 'refused' | 'unheard' | null;
 
 export interface Plan {
@@ -47,18 +47,18 @@ export interface Plan {
 }
 
 export interface SimulatedDatabase {
-  /** A database name of its own for a process; stores on it act in the process's name. */
+  /** A connection with a separate database name, which identifies the commands of the process. */
   seat(process: Process, scheduler: Scheduler): mongoose.Connection;
   transaction: Database['transaction'];
-  /** Aborts what a dead process left open, as mongod does when its time is over. */
+  /** Aborts a dead process's open transactions, as mongod does after their time limit. */
   forget(process: Process): Promise<void>;
   docs(collection: string): Promise<Doc[]>;
-  /** Gives its connections back. */
+  /** Returns its connections to the server. */
   release(): void;
 }
 
 export interface DatabaseServer {
-  /** @param options.maxTransactionWrites documents that the database in memory takes in one transaction; default any number. */
+  /** @param options.maxTransactionWrites documents that the database in memory takes in one transaction; by default any number */
   open(options: { plan: (command: string) => Plan; maxTransactionWrites?: number }): Promise<SimulatedDatabase>;
   close(): Promise<void>;
 }
@@ -77,8 +77,8 @@ Connection.prototype.command = function (this: any, ns: any, command: Doc, optio
   return step(seat, { connection: this, ns, command, options, responseType, kind, lsid });
 };
 
-/** What asks for it is no process but the driver's connection. It takes no time, or what ran before the answer would be a matter of chance; and all writes
- *  are of this driver, which therefore knows the time of the newest. */
+/** Answers the driver's own query for the newest write, which no process sends. It takes no time, as otherwise the order of events would depend on chance.
+ *  All writes come from this driver, so it knows the time of the newest one. */
 async function tellNewestWrite(session: any, responseType: any): Promise<unknown> {
   const { clusterTime } = session.client.topology;
   if (clusterTime) session.advanceOperationTime(clusterTime.clusterTime);
@@ -106,7 +106,7 @@ function step({ process, scheduler, database }: Seat, call: Call): Promise<unkno
   const internals = database as Internals;
   const { kind, lsid, command } = call;
   const label = `${kind} ${typeof command[kind] === 'string' ? command[kind] : ''}${lsid === null ? '' : ' (transaction)'}`;
-  // What a dead process still does must cost no luck: when it does it is a matter of chance.
+  // Draws no random numbers for a dead process, whose remaining commands come at unpredictable times.
   if (!process.alive) return Promise.reject(serverError(INTERRUPTED, 'the process died'));
   const { delayMs, heardAfterMs, fault } = internals.plan(kind);
   const isWrite = WRITES.has(kind);
@@ -117,7 +117,7 @@ function step({ process, scheduler, database }: Seat, call: Call): Promise<unkno
       readyMs: scheduler.nowMs() + delayMs,
       heardAfterMs,
       mayCrash: true,
-      // In MongoDB it may have to wait for the transaction; here that would be a wait for ever.
+      // In MongoDB the write would wait for the transaction; here it would block for ever.
       isBlocked: () => isWrite && lsid === null && internals.isWritten(command[kind]),
       drop: () => reject(serverError(INTERRUPTED, 'the process died')),
       run: async () => {
@@ -138,7 +138,7 @@ function step({ process, scheduler, database }: Seat, call: Call): Promise<unkno
           if (error instanceof NotSimulated) throw error;
           scheduler.log(`    ${(error as Doc).code ?? error}`);
           if (lsid !== null) internals.open.delete(lsid);
-          // Time for the other transaction to end: the driver's own wait is not of this scheduler.
+          // Gives the other transaction time to end, because the driver's own wait is switched off.
           action.heardAfterMs ||= CONFLICT_MS;
           return () => reject(error as Error);
         }
@@ -159,20 +159,20 @@ const serverError = (code: number, errmsg: string, errorLabels: string[] = []) =
 
 interface Internals extends SimulatedDatabase {
   plan(command: string): Plan;
-  /** Sessions with a transaction: whose it is, the driver's session, and the collections that it has written to. */
+  /** Sessions with an open transaction: its process, the driver's session, and the collections that it has written to. */
   open: Map<string, { process: Process; session: any; written: Set<string> }>;
-  /** Whether a transaction that is open has written to this collection. */
+  /** Whether an open transaction has written to this collection. */
   isWritten(collection: string): boolean;
   execute(call: Call, nowMs: number, process: Process): Promise<unknown>;
   abort(lsid: string): Promise<void>;
 }
 
-/** @param kind `memory` uses the mongod for nothing but the driver's handshakes. */
+/** @param kind `memory` uses the mongod only for the driver's handshakes */
 export async function openDatabaseServer(uri: string, kind: 'memory' | 'real'): Promise<DatabaseServer> {
   const url = new URL(uri);
   const name = `simulation_${process.pid}`;
   url.pathname = `/${name}`;
-  // Connections that are made while a seed runs would be a matter of chance.
+  // Connections are made beforehand, because their times during a seed would depend on chance.
   url.searchParams.set('minPoolSize', String(CONNECTIONS));
   const main = await connectDatabase(url.href);
   const real = main.connection.db!;
@@ -235,7 +235,7 @@ export async function openDatabaseServer(uri: string, kind: 'memory' | 'real'): 
         const message = connection.prepareCommand(ns.db, call.command, options);
         const sent = message.command ?? message;
         const key = lsid === null ? null : `${lsid}:${Number(sent.txnNumber)}`;
-        // What the driver does when a reply arrives.
+        // The driver does this when a reply arrives.
         if (lsid !== null) updateSessionFromResponse(options.session, { ok: 1 });
         const parsed = BSON.deserialize(
           BSON.serialize(plain(call.command), { ignoreUndefined: options.ignoreUndefined ?? false }),
@@ -256,14 +256,14 @@ export async function openDatabaseServer(uri: string, kind: 'memory' | 'real'): 
         execute,
         isWritten: (collection) => [...open.values()].some(({ written }) => written.has(collection)),
         async abort(lsid) {
-          // One that was refused at its first command never began, and the number may still be that of one that is committed.
+          // A transaction whose first command was refused never began, and its number may still be that of a committed one.
           const transaction = open.get(lsid);
           if (!transaction) return;
           open.delete(lsid);
           const { session } = transaction;
           const number = session.serverSession.txnNumber;
           if (memory) return memory.abort(`${lsid}:${number}`);
-          // In the name of the session that died: the driver puts its id and number into the command.
+          // Imitates the dead session, because the driver puts the session's id and number into the command.
           const inItsName = Object.defineProperty(main.connection.getClient().startSession(), 'serverSession', {
             value: Object.create(session.serverSession, { txnNumber: { value: number, writable: true } }),
           });
@@ -309,13 +309,13 @@ async function untilConnected(client: mongoose.mongo.MongoClient): Promise<void>
   }
 }
 
-/** Bulk writes carry their documents as a sequence beside the command. */
+/** Inlines the documents of bulk writes, which are a sequence beside the command. */
 const plain = (command: Doc): Doc =>
   Object.fromEntries(
     Object.entries(command).map(([key, value]) => [key, Array.isArray(value?.documents) ? value.documents : value]),
   );
 
-/** Commands that ask for the server's time get virtual time. */
+/** Replaces the server's time in commands by virtual time. */
 function withNow(value: any, now: Date): any {
   if (value === '$$NOW') return now;
   if (Array.isArray(value)) return value.map((each) => withNow(each, now));

@@ -1,4 +1,4 @@
-/** Payers that are more than an account: customers of one exchange, contracts; and transactions with two hashes. */
+/** Payers other than plain accounts: customers of one exchange, and contracts; and transactions with two hashes. */
 import { Keypair, StrKey } from '@stellar/stellar-sdk';
 import type { Sending } from './chain.js';
 import type { Random } from './random.js';
@@ -8,10 +8,10 @@ const CONTRACTS = [1, 2].map((n) => StrKey.encodeContract(Buffer.alloc(32, 60 + 
 /** Its customers; null for the exchange itself. */
 export const CUSTOMERS = ['7', '8', '7', '8', null] as const;
 
-/** By whom and how something is paid: in all operations of one transaction alike. */
+/** Payer and form of a payment, the same for all operations of a transaction. */
 export type Payer = Pick<Sending, 'payer' | 'payerId' | 'isFeeBump'> & { shape?: 'fromContract' };
 
-/** @param mayCall one operation is sent, so that a contract can pay it. */
+/** @param mayCall whether the transaction has one operation, so that a contract can pay it */
 export function drawPayer(random: Random, mayCall: boolean): Payer {
   const isFeeBump = random.chance(0.3);
   const draw = random.next();

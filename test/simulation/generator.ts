@@ -1,4 +1,4 @@
-/** Draws from the seed what a simulated run is like: how often things fail, how many servers and wallets there are, how long it takes. */
+/** Draws the scenario of a run from its seed: rates of faults, numbers of servers and wallets, and duration. */
 import type { Random } from './random.js';
 
 export interface Scenario {
@@ -12,9 +12,9 @@ export interface Scenario {
   stalls: boolean;
   /** Probability that a request to Horizon fails. */
   horizonFaults: number;
-  /** No hardship may make it fail more often. */
+  /** Hardships may not make Horizon fail more often. */
   answersWell: boolean;
-  /** URLs that are configured for the network. */
+  /** Number of URLs for the network. */
   urls: number;
   /** Ledgers by which the last URL is behind. */
   lag: number;
@@ -22,20 +22,20 @@ export interface Scenario {
   unevenness: number;
   /** Horizon drops old ledgers. */
   retention: boolean;
-  /** The network may be reset, as the test network is. */
+  /** The network may be reset, like the test network. */
   reset: boolean;
   wallets: number;
-  /** What the merchants do after they have set up shop. */
+  /** Number of the merchants' acts after setting up shop. */
   merchantActs: number;
   ledgers: number;
   gracefulStops: boolean;
   clockJumps: boolean;
   /** Ledgers during which no server answers; null for none. */
   outage: { from: number; until: number } | null;
-  /** Records that the watcher asks for at once. */
+  /** Records in one request of the watcher. */
   pageLimit: number;
   workers: number;
-  /** How often a dispatcher looks for deliveries that are due. */
+  /** Interval at which dispatchers look for due deliveries. */
   pollMs: number;
   /** A run of more steps counts as endless. */
   maxSteps: number;
@@ -65,17 +65,17 @@ export function drawScenario(random: Random): Scenario {
     pollMs: 2000,
     maxSteps: 12_000,
   };
-  // Long enough that the feed skips what it missed.
+  // Long enough for the feed to skip the missed ledgers.
   if (random.chance(0.12)) {
     scenario.outage = { from: 2, until: 2 + random.between(12, 20) };
     scenario.ledgers = scenario.outage.until + random.between(1, 5);
   }
-  // Long enough that the watcher stops reading inactive wallets.
+  // Long enough for the watcher to stop reading inactive wallets.
   if (random.chance(0.1)) {
     scenario.ledgers += random.between(15, 25);
     scenario.merchantActs += random.between(8, 16);
   }
-  // With both, a page from a server that lags could hide dropped ledgers, and no client could notice.
+  // With both, a ledger page from a lagging server could hide dropped ledgers, and no client could notice.
   if (scenario.retention) scenario.unevenness = 0;
   return scenario;
 }

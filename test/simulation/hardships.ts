@@ -1,5 +1,5 @@
-/** Hardships that a run may have besides the usual faults. Each is drawn from a random stream of its own, so that switching one on or off leaves
- *  the seeds without it as they are. */
+/** Hardships that a run may have besides the usual faults. Each is drawn from its own random stream, so that switching one on or off does not change the
+ *  seeds without it. */
 import type { Scenario } from './generator.js';
 import type { Server } from './network.js';
 import { type Blindness, drawBlindness } from './oddities.js';
@@ -7,17 +7,17 @@ import { createRandom, type Random } from './random.js';
 import { START_MS } from './scheduler.js';
 
 export interface Hardships {
-  /** Machines behind each URL, by how many ledgers they are behind; root and pages may come from different ones. */
+  /** Machines behind each URL, as the number of ledgers by which each lags; root and ledger pages may come from different ones. */
   divergence: readonly number[] | null;
-  /** A page with more heavy records than `limit` fails. */
+  /** A ledger page with more heavy records than `limit` fails. */
   heavyPages: { limit: number; how: 'too_large' | 'slow' | '504' } | null;
   /** The request budget of the network. */
   budget: number | null;
   /** One address whose history answers 504 for a while. */
   brokenAccount: true | null;
-  /** How many of the newest ledgers each URL keeps; null for all. */
+  /** The number of newest ledgers that each URL keeps; null for all. */
   retentions: readonly (number | null)[] | null;
-  /** How far the hosts' clocks are ahead of the ledger's. */
+  /** The lead of the hosts' clocks over the ledger's. */
   skewMs: number | null;
   /** A version of Horizon whose account histories leave out records. */
   oldVersion: string | null;
@@ -27,54 +27,54 @@ export interface Hardships {
   muxed: true | null;
   /** One tenant with many webhooks, and one transaction with many payments. */
   crowd: { webhooks: number; payments: number } | null;
-  /** Merchants take orders that last some seconds, and payers pay them in parts, late or twice. */
+  /** Merchants take orders that end within the run, and payers pay them in parts, late or twice. */
   checkouts: true | null;
   /** A wallet is made right after a reset. */
   walletsAfterReset: true | null;
-  /** Stellar RPC servers among the URLs, or nothing else. */
+  /** Stellar RPC servers among the URLs, or only such. */
   rpc: readonly Server['kind'][] | null;
-  /** Merchants send money back, and say by memo or hash what it gives back. */
+  /** Merchants send money back, and identify the refunded payment by memo or hash. */
   refunds: true | null;
-  /** Wallets are audited, by themselves and on demand, by Horizons that may leave records out of their lists. */
+  /** Wallets are audited, by plan and on demand, from Horizons that may leave records out of their lists. */
   audits: {
     everyMs: number;
     omits: boolean;
-    /** So many at once in each worker, as when leases are lost. */
+    /** Concurrent auditors in each worker, as after lost leases. */
     auditors: number;
   } | null;
-  /** To how many webhooks a worker sends at once: fewer than there are. */
+  /** The number of webhooks that a worker sends to at once, fewer than there are. */
   fewQueues: number | null;
-  /** Larger bodies do not wait in a worker's memory. */
+  /** Size above which bodies do not wait in a worker's memory. */
   largeBodies: { maxBytes: number } | null;
-  /** Ledgers close so many at a time, a tenth of a second apart, so that several share a second. */
+  /** `atOnce` ledgers close a tenth of a second apart, so that several share a second. */
   swiftLedgers: { atOnce: number; everyMs: readonly [number, number] } | null;
-  /** When machines answer as Stellar RPC that show no classic events. */
+  /** Periods in which Stellar RPC may be answered by machines that show no classic events. */
   blindness: readonly Blindness[] | null;
-  /** Every page gives its first entry twice. */
+  /** Every ledger page has its first entry twice. */
   twice: true | null;
-  /** Strangers look at pages all the time. */
+  /** Strangers look at payment pages all the time. */
   outsiders: true | null;
-  /** Customers of one exchange and contracts pay, some transactions have two hashes, and merchants give back to all of them, also several payments in
-   *  one transaction, and as issuers. */
+  /** Customers of one exchange and contracts pay, some transactions have two hashes, and merchants refund all of them, also several payments in one
+   *  transaction, and as issuers. */
   waysBack: true | null;
-  /** So many of all transactions cannot be had for a while after their ledger closed, by any server. */
+  /** A share of all transactions that no server has for a while after their ledger's close. */
   lacking: { share: number; forMs: number } | null;
-  /** Prices in a currency, by rates that jump, are missing or differ; merchants set their own, and visitors pay what they were shown, or nearly. */
+  /** Prices in a currency, by rates that jump, are missing or differ; merchants set their own, and visitors pay exactly or nearly the shown amount. */
   rates: true | null;
-  /** So many of all transactions hold what no client can decode, and servers of Stellar RPC until then neither. */
+  /** A share of all transactions that no client can decode, nor Stellar RPC servers until `serversKnowMs`. */
   future: { share: number; serversKnowMs: number } | null;
-  /** Payers pay in another asset, by a market in which wallets trade, too. */
+  /** Payers pay in another asset, through a market in which wallets trade too. */
   detours: true | null;
 }
 
 export type HardshipName = keyof Hardships;
 
 interface Hardship<T> {
-  /** False while the service does not withstand it: it is then drawn only on request. */
+  /** False while the service does not withstand it, so that it is drawn only on request. */
   isOn: boolean;
   probability: number;
   draw(random: Random): T;
-  /** Changes the rest of the scenario so that the hardship can show. */
+  /** Adapts the rest of the scenario, so that the hardship can show. */
   adapt(scenario: Scenario, random: Random): void;
 }
 
@@ -172,7 +172,7 @@ export const HARDSHIPS: { readonly [Name in HardshipName]: Hardship<NonNullable<
   rpc: {
     isOn: true,
     probability: 0.4,
-    // Horizons go first, and every fault switches to the other kind.
+    // Horizons come first, and every fault switches to the other kind.
     draw: (random) => random.pick([['rpc'], ['horizon', 'rpc'], ['horizon', 'rpc'], ['rpc', 'rpc']] as const),
     adapt: (scenario, random) => {
       const faults = Math.max(scenario.horizonFaults, random.next() * 0.25);
@@ -212,7 +212,7 @@ export const HARDSHIPS: { readonly [Name in HardshipName]: Hardship<NonNullable<
   swiftLedgers: {
     isOn: true,
     probability: 0.15,
-    // Three in a second now and then, or ten a second all the time.
+    // Three ledgers in a second now and then, or ten per second all the time.
     draw: (random) =>
       random.pick([
         { atOnce: 3, everyMs: [600, 2500] },
@@ -246,7 +246,7 @@ export const HARDSHIPS: { readonly [Name in HardshipName]: Hardship<NonNullable<
     probability: 0.1,
     draw: (random) => ({ share: 0.2 + random.next() * 0.6, forMs: random.between(3000, 20_000) }),
     adapt: (scenario) => {
-      // What is dropped before it can be had is lost.
+      // Records that are dropped before any server has them would be lost.
       scenario.retention = false;
       scenario.maxSteps = Math.max(scenario.maxSteps, 25_000);
     },
@@ -255,7 +255,7 @@ export const HARDSHIPS: { readonly [Name in HardshipName]: Hardship<NonNullable<
     isOn: true,
     probability: 0.08,
     draw: TRUE,
-    // Longer than a rate holds and clocks may differ.
+    // Longer than the lock of a rate and the difference of clocks.
     adapt: (scenario, random) => {
       scenario.ledgers += random.between(25, 35);
       scenario.merchantActs += random.between(10, 25);
@@ -271,7 +271,7 @@ export const HARDSHIPS: { readonly [Name in HardshipName]: Hardship<NonNullable<
       serversKnowMs: random.chance(0.6) ? 0 : START_MS + random.int(20_000),
     }),
     adapt: (scenario) => {
-      // What is dropped before it can be read is lost.
+      // Records that are dropped before they can be decoded would be lost.
       scenario.retention = false;
       scenario.maxSteps = Math.max(scenario.maxSteps, 25_000);
     },
@@ -288,11 +288,11 @@ export const HARDSHIPS: { readonly [Name in HardshipName]: Hardship<NonNullable<
 
 const NAMES = Object.keys(HARDSHIPS) as HardshipName[];
 
-/** Chance draws only the first of these. A small budget takes hours for pages that are asked for several times because they are too large, for audits, for
- *  looking at all servers for ledgers that one of them has dropped, and for what has to be asked for again; within minutes it reads no other address beside
- *  a broken account. Beside an old Horizon it lets addresses fall so far behind that only their histories can catch up, which leave records out, and so do
- *  ledgers that close ten a second. Stellar RPC has no histories of accounts of which one could fail; where servers are hours apart and the host's clock is
- *  off, too, nothing tells the time. */
+/** Pairs of which chance draws only the first. A small budget takes hours for ledger pages that are requested repeatedly because they are too large, for
+ *  audits, for searching all servers for ledgers that one has dropped, and for repeated requests; within minutes it reads no other address beside a broken
+ *  account. With an old Horizon, a small budget or ten ledgers per second let addresses fall so far behind that only their histories can catch up, which
+ *  leave records out. Stellar RPC has no account histories that could fail. When servers are hours apart and the host's clock is off, nothing tells the
+ *  time. */
 const APART: readonly (readonly [HardshipName, HardshipName])[] = [
   ['heavyPages', 'budget'],
   ['budget', 'audits'],
@@ -308,10 +308,10 @@ const APART: readonly (readonly [HardshipName, HardshipName])[] = [
   ['crowd', 'rates'],
 ];
 
-/** Those that show only beside another one. */
+/** Hardships that show only with another one. */
 const BESIDE: Partial<Record<HardshipName, HardshipName>> = { blindness: 'rpc', outsiders: 'budget' };
 
-/** @param always drawn for every seed, and no others, although they may be switched off. */
+/** @param always if given, exactly these are drawn, even when switched off */
 export function drawHardships(seed: number, scenario: Scenario, always: readonly HardshipName[]): Hardships {
   const drawn: Partial<Record<HardshipName, unknown>> = {};
   for (const [index, name] of NAMES.entries()) {

@@ -1,12 +1,12 @@
-/** What an observer knows of a run without asking the service: when the merchants changed what, and which ledgers closed. An act takes some
- *  time; a payment whose ledger closes in between may be judged either way. */
+/** An observer's knowledge of a run, independent of the service: the merchants' changes with their times, and the closed ledgers. An act takes some time; a
+ *  payment whose ledger closes during it may be judged either way. */
 import { createSecretBox } from '../../src/domain/secrets.js';
 
 export type Doc = Record<string, any>;
 
 export interface Change<T> {
   value: T;
-  /** When the act began and when it was over, ms; -Infinity for the first value. */
+  /** Begin and end of the act, ms; -Infinity for the first value. */
   fromMs: number;
   untilMs: number;
 }
@@ -28,7 +28,7 @@ export interface KnownWebhook {
   events: string[];
   madeMs: number;
   deletedMs: number | null;
-  /** Every secret that it ever had, and when each was removed. */
+  /** All secrets that it ever had, with the time of their removal. */
   secrets: Map<string, { goneMs: number | null }>;
 }
 
@@ -37,45 +37,45 @@ export interface Knowledge {
   products: Map<string, { accountId: string; terms: Change<Terms>[] }>;
   links: Map<string, { accountId: string; productId: string; memo: string; active: Change<boolean>[] }>;
   webhooks: Map<string, KnownWebhook>;
-  /** As they were when they were first known. */
+  /** Checkouts in their first known state. */
   checkouts: Map<string, Doc>;
-  /** Gaps that a wallet was ever flagged with, and when that was. */
+  /** All gaps that a wallet was ever flagged with, and the times. */
   gaps: Map<string, (Doc & { flaggedMs: number })[]>;
   redelivered: { deliveryId: string; atMs: number }[];
-  /** When the act that is under way began; null while there is none. */
+  /** Begin of the current act; null when there is none. */
   actingSinceMs: number | null;
-  /** The merchant's last act that has ended. */
+  /** The merchant's last finished act. */
   lastAct: { sinceMs: number; endedMs: number } | null;
   /** Payments that a merchant tried to accept. */
   accepted: Set<string>;
-  /** Payments that a merchant tried to dismiss, each with its status then. */
+  /** Payments that a merchant tried to dismiss, each with its status at the time. */
   dismissed: Set<string>;
-  /** Link by payment. */
+  /** Links that payments were assigned to, by payment. */
   assigned: Map<string, string>;
-  /** Transactions that were taken as giving back a payment. */
+  /** Transactions that were accepted as refunds of a payment. */
   named: { payment: Doc; transactionHash: string }[];
-  /** Payments that were UNMATCHED before they were a checkout's. */
+  /** Payments that were UNMATCHED before they were assigned to a checkout. */
   assignedToCheckout: Set<string>;
   ledgers: { chain: number; sequence: number; closedMs: number }[];
   resetsMs: number[];
   /** Database replies came so late that leases expired while their holders lived. */
   stalls: boolean;
-  /** Servers behind one URL differ. Horizon's answers do not tell them apart, so a wallet may claim a ledger too many for a while; no payment
-   *  may be lost all the same. */
+  /** Servers behind one URL differ. Horizon's answers do not distinguish them, so a wallet may claim a ledger too many for a while; still no payment may be
+   *  lost. */
   isUneven: boolean;
-  /** How far the hosts' clocks are ahead of the ledger's. */
+  /** The lead of the hosts' clocks over the ledger's. */
   skewMs: number;
   /** One of the configured servers keeps every ledger. */
   isKept: boolean;
   /** Every wallet has been audited up to its end. */
   isAudited: boolean;
-  /** Operations whose records were ever set aside: an audit may be the first to record them. */
+  /** Operations whose records were ever parked: an audit may be the first to record them. */
   wasParked: Set<string>;
-  /** No server of another kind shows what Horizons leave out. */
+  /** No server of another kind shows records that Horizons leave out. */
   isHorizonOnly: boolean;
   /** Whether no server has a transaction for a while: an audit may be the first to have it. */
   isLacking: (transactionHash: string) => boolean;
-  /** The operator dismisses what is parked, once everything else is at rest. */
+  /** The operator has begun to dismiss parked records, after everything else came to rest. */
   isDismissed: boolean;
 }
 
@@ -107,7 +107,7 @@ export const newKnowledge = (
 /** The values that may have been in force when a ledger closed. Close times have whole seconds. */
 export function possible<T>(changes: readonly Change<T>[], closedMs: number): T[] {
   let values: T[] = [];
-  /** In force before a change that may have been dated later than those that followed it. */
+  /** Values in force before a change that may have been dated later than its successors. */
   let before: T[] = [];
   for (const { value, fromMs, untilMs } of changes) {
     if (closedMs < Math.floor(fromMs / 1000) * 1000) continue;
@@ -117,7 +117,7 @@ export function possible<T>(changes: readonly Change<T>[], closedMs: number): T[
   return values;
 }
 
-/** When the first ledger of this number or a higher one closed; Infinity when none has. */
+/** Close time of the first ledger with this or a higher number; Infinity when there is none. */
 export const closeOf = (known: Knowledge, sequence: number): number =>
   known.ledgers.find((ledger) => ledger.sequence >= sequence)?.closedMs ?? Number.POSITIVE_INFINITY;
 
@@ -132,13 +132,13 @@ export const wasActiveBetween = (changes: readonly Change<boolean>[], fromMs: nu
 /** Longer than from one ledger to the next. */
 const LEDGER_MS = 4000;
 
-/** How much too early a moment may be stamped: a clock that is off and was seen beside one ledger only is known but for the time that this ledger had
- *  been there. */
+/** How much too early a moment may be stamped: a wrong clock that was compared with only one ledger is known except for the age of that ledger at the
+ *  time. */
 const uncertaintyMs = ({ skewMs }: Pick<Knowledge, 'skewMs'>): number => (skewMs === 0 ? 0 : LEDGER_MS);
 
 type Stamp = { ledger: number | null } | null | undefined;
 
-/** What an act may be stamped with. Where no source answered, and none had before, nothing but the host's clock can tell the moment. */
+/** The possible stamps of an act. When no source has answered yet, only the host's clock tells the time. */
 export function stampedWithin(
   known: Pick<Knowledge, 'skewMs'>,
   { fromMs, untilMs }: { fromMs: number; untilMs: number },
@@ -155,7 +155,7 @@ const always = <T>(value: T): Change<T> => ({
   untilMs: Number.NEGATIVE_INFINITY,
 });
 
-/** Compares what is stored with what was known, and dates each difference to the act that ran from `fromMs` to `untilMs`. */
+/** Compares the stored state with the known one, and dates each difference to the act that ran from `fromMs` to `untilMs`. */
 export async function learn(
   known: Knowledge,
   docs: (collection: string) => Promise<Doc[]>,

@@ -1,4 +1,4 @@
-/** The market of a run with rates: what an XLM is worth in EUR at each moment, and sources that say so, are away, differ, or say something else once. */
+/** The market of a run with rates: the price of an XLM in EUR over time, and sources that report it, are unavailable, differ, or report a spike. */
 import { parseRate, type Rate } from '../../src/domain/rate.js';
 import { BadAnswer, type RateSource } from '../../src/rates/source.js';
 import type { Random } from './random.js';
@@ -8,14 +8,14 @@ export const RATE_TIMES = { lockMs: 15_000, maxAgeMs: 30_000 };
 export const INTERVAL_MS = 5000;
 export const CURRENCY = 'EUR';
 
-/** Most neighbors are further apart than a sample may be from the one before. */
+/** Most neighbours differ by more than a sample may from the one before. */
 const PRICES = ['0.25', '0.2', '0.26', '0.4', '0.252', '0.125', '0.33'];
-/** Said once, and never confirmed: no two of these are alike, nor like a price. */
+/** Reported once and never confirmed: they are close neither to each other nor to a price. */
 const SPIKES = ['1.5', '0.06', '3.1', '0.011'];
 const LATENCY_MS = { least: 10, most: 600 };
 
 export interface Market {
-  /** Every price that ever was, and since when. */
+  /** All prices, with their begin. */
   readonly prices: { rate: string; fromMs: number }[];
   sourcesOf(process: Process): RateSource[];
   endFaults(): void;
@@ -30,7 +30,7 @@ export function createMarket({ random, scheduler }: { random: Random; scheduler:
   let spikes = 0;
   let spikeUntilMs = 0;
 
-  /** Draws what happens from one look to the next. */
+  /** Draws the changes since the last query. */
   function pass(): void {
     const nowMs = scheduler.nowMs();
     if (isCalm) return;
@@ -42,7 +42,7 @@ export function createMarket({ random, scheduler }: { random: Random; scheduler:
     }
     if (nowMs > awayUntilMs && random.chance(0.02)) awayUntilMs = nowMs + random.between(3000, 40_000);
     if (nowMs > differUntilMs && random.chance(0.03)) differUntilMs = nowMs + random.between(3000, 15_000);
-    // So short that it is over before the pair is sampled again.
+    // Over before the pair is sampled again.
     if (nowMs > spikeUntilMs + INTERVAL_MS && random.chance(0.06)) {
       spikeUntilMs = nowMs + 1000;
       spikes += 1;

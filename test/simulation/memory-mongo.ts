@@ -1,5 +1,5 @@
-/** As much of MongoDB as the stores use, in memory: commands in, replies out, with snapshot transactions, write conflicts and unique keys.
- *  Thousands of seeds run on it; the same seeds on a real mongod take the same steps, which is how it is known to be faithful. */
+/** The part of MongoDB that the stores use, in memory: runs commands, with snapshot transactions, write conflicts and unique keys.
+ *  Thousands of seeds run on it; the same seeds on a real mongod take the same steps, which proves it faithful. */
 import { isDeepStrictEqual } from 'node:util';
 
 type Doc = Record<string, any>;
@@ -14,18 +14,18 @@ interface Transaction {
 export interface UniqueKey {
   collection: string;
   fields: readonly string[];
-  /** Only documents that match it are compared. */
+  /** Filter of a partial index. */
   partial: Doc;
 }
 
 export const WRITE_CONFLICT = 112;
 const DUPLICATE_KEY = 11_000;
-/** Conditions of indexes do not ask for the time. */
+/** Any time: filters of indexes do not use it. */
 const LONG_AGO = new Date(0);
 const NO_SUCH_TRANSACTION = 251;
 const TOO_LARGE_FOR_CACHE = 388;
 
-/** A fault of the simulation, which no process may take for one of the database. */
+/** A fault of the simulation, which processes must not treat as one of the database. */
 export class NotSimulated extends Error {}
 
 export class CommandError extends Error {
@@ -86,7 +86,7 @@ export function createMemoryMongo(uniqueKeys: readonly UniqueKey[], maxTransacti
         [...(collection ?? [])].some(([otherId, other]) => otherId !== id && same(other));
       if (clashes(collectionOf(name, transaction)))
         throw new CommandError(DUPLICATE_KEY, `E11000 duplicate key in ${name}`);
-      // Written by a transaction that committed after the snapshot, or has not committed.
+      // The key was written by a transaction that committed after the snapshot, or is still open.
       if (transaction && clashes(committed.get(name))) throw conflict();
       for (const other of transactions.values()) {
         if (other !== transaction && clashes(writtenBy(other, name))) throw conflict();
@@ -229,7 +229,7 @@ export function createMemoryMongo(uniqueKeys: readonly UniqueKey[], maxTransacti
       case 'find': {
         const found = sorted(
           all().filter((doc) => matches(doc, command.filter ?? {}, now)),
-          // Looked up by their ids, documents come in the index's order.
+          // Documents looked up by ids come in the order of the index.
           command.sort ?? (command.filter?._id?.$in && { _id: 1 }),
         );
         const from = command.skip ?? 0;
@@ -344,7 +344,7 @@ export function createMemoryMongo(uniqueKeys: readonly UniqueKey[], maxTransacti
       }
     },
     abort: (key: string) => end(key, false),
-    /** For the checks: what is committed. */
+    /** The committed documents, for checks. */
     docs: (name: string): Doc[] => [...(committed.get(name)?.values() ?? [])],
   };
 }
@@ -358,7 +358,7 @@ const at = (doc: any, path: string): any => {
   return value;
 };
 
-/** A field as expressions read it: of an array, that of each element which has it. */
+/** A field in an expression: for an array, the field of each element that has it. */
 function read(doc: any, [part, ...rest]: readonly string[]): any {
   if (part === undefined) return doc;
   if (!Array.isArray(doc)) return read(doc?.[part], rest);
@@ -542,7 +542,7 @@ function evaluate(expression: any, doc: Doc, now: Date, variables: Doc = {}): an
       return operand.some((each: any) => value(each));
     case '$and':
       return operand.every((each: any) => value(each));
-    // Exact, unlike a number: counted in the smallest part that an amount has.
+    // Exact, unlike a number: in stroops.
     case '$toDecimal':
       return stroopsIn(value(operand));
     case '$toLong':

@@ -1,4 +1,4 @@
-/** The merchants: they set up shop, then change wallets, products, links and webhooks, and decide about payments, through the API. */
+/** The merchants: they set up shop, then change wallets, products, links and webhooks, and decide about payments, all through the API. */
 import { type Doc, learn } from './knowledge.js';
 import { CURRENCY } from './market.js';
 import { stroops } from './oracle/verdicts.js';
@@ -12,7 +12,7 @@ const OWN_RATES = ['0.3', '0.5', '0.21'] as const;
 const MARKUPS = ['0', '2', '10'] as const;
 const WALLETS_AFTER_RESET = 2;
 const MEMO_BYTES = 28;
-/** The shortest life that the API allows, and how much of it is over when the order is made. */
+/** The shortest lifetime that the API allows. */
 const CHECKOUT_LIFE_MS = 60_000;
 
 export class Merchant {
@@ -55,7 +55,7 @@ export class Merchant {
     for (let n = 0; n < (crowd?.webhooks ?? random.between(0, 2)); n++) await this.#createWebhook();
   }
 
-  /** Markups are kept with the account. */
+  /** Rates need it, because the account holds the markup. */
   async #openAccount(_id: string): Promise<void> {
     while (!(await this.#docs('accounts')).some((account) => account._id === _id))
       await this.#act('opens an account', ({ accounts }) =>
@@ -96,7 +96,7 @@ export class Merchant {
     }
   }
 
-  /** Calls the API and learns what came of it, whether the call was answered or not. */
+  /** Calls the API and learns the result, even when the call was not answered. */
   async #act(what: string, call: (api: Api) => Promise<unknown>): Promise<void> {
     const { scheduler, known, database } = this.run;
     const api = await this.supervisor.openApi();
@@ -114,7 +114,7 @@ export class Merchant {
     known.lastAct = { sinceMs: fromMs, endedMs: scheduler.nowMs() };
   }
 
-  /** Sometimes clicks twice; one of the two calls may be refused. */
+  /** Sometimes calls twice; one of the two calls may be refused. */
   async #impatiently(call: () => Promise<unknown>): Promise<void> {
     const first = call();
     const clicks = await Promise.allSettled(this.run.random.chance(0.4) ? [first, call()] : [first]);
@@ -167,7 +167,7 @@ export class Merchant {
     await this.#act('makes a link', ({ paymentLinks }) => paymentLinks.create(callerOf(accountId), { productId }));
   }
 
-  /** Sets a rate of its own, ends it, or changes the markup. */
+  /** Sets an own rate, ends it, or changes the markup. */
   async #actOnRates(): Promise<void> {
     const { random } = this.run;
     const caller = callerOf(this.#accountAtRandom());
@@ -200,7 +200,7 @@ export class Merchant {
     });
   }
 
-  /** How often a change is made at once: some merchants change their minds. */
+  /** The number of successive changes: some merchants change their minds. */
   #times(): number {
     return this.run.random.chance(0.3) ? this.run.random.between(2, 3) : 1;
   }
@@ -255,7 +255,7 @@ export class Merchant {
     });
   }
 
-  /** By an API whose clock is behind, as if it had been made a while ago: so its end comes within the run. */
+  /** Uses an API whose clock is behind, so that the checkout seems older and ends within the run. */
   async #createCheckout(): Promise<void> {
     const { random, known, run } = { ...this.run, run: this.run };
     const wallet = random.pick([...known.wallets]);
@@ -282,7 +282,7 @@ export class Merchant {
             ? { currency: CURRENCY, price: random.pick(['9', '18.99', '10']) }
             : { amount: random.pick(['9', '18.9999999', '10']) }),
         };
-    // By a clock that is behind, rates are of the future: then the order is made now.
+    // To a clock that is behind, rates would be in the future, so with rates the clock is right.
     const ageMs = run.hardships.rates ? 0 : random.between(20_000, CHECKOUT_LIFE_MS - 3000);
     await this.#act('takes an order', async ({ process, checkouts }) => {
       const { clockOffsetMs } = process;
@@ -344,7 +344,7 @@ export class Merchant {
     await this.#act(`audits ${id.slice(-6)}`, ({ wallets }) => wallets.startAudit(callerOf(accountId), { id }));
   }
 
-  /** Sends money back, or names a transaction that did: to the payer or to another account, less or more, with the right memo or not. */
+  /** Sends money back, or names a transaction that did: to the payer or another account, with a smaller or larger amount, with the right memo or not. */
   async #refund(): Promise<void> {
     const { random, known, chain, scheduler } = this.run;
     const payment = random.pick(await this.#docs('payments'));
@@ -358,7 +358,7 @@ export class Merchant {
       );
       return;
     }
-    // What is matched to nothing may have been meant for something, and be assigned to it later.
+    // An unmatched payment may have been meant for a link or checkout, and be assigned to it later.
     const isMatched = paymentLinkId !== null || checkoutId !== null;
     const own = <Each extends Doc>(docs: ReadonlyMap<string, Each>) =>
       [...docs].filter(([, each]) => each.accountId === accountId);

@@ -1,4 +1,4 @@
-/** The Horizons and Stellar RPC servers of a simulated network: each URL has its own lag and faults, and what they answer comes from one chain. */
+/** The Horizons and Stellar RPC servers of a simulated network: each URL has its own lag and faults, and all answer from one chain. */
 import type { Fetch } from '../../src/ledger/request.js';
 import { PASSPHRASE, toid } from '../helpers/horizon-records.js';
 import { decimal, triple } from './accounts.js';
@@ -13,20 +13,20 @@ export { PASSPHRASE };
 const FAULTS = ['429', '503', '504', 'html', 'cut', 'hang', 'reset-connection'] as const;
 type Fault = (typeof FAULTS)[number];
 
-/** What answers at one URL. */
+/** The server at one URL. */
 export interface Server {
   kind: 'horizon' | 'rpc';
   /** Probability that a request fails. */
   faults: number;
-  /** Ledgers by which it is behind. */
+  /** Ledgers by which it lags. */
   lag: number;
-  /** Several servers behind one URL: each request meets another one, behind by up to this many ledgers. */
+  /** Each request meets another server behind the URL, which lags by up to this many ledgers. */
   unevenness: number;
-  /** Repeats records within pages. */
+  /** Repeats records within ledger pages. */
   repeats: boolean;
-  /** Machines behind the URL, by how many ledgers each is behind; empty when `lag` and `unevenness` say it. */
+  /** Machines behind the URL, as the number of ledgers by which each lags; empty when `lag` and `unevenness` apply. */
   machines: readonly number[];
-  /** How many of the newest ledgers it keeps; null for as many as the chain. */
+  /** The number of newest ledgers that it keeps; null for as many as the chain. */
   keeps: number | null;
   /** Version of its software. */
   version: string;
@@ -36,11 +36,11 @@ interface Answer {
   status: number;
   body: string;
   isTooLarge?: boolean;
-  /** The header, which endpoints of the state have. */
+  /** The header of endpoints that answer from the state. */
   latestLedger?: number;
 }
 
-/** The machine of each URL that answers for the root, and the one that answers for the rest: requests often meet the same one again. */
+/** The machines of each URL that answer the root and everything else: requests often meet the same one again. */
 type Sticky = Map<Server, { root: number; rest: number }>;
 const SWITCH_PROBABILITY = 0.1;
 
@@ -56,23 +56,23 @@ const addressesIn = (record: Json): string[] =>
     )
     .filter(Boolean);
 
-/** Whether a transaction is one of this share, which its hash draws. */
+/** Whether a transaction belongs to this share, decided by its hash. */
 export const isDrawnBy = (share: number, hash: string): boolean =>
   Number.parseInt(hash.slice(0, 8), 16) / 2 ** 32 < share;
 
 export class Network {
   readonly servers: Server[] = [];
-  /** When each request was sent. */
+  /** Times of all requests. */
   readonly requestsMs: number[] = [];
-  /** Those that strangers caused. */
+  /** Times of requests that strangers caused. */
   readonly strangersMs: number[] = [];
   /** No server answers. */
   isAway = false;
-  /** The history of this address answers 504. */
+  /** Address whose history answers 504. */
   brokenAccount: string | null = null;
   heavyPages: Hardships['heavyPages'] = null;
   blindness: readonly Blindness[] = [];
-  /** Every page gives its first entry twice. */
+  /** Every ledger page has its first entry twice. */
   isTwice = false;
   lacking: Hardships['lacking'] = null;
   future: Hardships['future'] = null;
@@ -88,12 +88,12 @@ export class Network {
     return this.servers.flatMap(({ kind }, index) => (kind === wanted ? [`http://base${index}.test`] : []));
   }
 
-  /** Whether a server has the histories of accounts, which audits read, from the beginning. */
+  /** Whether a server has complete histories of accounts, which audits read. */
   get hasWholeHistories(): boolean {
     return this.servers.some(({ kind, keeps }) => kind === 'horizon' && keeps === null);
   }
 
-  /** No server has this transaction yet. */
+  /** Whether no server has this transaction yet. */
   #lacks(hash: string): boolean {
     if (!this.lacking || !this.#faultsOn) return false;
     const { share, forMs } = this.lacking;
@@ -104,21 +104,21 @@ export class Network {
     return closedMs !== false && closedMs !== undefined && this.scheduler.nowMs() < closedMs + forMs;
   }
 
-  /** Servers are as old as clients, until they are replaced. */
+  /** Whether servers can decode the transaction: like clients, they cannot until they are upgraded. */
   #decodes(hash: string): boolean {
     const isOld = this.#faultsOn && this.future !== null && this.scheduler.nowMs() < this.future.serversKnowMs;
     const { isOfTheFuture = false, hasUnknownEvents = false } = this.chain.transactions.get(hash) ?? {};
     return !isOld || !(isOfTheFuture || hasUnknownEvents);
   }
 
-  /** A record as it is shown. */
+  /** The record as shown, without its transaction while servers lack that. */
   #joined(record: Json): Json {
     if (!record.transaction || !this.#lacks(record.transaction_hash)) return record;
     const { transaction: _, ...lean } = record;
     return lean;
   }
 
-  /** From now on every request is answered well, by servers that are up to date. */
+  /** From now on all requests are answered well, by servers that are up to date. */
   endFaults(): void {
     this.#faultsOn = false;
     this.blindness = [];
@@ -144,7 +144,7 @@ export class Network {
           process,
           readyMs: this.scheduler.nowMs() + latencyMs,
           mayCrash: true,
-          // The answer may be old when it arrives.
+          // The answer may be outdated when it arrives.
           heardAfterMs: this.#faultsOn && random.chance(0.1) ? random.between(1, 3000) : 0,
           run: () => {
             if (signal.aborted || fault === 'hang') return;
@@ -190,7 +190,7 @@ export class Network {
     }
   }
 
-  /** By how many ledgers the machine that answers is behind. */
+  /** The lag of the answering machine, in ledgers. */
   #lagOf(server: Server, role: 'root' | 'rest'): number {
     const { random } = this.scheduler;
     const { machines, lag, unevenness } = server;
@@ -201,7 +201,7 @@ export class Network {
     return current[role];
   }
 
-  /** What the machine that answers keeps and shows. */
+  /** The ledgers that the answering machine keeps and shows. */
   #view(server: Server, role: 'root' | 'rest'): { elder: number; shown: Ledger[] } {
     const { chain } = this;
     const lag = this.#lagOf(server, role);
@@ -259,12 +259,12 @@ export class Network {
     if (transaction) {
       const asked = transaction[1]!;
       const hash = chain.outer.get(asked) ?? asked;
-      // A machine that is behind does not have it yet.
+      // A lagging machine does not have it yet.
       const isShown = shown.some(({ records, others }) =>
         [...records, ...others].some(({ transaction_hash: its }) => its === hash),
       );
       const found = isShown && !this.#lacks(hash!) ? chain.transactions.get(hash!) : undefined;
-      // By the inner hash it goes by that name.
+      // The answer has the requested hash, also when it is the inner one.
       return found ? json({ ...found, id: asked, hash: asked }) : notFound();
     }
     const operation = /^\/operations\/(\d+)\/effects$/.exec(path);
@@ -276,7 +276,7 @@ export class Network {
     throw new Error(`no route for ${path}`);
   }
 
-  /** What only audits and refunds ask for. Null for another path. */
+  /** Answers requests that only audits and refunds send; null for other paths. */
   #answerOfHistory({ pathname, searchParams: asked }: URL, shown: readonly Ledger[]): Answer | null {
     const { chain } = this;
     const isShown = (id: string) => chain.omitted.get(id) !== 'everywhere';
@@ -387,13 +387,13 @@ export class Network {
 const pageOf = (records: readonly Json[]): Answer => json({ _embedded: { records } });
 const byId = (a: Json, b: Json) => (BigInt(a.id) < BigInt(b.id) ? -1 : 1);
 
-/** Where `<number>` or `<number>-<order>` stands. */
+/** The place of a paging token, `<number>` or `<number>-<order>`. */
 const placeOf = (token: string): bigint => {
   const [id, order = '0'] = token.split('-') as [string, string?];
   return BigInt(id) * 1000n + BigInt(order);
 };
 
-/** One page of a list in ascending order, or its newest item, in an answer that names how far the server is. */
+/** A ledger page in ascending order, or the newest item, in an answer that names the server's newest ledger. */
 function listed(items: readonly Json[], asked: URLSearchParams, latest: number): Answer {
   const shown = items.map(({ parties: _, ...item }) => item);
   if (asked.get('cursor') === 'now') return endOf(shown, latest);
@@ -406,20 +406,20 @@ function endOf(items: readonly Json[], latest: number): Answer {
   return json({ _links: { self: { href: `?cursor=${now}` } }, _embedded: { records: items.slice(-1) } });
 }
 
-/** What an account holds after a ledger. */
+/** The balances of an account after a ledger. */
 function accountOf(chain: Chain, address: string, latestLedger: number): Answer {
   const held = chain.accounts.heldAfter(address, { chain: chain.number, ledger: latestLedger });
   if (!held) return { ...notFound(), latestLedger };
   const balances = held.map(({ asset, stroops, changed }) => ({
     ...{ ...triple(asset), balance: decimal(stroops) },
-    // For lumens the account entry tells when they changed.
+    // For lumens the account entry holds the ledger of the last change.
     ...(asset.issuer === null ? {} : { last_modified_ledger: changed }),
   }));
   const last_modified_ledger = held.find(({ asset }) => asset.issuer === null)?.changed ?? 0;
   return { ...json({ last_modified_ledger, balances }), latestLedger };
 }
 
-/** The newest record, in an answer that names how far the server is. */
+/** The newest record, in an answer that names the server's newest ledger. */
 function newestPage(records: readonly Json[], latest: number, address: string | undefined): Answer {
   const all = address ? records.filter((record) => addressesIn(record).includes(address)) : records;
   if (address && all.length === 0) return notFound();
@@ -430,7 +430,7 @@ async function* streamOf(text: string): AsyncGenerator<Uint8Array> {
   yield Buffer.from(text);
 }
 
-/** A body that is larger than any client reads. */
+/** A body without end. */
 async function* endless(): AsyncGenerator<Uint8Array> {
   const chunk = Buffer.alloc(1024 * 1024);
   for (;;) yield chunk;

@@ -1,9 +1,9 @@
-/** What servers do for a while without an error: show no classic events, answer what they answered before. */
+/** Silent faults of servers: missing classic events, and repeated entries. */
 import type { Json } from './chain.js';
 import type { Random } from './random.js';
 import { START_MS } from './scheduler.js';
 
-/** While it lasts, another machine may answer at the URLs of Stellar RPC: one that emits no events of classic operations. */
+/** A period in which Stellar RPC may be answered by a machine that emits no events of classic operations. */
 export interface Blindness {
   fromMs: number;
   untilMs: number;
@@ -13,7 +13,7 @@ export interface Blindness {
 
 const LONGEST_MS = 15_000;
 
-/** @param overMs how long the run takes */
+/** @param overMs duration of the run */
 export function drawBlindness(random: Random, overMs: number): Blindness[] {
   return Array.from({ length: random.between(1, 4) }, () => {
     const fromMs = START_MS + random.int(overMs);
@@ -24,9 +24,9 @@ export function drawBlindness(random: Random, overMs: number): Blindness[] {
 export const isBlind = (blindness: readonly Blindness[], nowMs: number, random: Random): boolean =>
   blindness.some(({ fromMs, untilMs, share }) => nowMs >= fromMs && nowMs < untilMs && random.chance(share));
 
-/** Whether an operation emits its events although classic ones are not emitted. */
+/** Whether an operation emits its events even when classic ones are not emitted. */
 export const isContractCall = ({ type }: Json): boolean => type === 'invoke_host_function';
 
-/** The first entry twice, as often as a page has room for it. */
+/** Repeats the first entry, within the page limit. */
 export const firstTwice = <Entry>(page: readonly Entry[], limit: number): Entry[] =>
   [...page.slice(0, 1), ...page].slice(0, limit);

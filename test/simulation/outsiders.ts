@@ -1,16 +1,16 @@
-/** Strangers who look at pages and begin to pay, far more often than their share of the request budget allows. */
+/** Strangers who look at payment pages and begin to pay, far more often than their share of the request budget allows. */
 import { NATIVE } from './accounts.js';
 import { stroops } from './oracle/verdicts.js';
 import { ADDRESSES, ISSUER, type Run } from './run.js';
 import type { Supervisor } from './supervisor.js';
 
 const VISITORS = ['203.0.113.1', '203.0.113.2', '203.0.113.3'] as const;
-/** More views an hour than the largest of the small budgets has requests. */
+/** Leads to more views per hour than the largest of the small budgets has requests. */
 const PAUSE_MS = { least: 500, most: 8000 };
-/** Each has an answer of its own, so that none is remembered. */
+/** Number of asset codes: each has its own answer, so that no answer is cached. */
 const CODES = 36 ** 3;
 
-/** Goes on until the run ends. Never returns. */
+/** Runs until the end of the run. Never returns. */
 export async function visitPages(run: Run, supervisor: Supervisor): Promise<never> {
   const { random, scheduler } = run;
   for (;;) {
@@ -26,10 +26,10 @@ export async function visitPages(run: Run, supervisor: Supervisor): Promise<neve
   }
 }
 
-/** How long a visitor thinks before paying: mostly less than the lock. */
+/** A visitor's time before paying: mostly less than the lock. */
 const THINKING_MS = { least: 200, most: 20_000 };
 
-/** Payers who look at the page of a link or an order, and pay what it asks for, nearly, or a part. Goes on until the run ends. Never returns. */
+/** Visitors look at the page of a link or order, and pay its amount exactly, nearly, or in part. Runs until the end of the run. Never returns. */
 export async function visitShops(run: Run, supervisor: Supervisor): Promise<never> {
   const { random, scheduler } = run;
   for (;;) {
@@ -54,7 +54,7 @@ async function visitShop(run: Run, supervisor: Supervisor): Promise<void> {
   const page = await Promise.race([asks, process.death]);
   if (!page?.priced || page.product.price === null || (page.checkout && page.checkout.status !== 'OPEN')) return;
   const asked = stroops(page.product.price)!;
-  // What was asked for while the page was made may be of any moment until it was there.
+  // The shown amount may be of any moment while the page was made.
   if (asked <= 0n || scheduler.nowMs() - atMs > SHOWN_AT_ONCE_MS) return;
   rates.looks.push({ atMs, id, asked });
   scheduler.log(`a visitor is asked for ${asked} stroops by ${id.slice(-6)}`);

@@ -1,4 +1,4 @@
-/** The payers, and the ledgers that close with what they send. */
+/** The payers, and the ledgers that close with their operations. */
 import { memoIdOf } from '../../src/domain/memo.js';
 import { NATIVE } from './accounts.js';
 import type { Sending } from './chain.js';
@@ -8,7 +8,7 @@ import { ACCOUNTS, ADDRESSES, ISSUER, type Run, STRANGER } from './run.js';
 const STROOPS = [89_999_999, 90_000_000, 100_000_000, 100_000_001, 110_000_000, 1];
 const CHECKOUT_STROOPS = [45_000_000, 60_000_000, 90_000_000, 100_000_000, 120_000_000, 1];
 const OTHER_SHAPES = ['claim', 'trade'] as const;
-/** Between ledgers that close at once. */
+/** Time between ledgers that close in a group. */
 const SWIFT_MS = 100;
 const UNUSUAL_SHAPES = ['unjoined', 'create', 'merge', 'host', 'failed', 'self', 'unknown'] as const;
 
@@ -24,7 +24,7 @@ export async function closeLedgers(run: Run): Promise<never> {
     network.isAway = outage !== null && n >= outage.from && n < outage.until;
     if (n === outage?.from) scheduler.log('Horizon is away');
     if (n === outage?.until) scheduler.log('Horizon is back');
-    // A reset before the network was ever looked at cannot be told from its beginning.
+    // A reset before the service has seen the network cannot be told from the network's beginning.
     const states = await scheduler.hold(run.database.docs('networkStates'));
     const isAnchored = states.some(({ anchor }) => anchor);
     for (let count = random.chance(0.15) ? 7 : random.int(4); count > 0; count--) pay(run);
@@ -56,7 +56,7 @@ export function closeOldLedgers({ chain, known, scheduler }: Run, count: number)
   }
 }
 
-/** Drawn for each transaction, of a call also whether it pays a muxed contract besides. */
+/** Drawn for each transaction; for a call also whether it pays a muxed contract too. */
 function drawFuture({ random, hardships }: Run): Pick<Sending, 'future' | 'isBeside'> {
   if (!hardships.future) return {};
   const isBeside = random.chance(0.5);
@@ -65,7 +65,7 @@ function drawFuture({ random, hardships }: Run): Pick<Sending, 'future' | 'isBes
     : { isBeside };
 }
 
-/** Before the run: the accounts that the wallets will be. */
+/** Opens, before the run, the accounts of the future wallets. */
 export function openAccounts({ chain, known, random, scheduler }: Run): void {
   for (const receiver of ADDRESSES) {
     if (random.chance(0.2)) continue;
@@ -113,7 +113,7 @@ function pay(run: Run): void {
   if (hardships.audits && random.chance(0.2)) sending.shape = random.pick(OTHER_SHAPES);
   if (hardships.waysBack && random.chance(0.2)) sending.shape = 'burn';
   if (hardships.waysBack && sending.shape === 'payment') Object.assign(sending, drawPayer(random, true));
-  // A contract calls, and pays by no market.
+  // Contracts pay by calls, without a market.
   if (hardships.detours && sending.shape !== 'fromContract' && random.chance(0.15)) sending.shape = 'taken';
   if (hardships.detours && ['payment', 'failed'].includes(sending.shape)) sending.isDetour = random.chance(0.5);
   chain.send({ ...sending, ...drawOmitted(run, sending), ...drawFuture(run) });
@@ -127,7 +127,7 @@ function drawOmitted({ random, hardships, network }: Run, { shape }: Sending): P
   return draw < 0.15 ? { omitted: 'payments' } : draw < 0.2 ? { omitted: 'everywhere' } : {};
 }
 
-/** In full, in parts of one or several transactions, too much, in another asset, at another wallet of the account; whatever became of it. */
+/** Pays a checkout, whatever its state: in full, in parts of one or several transactions, too much, in another asset, or to another wallet of the account. */
 function payCheckout({ random, known, chain, hardships }: Run): void {
   const { accountId, walletId, memo, assetCode, assetIssuer } = random.pick([...known.checkouts.values()].slice(-4));
   const wallets = [...known.wallets].filter(([, wallet]) => wallet.accountId === accountId);
@@ -145,7 +145,7 @@ function payCheckout({ random, known, chain, hardships }: Run): void {
   }
 }
 
-/** One transaction that pays one link many times. */
+/** Pays one link many times in one transaction. */
 function payInBulk({ random, known, chain, hardships, scheduler }: Run): boolean {
   const link = [...known.links.values()].find(({ accountId }) => accountId === ACCOUNTS[0]);
   const wallet = [...known.wallets.values()].find(({ accountId }) => accountId === link?.accountId);

@@ -1,17 +1,17 @@
-// biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are pieces of sources.
-/** Guards of the sources and how to take each away. `scripts/planted-bugs.ts` tells which seed of the simulation notices. */
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the strings are source text.
+/** Guards of the sources, and how to remove each. `scripts/planted-bugs.ts` finds the seed of the simulation that notices. */
 
 import type { HardshipName } from './hardships.js';
 
 export interface PlantedBug {
   guard: string;
-  /** File, the one place in it, and what is put there instead. */
+  /** File, the quoted text, and its replacement. */
   changes: readonly (readonly [file: string, from: string, to: string])[];
-  /** What a run has to have so that the bug can show; seeds with it are too few to wait for. */
+  /** Hardships that a run needs to show the bug, when seeds with them are rare. */
   hardship?: HardshipName | readonly HardshipName[];
-  /** One that notices, where few do: no other is run. */
+  /** The only seed to run, when few seeds notice. */
   seed?: number;
-  /** What notices instead, or why no seed does: such seeds are rare, or there are none. */
+  /** The test that notices instead, or why no seed does. */
   elsewhere?: string;
 }
 

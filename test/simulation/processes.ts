@@ -1,4 +1,4 @@
-/** The processes of the simulation: workers and APIs composed as the service composes them, with virtual time and the simulated database, network and
+/** The processes of the simulation: workers and APIs composed like those of the service, with virtual time and the simulated database, network and
  *  endpoints. */
 import { pino } from 'pino';
 import { composeAuditor } from '../../src/core/auditing.js';
@@ -28,12 +28,12 @@ import type { Receiver } from './receiver.js';
 import type { Process, Scheduler } from './scheduler.js';
 
 export interface SimulatedProcess extends Process {
-  /** When it was killed: what it had not finished may be done again. Null for one that was stopped. */
+  /** Time of its kill, after which unfinished work may be repeated; null when it was stopped. */
   diedMs: number | null;
   /** Rejects when the process ends, never resolves. */
   death: Promise<never>;
   die(how: 'killed' | 'stopped'): void;
-  /** Aborted at the end of the run, so that nothing goes on in the process and nothing outside refers to it. */
+  /** Aborted at the end of the run, so that nothing runs on in the process and nothing outside refers to it. */
   buried: AbortController;
 }
 
@@ -49,17 +49,17 @@ export interface Surroundings {
     pageLimit: number;
     readOneByOne: number;
     pollMs: number;
-    /** The budget; null for none. */
+    /** The request budget; null for none. */
     requestsPerHour: number | null;
-    /** The machine of all processes; undefined when each has a clock of its own. */
+    /** The host of all processes; undefined when each has its own clock. */
     host: string | undefined;
-    /** Checkouts are made, so that they have to expire. */
+    /** Checkouts are made and have to expire. */
     expires: boolean;
-    /** Where prices are in a currency: its rates. */
+    /** The market of a run with rates; null without. */
     market: Market | null;
-    /** Null for none, also on demand. */
+    /** Null for no audits, not even on demand. */
     audits: Hardships['audits'];
-    /** Undefined for the service's own. */
+    /** Undefined for the service's defaults. */
     delivery: Pick<DispatchSettings, 'maxQueues' | 'maxBodyBytes'>;
   };
 }
@@ -92,7 +92,7 @@ export function newProcess(name: string, scheduler: Scheduler): SimulatedProcess
 
 function coreOf(process: SimulatedProcess, { scheduler, database, network, settings }: Surroundings): Core {
   const clock = scheduler.clockOf(process);
-  // What measures how much time has passed runs evenly, wherever the clock is set to.
+  // The monotonic clock runs evenly, even when the clock is set.
   const monotonic = { ...clock, nowMs: scheduler.nowMs };
   const newId = createIds(clock);
   const stores = createStores(database.seat(process, scheduler), { clock, newId, versionsKept: 2 });
@@ -140,7 +140,7 @@ function samplerOf(core: Core, process: SimulatedProcess, { host, market }: Surr
   });
 }
 
-/** What the job does each second. */
+/** Stands for the job that runs each second. */
 async function sampleRates(sampler: Sampler, { clock }: Core, ended: AbortSignal): Promise<void> {
   while (!ended.aborted) {
     await sampler.run(ended).catch((error) => log.error({ err: error }, 'sampling failed'));
@@ -148,12 +148,12 @@ async function sampleRates(sampler: Sampler, { clock }: Core, ended: AbortSignal
   }
 }
 
-/** Watches and delivers. @returns how to stop it as SIGTERM would. */
+/** Starts a worker. @returns its graceful stop, as by SIGTERM */
 export function startWorker(process: SimulatedProcess, around: Surroundings): { stop(): Promise<void> } {
   const { receiver, settings } = around;
   const core = coreOf(process, around);
   const ended = new AbortController();
-  // Node keeps a signal made of others, and all that listens to it, until it aborts.
+  // Node keeps a signal that was made from others, with its listeners, until it aborts.
   process.buried.signal.addEventListener('abort', () => ended.abort());
   const { pageLimit, readOneByOne, requestsPerHour, host } = settings;
   const { sequencer, dispatcher, expiry, watching } = createWorker(core, {
@@ -190,7 +190,7 @@ export function startWorker(process: SimulatedProcess, around: Surroundings): { 
 
 const EXPIRY_MS = 1000;
 
-/** What the job does each second. */
+/** Stands for the job that runs each second. */
 async function expire(expiry: Worker['expiry'], { clock, log }: Core, ended: AbortSignal): Promise<void> {
   while (!ended.aborted) {
     await expiry.run(ended).catch((error) => log.error({ err: error }, 'expiry failed'));
@@ -198,10 +198,10 @@ async function expire(expiry: Worker['expiry'], { clock, log }: Core, ended: Abo
   }
 }
 
-/** As public networks are audited, but with leases that end within a run. */
+/** The pace of public networks, but with leases that expire within a run. */
 const AUDIT_PACE = { lookMs: 1000, leaseMs: 4000, tipsForMs: 30_000, recheckMs: 20_000 };
 
-/** What the job does: it is run again when it failed. */
+/** Stands for the job, which is run again after a failure. */
 async function audit(core: Core, intervalMs: number, ended: AbortSignal): Promise<void> {
   const options = { retentionDays: 0, dustStroops: 0n, intervalMs, pace: AUDIT_PACE };
   const auditor = composeAuditor(core, options);

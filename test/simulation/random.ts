@@ -1,9 +1,9 @@
-/** Randomness that a seed decides: the same seed draws the same numbers on every machine. */
+/** Seeded randomness: the same seed draws the same numbers on every machine. */
 
 export interface Random {
   /** Uniform in [0, 1). */
   next(): number;
-  /** A whole number in [0, below). */
+  /** An integer in [0, below). */
   int(below: number): number;
   between(low: number, high: number): number;
   chance(probability: number): boolean;

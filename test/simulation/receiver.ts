@@ -1,4 +1,4 @@
-/** The webhook endpoints of the merchants: they answer, fail, hang or are gone, and remember every request. */
+/** The webhook endpoints of the merchants: they answer, fail, hang or are gone, and record every request. */
 import type { Poster, PostResult } from '../../src/webhooks/poster.js';
 import type { Random } from './random.js';
 import type { Process, Scheduler } from './scheduler.js';
@@ -10,7 +10,7 @@ export interface Arrival {
   headers: Readonly<Record<string, string>>;
   text: string;
   startedMs: number;
-  /** Null until the sender has the answer, and for ever when the sender died. */
+  /** Null until the sender has the answer; stays null when the sender died. */
   endedMs: number | null;
   answered: number | null;
   sender: Process;
@@ -39,7 +39,7 @@ export function createReceiver({
   return {
     arrivals,
     endpoints,
-    /** From now on every request is answered well. */
+    /** From now on all requests are answered well. */
     endFaults: () => {
       isCalm = true;
     },

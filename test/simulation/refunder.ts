@@ -1,5 +1,5 @@
-/** What merchants give back to customers of an exchange, to contracts and as issuers: by memo or by a transaction that they name, by either of its
- *  hashes; several payments in one transaction; to the wrong customer too. */
+/** Merchants' refunds to customers of an exchange, to contracts and as issuers: identified by memo, or by a named transaction with either of its hashes;
+ *  several payments in one transaction; also to the wrong customer. */
 import type { Paid } from './chain.js';
 import { CUSTOMERS, EXCHANGE } from './exchange.js';
 import type { Doc } from './knowledge.js';
@@ -14,7 +14,7 @@ export interface Refunding {
   act(what: string, call: (api: Api) => Promise<unknown>): Promise<void>;
 }
 
-/** Names what was sent, or sends. */
+/** Names a sent transaction, or sends a refund. */
 export async function giveBack(refunding: Refunding): Promise<void> {
   const { run, payments } = refunding;
   const ofIssuers = payments.filter(({ assetIssuer, receiverAddress }) => assetIssuer === receiverAddress);
@@ -45,7 +45,7 @@ async function name({ run, payments, act }: Refunding, sent: Paid): Promise<void
   });
 }
 
-/** One payment, or two of one payer in one transaction. */
+/** Refunds one payment, or two of one payer in one transaction. */
 function send({ random, known, chain, scheduler }: Run, payment: Doc, payments: readonly Doc[]): void {
   const { senderAddress: receiver, senderMuxedAddress, assetCode: code, assetIssuer: issuer } = payment;
   const isContract = receiver.startsWith('C');

@@ -1,4 +1,4 @@
-/** Stellar RPC over the chain of a simulated network: the same ledgers as XDR and events, which nothing but the payers' records are made of. */
+/** Stellar RPC over the chain of a simulated network: the same ledgers as XDR and events, made only from the payers' records. */
 import { Address, Asset, nativeToScVal, StrKey, xdr } from '@stellar/stellar-sdk';
 import { parseStrkey } from '../../src/domain/strkey.js';
 import { nameOf } from './accounts.js';
@@ -10,15 +10,15 @@ import { assetOf, envelopeJsonOf, envelopeOf, FUTURE_ARM, OF_THE_FUTURE, resultO
 export interface RpcView {
   chain: Chain;
   passphrase: string;
-  /** What the server keeps and shows, oldest first. */
+  /** The ledgers that the server keeps and shows, oldest first. */
   shown: readonly Ledger[];
   /** It shows no events of classic operations. */
   isBlind?: boolean;
-  /** It answers the first event of a page twice. */
+  /** It repeats the first event of a page. */
   isTwice?: boolean;
-  /** It does not have this transaction yet. */
+  /** Whether it does not have this transaction yet. */
   lacks(hash: string): boolean;
-  /** It knows the arms of this transaction's protocol, and shows them as JSON. */
+  /** Whether it knows the arms of this transaction's protocol, and shows them as JSON. */
   decodes(hash: string): boolean;
 }
 
@@ -49,14 +49,14 @@ export function answerRpc(view: RpcView, body: string): string {
   return JSON.stringify({ jsonrpc: '2.0', id, ...(code === null ? { result } : { error: { code } }) });
 }
 
-/** The server cannot decode it either. */
+/** Result for a transaction that the server cannot decode either. */
 const LOST = Symbol('not decoded');
 
 /** The addresses that a body's filters name. */
 export const namedIn = (body: string, known: readonly string[]): string[] =>
   known.filter((each) => body.includes(address(each).toXdr('base64')));
 
-/** Null for ledgers that are not there. */
+/** Methods; their result is null for missing ledgers. */
 const METHODS: Readonly<Record<string, (view: RpcView, params: Json) => unknown>> = {
   getHealth: ({ shown }) => ({
     status: 'healthy',
@@ -179,7 +179,7 @@ const matches = (topic: readonly string[], filters: readonly { topics: string[][
     ),
   );
 
-/** Ledgers do not change: their events are made once. */
+/** Events by ledger, made once because ledgers do not change. */
 const made = new WeakMap<Ledger, SimulatedEvent[]>();
 
 function eventsOf(ledger: Ledger, on: On): SimulatedEvent[] {
@@ -219,7 +219,7 @@ interface On {
   passphrase: string;
 }
 
-/** A value, as XDR and as a server shows it. */
+/** A value, as XDR and as a server's JSON. */
 interface Form {
   bytes: Buffer;
   json: unknown;
@@ -236,7 +236,7 @@ const formOf = (value: xdr.ScVal): Form => ({ bytes: Buffer.from(value.toXdr()),
 const ADDRESS = Buffer.from([0, 0, 0, 18]);
 const MUXED_CONTRACT = Buffer.from([0, 0, 0, 5]);
 
-/** The SDK knows no muxed contracts: their arm has the id before the contract. */
+/** The SDK does not know muxed contracts, whose arm has the id before the contract. */
 function partyOf(text: string): Form {
   if (!text.startsWith('W')) return formOf(address(text));
   const { bytes } = parseStrkey(text)!;
@@ -246,13 +246,13 @@ function partyOf(text: string): Form {
 
 const mapEntry = (key: string, val: xdr.ScVal) => new xdr.ScMapEntry({ key: symbol(key), val });
 
-/** The amount alone, or with what names its destination. */
+/** The amount, alone or with the muxed id of its destination. */
 function amountWith(amount: bigint, muxedId: xdr.ScVal | null): Form {
   if (muxedId === null) return formOf(i128(amount));
   return formOf(xdr.ScVal.scvMap([mapEntry('amount', i128(amount)), mapEntry('to_muxed_id', muxedId)]));
 }
 
-/** The same with something beside it that is not known yet. */
+/** The same with a further entry that no client knows yet. */
 function valueOfTheFuture(amount: bigint, muxedId: xdr.ScVal | null): Form {
   const known = [mapEntry('amount', i128(amount)), ...(muxedId === null ? [] : [mapEntry('to_muxed_id', muxedId)])];
   const map = xdr.ScVal.scvMap([...known, mapEntry(OF_THE_FUTURE, xdr.ScVal.scvVoid())]);
@@ -264,7 +264,7 @@ function valueOfTheFuture(amount: bigint, muxedId: xdr.ScVal | null): Form {
   return { bytes: Buffer.concat([bytes.subarray(0, -FUTURE_ARM.length), FUTURE_ARM]), json: { map: entries } };
 }
 
-/** What a classic payment names beside its destination: the id of a muxed account, else the transaction's memo (CAP-67). */
+/** The muxed id of a classic payment's destination: the id of a muxed account, else the transaction's memo (CAP-67). */
 function muxedIdOf({ to_muxed_id: id }: Json, { memo_type, memo }: Json): xdr.ScVal | null {
   if (id) return nativeToScVal(BigInt(id), { type: 'u64' });
   if (memo_type === 'id') return nativeToScVal(BigInt(memo), { type: 'u64' });
@@ -279,7 +279,7 @@ function movesOf(record: Json, { chain, passphrase }: On): Told[] {
     !isContractCall(record) && receiver === (record.to ?? record.into ?? record.account);
   const move = (triple: Json, sender: string, receiver: string | null, amount: string) => {
     const asset = assetOf(triple);
-    // What an issuer pays is minted, and what it is paid is burnt.
+    // Payments of an issuer are mints, and payments to it are burns.
     const from = sender === triple.asset_issuer ? null : sender;
     const to = receiver === triple.asset_issuer ? null : receiver;
     const topics = [
@@ -314,7 +314,7 @@ function movesOf(record: Json, { chain, passphrase }: On): Told[] {
       ];
     }
     default:
-      // Money of a kind that is not known yet.
+      // An operation of an unknown type that moves money.
       return [move({}, record.source_account, record.to, '1.0000000')];
   }
 }
@@ -359,7 +359,7 @@ function toTransactionJson(telling: Telling, ledger: Ledger, hash: string): Json
 
 const COUNT_BYTES = 4;
 
-/** An event ends in the number of its topics, its topics and its data, which may be unknown to the SDK. */
+/** The XDR of an event ends with the number of its topics, its topics and its data, which the SDK may not know. */
 function toContractEvent({ contractId, topics, value }: Told): { base64: string; json: unknown } {
   const data = xdr.ScVal.scvVoid();
   const without = new xdr.ContractEvent({

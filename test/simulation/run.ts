@@ -1,4 +1,4 @@
-/** What the parts of one simulated run share. */
+/** The shared state of a simulated run. */
 import { Keypair } from '@stellar/stellar-sdk';
 import type { Caller } from '../../src/services/caller.js';
 import type { Chain } from './chain.js';
@@ -26,17 +26,17 @@ export interface Run {
   market: Market | null;
   rates: RateObserver;
   known: Knowledge;
-  /** Faults have stopped for good, and so have the merchants. */
+  /** Faults and merchants have stopped for good. */
   isCalm: boolean;
-  /** Probability that a worker dies at a step all the same. */
+  /** Probability that a worker dies at a step even then. */
   lateCrash: number;
-  /** What a part of the simulation itself failed with; null while all is well. */
+  /** Failure of the simulation itself; null when there is none. */
   failure(): Error | null;
 }
 
 const keypairs = Array.from({ length: 8 }, (_, n) => Keypair.fromRawEd25519Seed(Buffer.alloc(32, n + 40)).publicKey());
 export const [PAYER, ISSUER, STRANGER, ...ADDRESSES] = keypairs as [string, string, string, ...string[]];
-/** The account whose offers are taken by those who pay in another asset, and that asset. */
+/** The account whose offers are taken by payments in another asset, and that asset. */
 export const MAKER = Keypair.fromRawEd25519Seed(Buffer.alloc(32, 90)).publicKey();
 export const SENT = { code: 'EURC', issuer: ISSUER };
 export const ACCOUNTS = ['acct_a', 'acct_b'] as const;

@@ -1,5 +1,5 @@
-/** Virtual time and order. One action runs at a time; the seed decides which. Time advances only when no action is ready. A process that died
- *  never takes another step. */
+/** Virtual time and order. One action runs at a time, chosen by the seed. Time advances only when no action is ready. A dead process never takes another
+ *  step. */
 import type { Clock } from '../../src/clock.js';
 import type { Random } from './random.js';
 
@@ -9,7 +9,7 @@ export const START_MS = Date.parse('2026-01-02T03:04:05Z');
 export interface Process {
   readonly name: string;
   alive: boolean;
-  /** How far its clock is ahead of virtual time. */
+  /** The lead of its clock over virtual time. */
   clockOffsetMs: number;
 }
 
@@ -19,15 +19,15 @@ export interface Action {
   process: Process | null;
   /** The earliest time at which it runs. */
   readyMs: number;
-  /** Holds the action back although its time has come. */
+  /** Holds back the action after `readyMs`. */
   isBlocked?: () => boolean;
   /** Whether its process may die just before or just after it. */
   mayCrash?: boolean;
-  /** Does the work. @returns what tells the process the result, if anything does. */
+  /** Does the work. @returns a function that tells the process the result, if there is one */
   run(): Promise<(() => void) | undefined> | (() => void) | void;
   /** Called when the process died before it learned the result. */
   drop?(): void;
-  /** Delay between the work and the moment at which the process learns the result. */
+  /** Delay from the work until the process learns the result. */
   heardAfterMs?: number;
 }
 
@@ -73,7 +73,7 @@ export class Scheduler {
     this.#trace?.(`${((this.#nowMs - START_MS) / 1000).toFixed(3).padStart(9)}  ${line}`);
   };
 
-  /** No action runs before the promise settles. For observers, who must not take simulated time. */
+  /** Runs no action before the promise settles. For observers, which must not take simulated time. */
   hold<T>(promise: Promise<T>): Promise<T> {
     this.#held += 1;
     this.#activity += 1;
@@ -115,7 +115,7 @@ export class Scheduler {
     });
   }
 
-  /** The clock that a process sees, and its source of randomness. */
+  /** The clock of a process, and its source of randomness. */
   clockOf(process: Process): Clock {
     return {
       nowMs: () => this.#nowMs + process.clockOffsetMs,
@@ -169,7 +169,7 @@ export class Scheduler {
     const tell = (await action.run()) ?? null;
     this.#activity += 1;
     if (death === 'after') {
-      // The effect is there, but the process never learns of it.
+      // The effect has happened, but the process never learns of it.
       action.drop?.();
       await this.kill(action.process!, `after: ${action.label}`);
     } else if (action.heardAfterMs && tell) {
@@ -190,7 +190,7 @@ export class Scheduler {
     this.enqueue(drop ? { ...answer, drop } : answer);
   }
 
-  /** Waits until everything that can go on without a new action has gone on. */
+  /** Waits until all code that can run without a new action has run. */
   async #settle(): Promise<void> {
     for (let before = -1; before !== this.#activity; ) {
       before = this.#activity;
@@ -199,7 +199,7 @@ export class Scheduler {
     }
   }
 
-  /** Moves time to the next moment at which something can happen. @returns false when there is none. */
+  /** Advances time to the next moment at which something can happen. @returns false when there is none */
   #advance(): boolean {
     let next = Number.POSITIVE_INFINITY;
     for (const { untilMs } of this.#sleepers) next = Math.min(next, untilMs);

@@ -1,4 +1,4 @@
-/** One seed: workers and an API run while merchants, payers and faults do their worst; then faults stop, and the oracle says what must hold. */
+/** Runs one seed: workers and an API run under merchants, payers and faults; then the faults stop, and the oracle checks the guarantees. */
 import { Chain } from './chain.js';
 import type { DatabaseServer, Plan, SimulatedDatabase } from './database.js';
 import { drawScenario, type Scenario } from './generator.js';
@@ -35,57 +35,57 @@ import { Supervisor } from './supervisor.js';
 
 export interface Outcome {
   seed: number;
-  /** What the run had to bear besides the usual faults. */
+  /** Hardships of the run besides the usual faults. */
   hardships: string[];
-  /** The promises that were broken. */
+  /** Broken guarantees. */
   violations: string[];
   steps: number;
   crashes: number;
   payments: number;
   /** Requests at endpoints. */
   arrivals: number;
-  /** Audits that ended, and how many of them told a difference. */
+  /** Ended audits, and the number of those with a difference. */
   audits: number;
   differences: number;
-  /** Payments that lists left out and that were recorded all the same. */
+  /** Payments that lists left out and that were recorded nevertheless. */
   healed: number;
 }
 
 const SETTINGS = { timeoutMs: 3000, retryBaseMs: 300, maxAttempts: 4, readOneByOne: 2 };
-/** Time in which the merchants act, for each ledger. */
+/** Time for the merchants' acts, per ledger. */
 const MS_PER_LEDGER = 2200;
-/** Where rates have to change and get old. */
+/** The same for runs in which rates have to change and expire. */
 const MS_PER_SLOW_LEDGER = 4000;
-/** Documents that the storage engine takes in one transaction, scaled down. */
+/** The storage engine's limit of documents in one transaction, scaled down. */
 const MAX_TRANSACTION_WRITES = 1000;
 const CALM_ROUND_MS = 4000;
 const CALM_ROUNDS = 40;
-/** With a budget of 30 requests an hour, reading what came takes that long. */
+/** Long enough to read everything with a budget of 30 requests per hour. */
 const BUDGET_ROUND_MS = 60_000;
 const BUDGET_ROUNDS = 60;
-/** Each transaction is a request of its own there. */
+/** With Stellar RPC each transaction takes its own request. */
 const RPC_BUDGET_ROUNDS = 360;
-/** Each page that is asked for too large costs a time-out, of every address; a stream that failed for long pauses for a minute; checkouts made by a clock that
- *  is ahead end later. */
+/** Each request for a too large ledger page costs a time-out, for every address; a stream that failed for long pauses for a minute; checkouts made by a fast
+ *  clock end later. */
 const SLOW_ROUNDS = 60;
-/** Both at once: what is found slow beside the broken account has to grow again. */
+/** Heavy pages and a broken account together: page sizes that shrank beside the broken account have to grow again. */
 const SLOWEST_ROUNDS = 150;
-/** What they kept OPEN expires within so many. */
+/** After the dismissal of parked records, the checkouts that they kept OPEN expire within this many rounds. */
 const DISMISSED_ROUNDS = 12;
-/** A quarter of an hour: in less they do not use up their share. */
+/** A quarter of an hour, which strangers need to use up their share. */
 const OUTSIDERS_ROUNDS = 15;
 const AUDIT_ROUNDS = 40;
-/** While most of the audits run, so that they are cut off between any two steps. */
+/** Rounds with crashes, while most audits run, so that they are interrupted between any two steps. */
 const AUDIT_ROUNDS_CRASHING = 3;
 const LATE_CRASH = 0.04;
-/** A failing account is passed over within this many rounds; streams that failed before may pause for half a minute. */
+/** A failing account is skipped within this many rounds; streams that failed before may pause for half a minute. */
 const BROKEN_ROUNDS = 10;
-/** Where each heavy page costs a time-out on the way, and the pause behind it. */
+/** The same when each heavy ledger page costs a time-out and the following pause. */
 const HEAVY_BROKEN_ROUNDS = 25;
 /** Ledgers from before the run, for servers that are far behind. */
 const OLD_LEDGERS = 320;
 
-/** @param trace gets every step as a line. @param always hardships that the run is to have, and no others. */
+/** @param trace gets every step as a line @param always if given, the run has exactly these hardships */
 export async function simulate(
   server: DatabaseServer,
   seed: number,
@@ -212,7 +212,7 @@ function addServers(
   { divergence, retentions, oldVersion, rpc }: Hardships,
   random: Random,
 ): void {
-  // Another one keeps what one of them drops.
+  // At least two servers: one keeps the ledgers that the other drops.
   const atLeast = retentions ? 2 : 1;
   const kinds = rpc
     ? Array.from({ length: Math.max(atLeast, rpc.length) }, (_, index) => rpc[index % rpc.length]!)
@@ -221,7 +221,7 @@ function addServers(
     network.servers.push({
       kind,
       faults: horizonFaults,
-      // The last one is behind, so that a failover goes back in time.
+      // The last one lags, so that a failover goes back in time.
       lag: index === kinds.length - 1 ? lag : 0,
       unevenness,
       repeats: random.chance(0.2),
@@ -231,7 +231,7 @@ function addServers(
     });
 }
 
-/** What goes wrong with a database command. */
+/** Draws delays and faults of a database command. */
 function planCommand({ random, scenario, isCalm }: Run): Plan {
   const longestMs = scenario.stalls ? 9000 : 1200;
   const delay = () => (!isCalm && random.chance(scenario.slowDatabase) ? random.between(20, longestMs) : 0);
@@ -243,7 +243,7 @@ function planCommand({ random, scenario, isCalm }: Run): Plan {
   };
 }
 
-/** Checks after each write what must hold at every moment. */
+/** Checks the invariants after each write. */
 function observer(
   runOf: () => Run,
   violations: string[],
@@ -291,7 +291,7 @@ async function readStored<K extends keyof Stored>(database: SimulatedDatabase, n
   return Object.fromEntries(names.map((name, index) => [name, lists[index]!])) as Record<K, Doc[]>;
 }
 
-/** Runs until the merchants are done and the time for the ledgers is over, with all faults. */
+/** Runs with all faults until the merchants are done and the time for the ledgers is over. */
 async function goThroughTurmoil(run: Run, supervisor: Supervisor): Promise<void> {
   const state = { failed: null as Error | null, isMerchantDone: false };
   const fail = (error: Error) => {
@@ -311,7 +311,7 @@ async function goThroughTurmoil(run: Run, supervisor: Supervisor): Promise<void>
   await runUntil(run, () => state.isMerchantDone && scheduler.nowMs() > endMs);
 }
 
-/** Stops all faults and waits until everything is read and sent. @returns what does not hold then. */
+/** Stops all faults and waits until everything is read and sent. @returns the broken guarantees */
 async function comeToRest(run: Run, supervisor: Supervisor, checkouts: CheckoutObserver): Promise<string[]> {
   const { scheduler, network, receiver, known, chain } = run;
   run.isCalm = true;
@@ -358,13 +358,13 @@ async function comeToRest(run: Run, supervisor: Supervisor, checkouts: CheckoutO
   }
 }
 
-/** Settles what is still parked, as an operator would. */
+/** Dismisses parked records, like an operator. */
 async function dismissParked(run: Run, supervisor: Supervisor): Promise<void> {
   const { scheduler, known, database } = run;
   const state = { isDone: false, error: null as Error | null };
   scheduler.log('what is parked is dismissed');
   known.isDismissed = true;
-  // Read while time stands still: a real mongod takes longer than the one in memory.
+  // Read while time stands still, because a real mongod takes longer than the one in memory.
   const open = (await database.docs('parkedRecords')).filter(({ dismissed }) => dismissed === null);
   const dismissAll = async () => {
     const { dismissParked } = await supervisor.openApi();
@@ -378,7 +378,7 @@ async function dismissParked(run: Run, supervisor: Supervisor): Promise<void> {
   if (state.error) throw state.error;
 }
 
-/** Audits every wallet, and waits until what came of it is sent. @returns the audits by wallet */
+/** Audits every wallet, and waits until the resulting events are sent. @returns the audits by wallet */
 async function auditAll(run: Run, supervisor: Supervisor): Promise<Map<string, string>> {
   const { scheduler, known, network, database } = run;
   const finals = new Map<string, string>();
@@ -387,7 +387,7 @@ async function auditAll(run: Run, supervisor: Supervisor): Promise<Map<string, s
     for (const [id, { accountId }] of known.wallets) {
       while (!finals.has(id)) {
         const { wallets } = await supervisor.openApi();
-        // One that began before does not count.
+        // An audit that began before does not count.
         const audit = await wallets.startAudit(callerOf(accountId), { id }).catch(() => null);
         if (audit) finals.set(id, audit.id);
         else await scheduler.sleep(500, null);

@@ -1,4 +1,4 @@
-/** Keeps the processes of a run up: two workers and an API, each restarted after it died. Sets their clocks wrong where the scenario says so. */
+/** Keeps the processes of a run alive: two workers and an API, each restarted after its death. Sets their clocks wrong if the scenario wants it. */
 import { type Api, newProcess, type SimulatedProcess, type Surroundings, startApi, startWorker } from './processes.js';
 import type { Run } from './run.js';
 
@@ -14,7 +14,7 @@ export class Supervisor {
     this.#api = startApi(this.#start('api'), around);
   }
 
-  /** An API that runs, restarted when it died. */
+  /** A running API, restarted if it died. */
   async openApi(): Promise<Api> {
     if (this.#api.process.alive) return this.#api;
     await this.#sleep(this.run.isCalm ? 0 : this.run.random.between(0, 1500));
@@ -22,7 +22,7 @@ export class Supervisor {
     return this.#api;
   }
 
-  /** Keeps a worker running but for the time between a death and a restart. Never returns. */
+  /** Keeps a worker running, except between a death and the restart. Never returns. */
   async keepWorker(index: number): Promise<never> {
     const { run } = this;
     const { random } = run;
@@ -54,7 +54,7 @@ export class Supervisor {
     for (const process of this.processes) process.clockOffsetMs = run.hardships.skewMs ?? 0;
   }
 
-  /** Ends every process, and everything that still refers to one. */
+  /** Ends all processes, and everything that still refers to them. */
   async end(): Promise<void> {
     for (const process of this.processes) await this.run.scheduler.kill(process, 'at the end');
     for (const process of this.processes) process.buried.abort();

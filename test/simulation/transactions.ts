@@ -1,4 +1,4 @@
-/** The transactions of a simulated network as XDR: envelopes, hashes and results. Some have a second envelope around them, which pays their fee. */
+/** The transactions of a simulated network as XDR: envelopes, hashes and results. Some are wrapped in a fee bump. */
 import { Account, Address, Asset, hash, Memo, MuxedAccount, Operation, StrKey, xdr } from '@stellar/stellar-sdk';
 import type { Chain, Json } from './chain.js';
 
@@ -6,7 +6,7 @@ export const assetOf = ({ asset_code, asset_issuer }: Json): Asset =>
   asset_code ? new Asset(asset_code, asset_issuer) : Asset.native();
 export const stroopsOf = (decimal: string): bigint => BigInt(decimal.replace('.', ''));
 
-/** Whether a fee bump is around it: such a transaction has two hashes. */
+/** Whether it is wrapped in a fee bump, and so has two hashes. */
 const isBumped = ({ inner_transaction: inner }: Json): boolean => inner !== undefined;
 
 const accountXdr = (address: string): xdr.MuxedAccount =>
@@ -22,7 +22,7 @@ function transactionOf(transaction: Json, records: readonly Json[]): xdr.Transac
   const text = { none: () => Memo.none(), id: () => Memo.id(memo), text: () => Memo.text(memo) }[memo_type as string]!;
   return new xdr.Transaction({
     sourceAccount: sourceOf(records[0]!),
-    // No two transactions are alike, not even after a reset.
+    // Makes transactions unique, even after a reset.
     fee: Date.parse(records[0]!.created_at) / 1000,
     seqNum: xdr.Int64.fromString(records[0]!.id),
     cond: xdr.Preconditions.precondNone(),
@@ -32,13 +32,13 @@ function transactionOf(transaction: Json, records: readonly Json[]): xdr.Transac
   });
 }
 
-/** The number of an arm that no protocol has yet, and how servers of that protocol call it. */
+/** The number of an arm that no protocol has yet, and its name at servers of that protocol. */
 export const FUTURE_ARM = Buffer.from([0, 0, 0, 99]);
 export const OF_THE_FUTURE = 'of_the_future';
 
 const isFuture = ({ isOfTheFuture }: Json): boolean => isOfTheFuture === true;
 
-/** One of a later protocol ends in an extension that is not known yet. */
+/** A transaction of a later protocol ends with an unknown extension. */
 function bytesOf(tx: xdr.Transaction, transaction: Json): Buffer {
   const bytes = Buffer.from(tx.toXdr());
   return isFuture(transaction) ? Buffer.concat([bytes.subarray(0, -FUTURE_ARM.length), FUTURE_ARM]) : bytes;
@@ -70,7 +70,7 @@ export function envelopeOf(transaction: Json, records: readonly Json[]): string 
   return Buffer.concat([...parts, NO_SIGNATURES]).toString('base64');
 }
 
-/** As a server that knows its protocol shows it. */
+/** The envelope as JSON of a server that knows its protocol. */
 export function envelopeJsonOf(transaction: Json, records: readonly Json[]): unknown {
   const tx = transactionOf(transaction, records);
   const inner = {
@@ -82,13 +82,13 @@ export function envelopeJsonOf(transaction: Json, records: readonly Json[]): unk
 }
 
 export interface Hashes {
-  /** The ledger's: of a fee bump the outer one. */
+  /** The hash on the ledger: of a fee bump the outer one. */
   hash: string;
-  /** Null for what is no fee bump. */
+  /** Null without a fee bump. */
   inner: string | null;
 }
 
-/** Null for one with an operation of a later protocol. */
+/** Null when an operation is of a later protocol. */
 export function hashesOf(transaction: Json, records: readonly Json[], passphrase: string): Hashes | null {
   if (records.some(({ type }) => type === 'teleport')) return null;
   const networkId = hash(Buffer.from(passphrase));
@@ -133,7 +133,7 @@ function operationOf(record: Json): xdr.Operation {
   }
 }
 
-/** A merge's result tells the amount; the others' say nothing that is read. */
+/** Only the result of a merge matters, as it holds the amount. */
 export function resultOf(chain: Chain, transaction: Json, records: readonly Json[]): string {
   const results = records.map(({ id, type }) => {
     const done =
