@@ -14,7 +14,7 @@ const brandSchema = z
       .string()
       .nullable()
       .meta({ description: 'Color of the main button.', examples: ['#1b6e4b'] }),
-    supportUrl: z.string().nullable().meta({ description: 'Where a payer who was refused can ask.' }),
+    supportUrl: z.string().nullable().meta({ description: 'Where payers can ask about a refused payment.' }),
     supportEmail: z.string().nullable(),
   })
   .meta({ id: 'Brand', description: 'How the shop shows itself to payers, each field null where it is not set.' });
@@ -45,12 +45,12 @@ export const accountSchema = z
     rateMarkupPercent: z
       .string()
       .default('0')
-      .meta({ description: 'By how many percent the account’s rates are lower.' }),
+      .meta({ description: 'Percentage by which the account’s rates are lowered.' }),
     booksCurrency: z
       .string()
       .nullable()
       .default(null)
-      .meta({ description: 'In which payments get a `value` that have none by their price; null for none.' }),
+      .meta({ description: 'Currency of the `value` of payments whose price gives them none; null for none.' }),
     createdAt: timestamp,
   })
   .meta({ id: 'Account', examples: [accountExample] });

@@ -34,10 +34,11 @@ export const activitySchema = z
     at: timestamp,
     actor: actorSchema,
     operation: z.string().meta({
-      description: 'The `operationId`, such as `products_update`; of cli and system also what is no operation here.',
+      description:
+        'The `operationId`, such as `products_update`; for cli and system also names that are no operation here.',
     }),
-    subjectId: z.string().meta({ description: 'What was changed. Of a rate the pair.' }),
-    changes: z.array(changeSchema).meta({ description: 'For a creation: what was asked for.' }),
+    subjectId: z.string().meta({ description: 'Id of the changed resource; for a rate its pair.' }),
+    changes: z.array(changeSchema).meta({ description: 'For a creation the requested fields.' }),
     address: z.string().nullable().meta({
       description: 'Address of the client, as limits count it: IPv6 by its /64. Null for cli and system.',
     }),
@@ -53,7 +54,7 @@ export const activity = {
     needsFullKey: true,
     summary: 'List activity',
     description:
-      'Who changed what, newest first. It is written in the transaction of the change, so there is none without the other. Nothing changes or removes it, `RETENTION_DAYS` neither. READ keys get 403.',
+      'Who changed what, newest first. It is written in the transaction of the change, so there is none without the other. Nothing changes or removes it, not even `RETENTION_DAYS`. READ keys get 403.',
     tag: 'Activity',
     query: {
       ...pageQuery,

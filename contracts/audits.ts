@@ -12,7 +12,7 @@ export const auditAssetSchema = z
     opening: signedAmount.meta({ description: 'The balance after `fromLedger`.' }),
     closing: amount.meta({ description: 'The balance after `toLedger`, as the ledger shows it.' }),
     computed: signedAmount.meta({ description: 'opening + received − sent − fees + traded + other' }),
-    difference: signedAmount.meta({ description: 'closing − computed: what nothing that was found explains.' }),
+    difference: signedAmount.meta({ description: 'closing − computed: the part that no found movement explains.' }),
     movements: z.object({
       received: amount.meta({ description: 'Payments, path payments, merges, creations, transfers of contracts.' }),
       sent: amount.meta({ description: 'The same in the other direction.' }),
@@ -42,8 +42,8 @@ export const auditSchema = z
       description:
         'Where the opening comes from. HISTORY: everything since the account was created. PREVIOUS_AUDIT: the balance that the last audit ended with. COMPUTED_BACK: no source goes back that far, so that it was worked out from the closing: such an audit finds missing payments and proves no balance.',
     }),
-    balanceSource: z.string().nullable().meta({ description: 'Which server said the balances.' }),
-    movementSource: z.string().nullable().meta({ description: 'Which server said the movements.' }),
+    balanceSource: z.string().nullable().meta({ description: 'Server that the balances come from.' }),
+    movementSource: z.string().nullable().meta({ description: 'Server that the movements come from.' }),
     createdAt: timestamp,
     finishedAt: timestamp.nullable(),
   })

@@ -62,7 +62,7 @@ export const webhookPayloadSchema = z
 
 const afterMetaSchema = z
   .object({
-    after: z.int().meta({ description: '`sequence` of the last item, to ask for the next ones with.' }),
+    after: z.int().meta({ description: '`sequence` of the last item, to be passed as `after` for the next ones.' }),
     hasMore: z.boolean().meta({ description: 'Whether there are more already.' }),
   })
   .meta({ id: 'EventsAfterMeta', description: 'Meta of a request with `after`.' });

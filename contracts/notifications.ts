@@ -80,10 +80,7 @@ export const notifications = {
       'From now on every recipient gets an e-mail for each event of these kinds. Both lists are replaced; without recipients or kinds nothing is sent. `sending` in the answer says whether this service sends e-mail.',
     tag,
     body: {
-      recipients: z
-        .array(emailInput)
-        .max(MAX_RECIPIENTS)
-        .meta({ description: 'Addresses; one that is named twice counts once.' }),
+      recipients: z.array(emailInput).max(MAX_RECIPIENTS).meta({ description: 'Addresses; duplicates count once.' }),
       kinds: z.array(kindSchema).max(NOTICE_KINDS.length * 2),
     },
     output: notificationsSchema,

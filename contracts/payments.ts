@@ -80,7 +80,7 @@ export const paymentSchema = z
     excessAmount: amount.nullable().meta({ description: 'Paid beyond the price, or beyond what was due.' }),
     shortfallAmount: amount
       .nullable()
-      .meta({ description: 'Missing to the price or minimum, or still due for the checkout after it.' }),
+      .meta({ description: 'Shortfall to the price or minimum, or the amount still due for the checkout after it.' }),
     memo: z.string().nullable().meta({
       description: 'The memo on the ledger: the text, a decimal number for an id, base64 for a hash. Null without one.',
     }),
@@ -102,14 +102,14 @@ export const paymentSchema = z
     walletId: idOf('wallet', 'wallet'),
     needsDecision: z.boolean().default(false).meta({
       description:
-        'True for what is UNDERPAID, REJECTED or UNMATCHED until it is accepted, assigned, refunded in full, dismissed, or part of a checkout that became PAID.',
+        'True for an UNDERPAID, REJECTED or UNMATCHED payment until it is accepted, assigned, refunded in full, dismissed, or part of a checkout that became PAID.',
     }),
     decisionNote: z.string().nullable().default(null).meta({ description: 'The note of its dismissal.' }),
     value: valueSchema
       .nullable()
       .default(null)
       .meta({ description: 'What it counted for. Null without a currency, without a known rate, and of REJECTED.' }),
-    refundedAmount: amount.default('0').meta({ description: 'What was sent back of it, as the ledger shows it.' }),
+    refundedAmount: amount.default('0').meta({ description: 'Refunded amount, as the ledger shows it.' }),
     refunds: z
       .array(paymentRefundSchema)
       .default([])
@@ -267,7 +267,7 @@ export const payments = {
     effect: 'adds',
     summary: 'Book a refund by its transaction',
     description:
-      'For money that was sent back without the memo `refund <memo>`, by which refunds are booked by themselves. The transaction must hold a payment from a wallet of the account to the sender, in the same asset and after the payment (409 otherwise, and when it is booked for another payment). The same again changes nothing.',
+      'For money that was sent back without the memo `refund <memo>`, by which refunds are booked by themselves. The transaction must hold a payment from a wallet of the account to the sender, in the same asset and after the payment (409 otherwise, and when it is booked for another payment). Repeating the call changes nothing.',
     tag,
     params,
     body: {

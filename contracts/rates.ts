@@ -167,8 +167,7 @@ export const rates = {
     path: '/rates',
     effect: 'changes',
     summary: 'End a rate of your own',
-    description:
-      'From now on the sources say what the asset is worth. Payments of before are judged by what held then.',
+    description: 'From now on the rates of the sources apply. Earlier payments are judged by the rate of their time.',
     tag,
     query: pairFields,
     rules: pairErrors,

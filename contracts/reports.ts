@@ -23,7 +23,9 @@ const summaryRowSchema = z
     assetIssuer: z.string().nullable(),
     count: z.int().meta({ description: 'Payments.' }),
     amount: amount.meta({ description: 'Their exact sum.' }),
-    refundedAmount: amount.meta({ description: 'What was sent back of these payments, whenever that was.' }),
+    refundedAmount: amount.meta({
+      description: 'Refunded amount of these payments, regardless of when it was refunded.',
+    }),
     value: amount.optional().meta({ description: 'With `currency`: the exact sum of their values in it.' }),
     valued: z.int().optional().meta({ description: 'With `currency`: payments that have a value in it.' }),
   })

@@ -19,7 +19,7 @@ const movementSchema = z
     amount: signedAmount,
     counterparty: z.string().nullable().meta({ description: 'The other party, where there is one.' }),
     memo: z.string().nullable().meta({ description: 'Memo of the transaction.' }),
-    paymentId: idOf('pay', 'payment').nullable().meta({ description: 'The payment that was recorded of it.' }),
+    paymentId: idOf('pay', 'payment').nullable().meta({ description: 'The payment that was recorded for it.' }),
     value: valueSchema.nullable().default(null).meta({ description: 'What that payment counted for in a currency.' }),
   })
   .meta({ id: 'Movement' });

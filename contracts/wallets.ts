@@ -153,7 +153,7 @@ export const wallets = {
     roles: ROLES,
     summary: 'What a wallet holds and can receive',
     description:
-      'Asks the ledger now: lumens first, then its trustlines by code. Empty for an account that is not on the ledger. Stellar RPC alone tells of lumens, known assets and those of the wallet’s products.',
+      'Asks the ledger now: lumens first, then its trustlines by code. Empty for an account that is not on the ledger. With only Stellar RPC servers: lumens, known assets and those of the wallet’s products.',
     tag,
     params,
     output: z.array(walletAssetSchema),

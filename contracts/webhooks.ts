@@ -154,7 +154,7 @@ export const webhooks = {
     effect: 'adds',
     summary: 'Send events again',
     description:
-      'Sends again what failed, or every event of a time that the webhook takes, also from before it existed. Fresh events go first. What is still to be tried is left alone, and not counted. For a PAUSED webhook it waits. 409 while a large replay of the webhook that was asked for before is still being prepared.',
+      'Sends failed deliveries again, or all events of a period that the webhook subscribes to, also from before it existed. Fresh events go first. Deliveries that are still to be tried are left alone, and not counted. For a PAUSED webhook the replay waits. 409 while a large replay of the webhook that was asked for before is still being prepared.',
     tag,
     params,
     body: replayFields,

@@ -6,9 +6,9 @@ export type Account = {
   id: string;
   name: string;
   brand: Brand;
-  /** By how many percent the account’s rates are lower. */
+  /** Percentage by which the account’s rates are lowered. */
   rateMarkupPercent: string;
-  /** In which payments get a `value` that have none by their price; null for none. */
+  /** Currency of the `value` of payments whose price gives them none; null for none. */
   booksCurrency: string | null;
   /** ISO 8601, UTC. */
   createdAt: string;
@@ -23,11 +23,11 @@ export type Activity = {
   /** ISO 8601, UTC. */
   at: string;
   actor: Actor;
-  /** The `operationId`, such as `products_update`; of cli and system also what is no operation here. */
+  /** The `operationId`, such as `products_update`; for cli and system also names that are no operation here. */
   operation: string;
-  /** What was changed. Of a rate the pair. */
+  /** Id of the changed resource; for a rate its pair. */
   subjectId: string;
-  /** For a creation: what was asked for. */
+  /** For a creation the requested fields. */
   changes: Array<Change>;
   /** Address of the client, as limits count it: IPv6 by its /64. Null for cli and system. */
   address: string | null;
@@ -101,9 +101,9 @@ export type Audit = {
   missingPayments: number;
   /** Where the opening comes from. HISTORY: everything since the account was created. PREVIOUS_AUDIT: the balance that the last audit ended with. COMPUTED_BACK: no source goes back that far, so that it was worked out from the closing: such an audit finds missing payments and proves no balance. */
   openingSource: 'HISTORY' | 'PREVIOUS_AUDIT' | 'COMPUTED_BACK' | null;
-  /** Which server said the balances. */
+  /** Server that the balances come from. */
   balanceSource: string | null;
-  /** Which server said the movements. */
+  /** Server that the movements come from. */
   movementSource: string | null;
   /** ISO 8601, UTC. */
   createdAt: string;
@@ -121,7 +121,7 @@ export type AuditAsset = {
   closing: Amount;
   /** opening + received − sent − fees + traded + other */
   computed: SignedAmount;
-  /** closing − computed: what nothing that was found explains. */
+  /** closing − computed: the part that no found movement explains. */
   difference: SignedAmount;
   movements: {
     /** Payments, path payments, merges, creations, transfers of contracts. */
@@ -144,7 +144,7 @@ export type Brand = {
   logoUrl: string | null;
   /** Color of the main button. */
   color: string | null;
-  /** Where a payer who was refused can ask. */
+  /** Where payers can ask about a refused payment. */
   supportUrl: string | null;
   supportEmail: string | null;
 };
@@ -392,7 +392,7 @@ export type EventType =
 
 /** Meta of a request with `after`. */
 export type EventsAfterMeta = {
-  /** `sequence` of the last item, to ask for the next ones with. */
+  /** `sequence` of the last item, to be passed as `after` for the next ones. */
   after: number;
   /** Whether there are more already. */
   hasMore: boolean;
@@ -501,7 +501,7 @@ export type Movement = {
   counterparty: string | null;
   /** Memo of the transaction. */
   memo: string | null;
-  /** The payment that was recorded of it. */
+  /** The payment that was recorded for it. */
   paymentId: string | null;
   /** What that payment counted for in a currency. */
   value: PaymentValue | null;
@@ -553,7 +553,7 @@ export type Payment = {
   expectedAmount: Amount | null;
   /** Paid beyond the price, or beyond what was due. */
   excessAmount: Amount | null;
-  /** Missing to the price or minimum, or still due for the checkout after it. */
+  /** Shortfall to the price or minimum, or the amount still due for the checkout after it. */
   shortfallAmount: Amount | null;
   /** The memo on the ledger: the text, a decimal number for an id, base64 for a hash. Null without one. */
   memo: string | null;
@@ -579,13 +579,13 @@ export type Payment = {
   product: ProductSummary | null;
   /** Id of the wallet. */
   walletId: string;
-  /** True for what is UNDERPAID, REJECTED or UNMATCHED until it is accepted, assigned, refunded in full, dismissed, or part of a checkout that became PAID. */
+  /** True for an UNDERPAID, REJECTED or UNMATCHED payment until it is accepted, assigned, refunded in full, dismissed, or part of a checkout that became PAID. */
   needsDecision: boolean;
   /** The note of its dismissal. */
   decisionNote: string | null;
   /** What it counted for. Null without a currency, without a known rate, and of REJECTED. */
   value: PaymentValue | null;
-  /** What was sent back of it, as the ledger shows it. */
+  /** Refunded amount, as the ledger shows it. */
   refundedAmount: Amount;
   /** Each operation that sent money back, oldest first; of more than 100 the newest. */
   refunds: Array<PaymentRefund>;
@@ -800,7 +800,7 @@ export type SummaryRow = {
   count: number;
   /** Their exact sum. */
   amount: Amount;
-  /** What was sent back of these payments, whenever that was. */
+  /** Refunded amount of these payments, regardless of when it was refunded. */
   refundedAmount: Amount;
   /** With `currency`: the exact sum of their values in it. */
   value?: Amount | undefined;
@@ -1070,7 +1070,7 @@ export interface Procedures {
     /** Say what the account is told by e-mail. From now on every recipient gets an e-mail for each event of these kinds. Both lists are replaced; without recipients or kinds nothing is sent. `sending` in the answer says whether this service sends e-mail. */
     set: Mutation<
       {
-        /** Addresses; one that is named twice counts once. */
+        /** Addresses; duplicates count once. */
         recipients: Array<string>;
         kinds: Array<NotificationKind>;
       },
@@ -1205,7 +1205,7 @@ export interface Procedures {
       },
       Wallet
     >;
-    /** What a wallet holds and can receive. Asks the ledger now: lumens first, then its trustlines by code. Empty for an account that is not on the ledger. Stellar RPC alone tells of lumens, known assets and those of the wallet’s products. */
+    /** What a wallet holds and can receive. Asks the ledger now: lumens first, then its trustlines by code. Empty for an account that is not on the ledger. With only Stellar RPC servers: lumens, known assets and those of the wallet’s products. */
     assets: Query<
       {
         /** Id of the wallet. */
@@ -1622,7 +1622,7 @@ export interface Procedures {
       },
       Refund
     >;
-    /** Book a refund by its transaction. For money that was sent back without the memo `refund <memo>`, by which refunds are booked by themselves. The transaction must hold a payment from a wallet of the account to the sender, in the same asset and after the payment (409 otherwise, and when it is booked for another payment). The same again changes nothing. */
+    /** Book a refund by its transaction. For money that was sent back without the memo `refund <memo>`, by which refunds are booked by themselves. The transaction must hold a payment from a wallet of the account to the sender, in the same asset and after the payment (409 otherwise, and when it is booked for another payment). Repeating the call changes nothing. */
     addRefund: Mutation<
       {
         /** Id of the payment. */
@@ -1652,7 +1652,7 @@ export interface Procedures {
       },
       Rate
     >;
-    /** End a rate of your own. From now on the sources say what the asset is worth. Payments of before are judged by what held then. */
+    /** End a rate of your own. From now on the rates of the sources apply. Earlier payments are judged by the rate of their time. */
     delete: Mutation<
       {
         /** ISO 4217 code of a currency. */
@@ -1806,7 +1806,7 @@ export interface Procedures {
       },
       WebhookHealth
     >;
-    /** Send events again. Sends again what failed, or every event of a time that the webhook takes, also from before it existed. Fresh events go first. What is still to be tried is left alone, and not counted. For a PAUSED webhook it waits. 409 while a large replay of the webhook that was asked for before is still being prepared. */
+    /** Send events again. Sends failed deliveries again, or all events of a period that the webhook subscribes to, also from before it existed. Fresh events go first. Deliveries that are still to be tried are left alone, and not counted. For a PAUSED webhook the replay waits. 409 while a large replay of the webhook that was asked for before is still being prepared. */
     replay: Mutation<
       {
         /** Id of the webhook. */
@@ -1887,7 +1887,7 @@ export interface Procedures {
     >;
   };
   activity: {
-    /** List activity. Who changed what, newest first. It is written in the transaction of the change, so there is none without the other. Nothing changes or removes it, `RETENTION_DAYS` neither. READ keys get 403. */
+    /** List activity. Who changed what, newest first. It is written in the transaction of the change, so there is none without the other. Nothing changes or removes it, not even `RETENTION_DAYS`. READ keys get 403. */
     list: Query<
       {
         /** Page, from 1. */
