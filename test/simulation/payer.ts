@@ -56,7 +56,7 @@ export function closeOldLedgers({ chain, known, scheduler }: Run, count: number)
   }
 }
 
-/** Drawn for each transaction; for a call also whether it pays a muxed contract too. */
+/** Draws for each transaction the part that clients cannot decode, and for a call whether it also pays a muxed contract. */
 function drawFuture({ random, hardships }: Run): Pick<Sending, 'future' | 'isBeside'> {
   if (!hardships.future) return {};
   const isBeside = random.chance(0.5);
