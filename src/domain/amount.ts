@@ -14,7 +14,7 @@ export function parseAmount(text: string): bigint | null {
   return stroops <= MAX_STROOPS ? stroops : null;
 }
 
-/** Stroops of canonical text of any size, such as a sum of amounts. @throws RangeError for anything else */
+/** Reads canonical text of any size, such as a sum of amounts. @throws RangeError for any other text */
 export function parseSum(text: string): bigint {
   const [, whole, fraction = ''] = /^(\d+)(?:\.(\d{1,7}))?$/.exec(text) ?? [];
   if (whole === undefined) throw new RangeError(`no amount: ${text}`);

@@ -66,7 +66,6 @@ const PAYS = new Set([
   'account_merge',
   'invoke_host_function',
 ]);
-/** Whether an operation of this type may pay an account. */
 export const mayPay = (type: string): boolean => PAYS.has(type);
 const PATH_PAYMENT = /^path_payment/;
 

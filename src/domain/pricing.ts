@@ -52,7 +52,7 @@ export function measure(by: PaidBy, due: bigint, amount: bigint): Measured {
   return valued('exact', closest(rates, due, amount), due);
 }
 
-/** The highest rate, which asks least, for sign 1; the lowest for −1. Of equal rates the newest. */
+/** The highest rate, which asks least, for sign 1; the lowest for −1. Among equal rates the newest. */
 const extreme = (rates: readonly ShownRate[], sign: 1 | -1): ShownRate =>
   rates.reduce((found, each) => (sign * compareRates(each.rate, found.rate) >= 0 ? each : found));
 

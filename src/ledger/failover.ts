@@ -6,7 +6,6 @@ import { LedgerUnavailable, SourceError, UnfitServer } from './errors.js';
 import { candidates, newHealth, noteAnswer, noteError, pauseMs, type ServerHealth } from './server.js';
 import type { LedgerSource, LedgerTip } from './source.js';
 
-/** One server of any kind. */
 export interface LedgerServer {
   /** Shown to operators: a host, never path, query or user info, which may hold keys. */
   label: string;

@@ -115,7 +115,7 @@ function prepare(directory: string): string {
     try {
       linkSync(draft, path);
     } catch (error) {
-      // Of two concurrent starts, the first one's key counts.
+      // If two processes start at once, the first one's key counts.
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     } finally {
       rmSync(draft);

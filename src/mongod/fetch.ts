@@ -62,7 +62,8 @@ export async function fetchProgram(
   return path;
 }
 
-/** Lets `make` create a file or directory in a private place, and moves it to its final name at once. Of concurrent results one stays. */
+/** Lets `make` create a file or directory in a private place, and moves it to its final name at once. If several processes do so, one result
+ *  stays. */
 export async function onceInPlace(path: string, make: (workDir: string) => Promise<string>): Promise<void> {
   if (existsSync(path)) return;
   await sweep(dirname(path));

@@ -119,7 +119,7 @@ function chooseWitnesses(witnesses: Witnesses, paid: readonly PaidFee[], ledgers
     const payer = key.split(' ')[1]!;
     known.set(payer, (known.get(payer) ?? 0) + 1);
   }
-  // Of equals, the payer with more fees is likelier to pay in the next ledger.
+  // Among equals, the payer with more fees is likelier to pay in the next ledger.
   const counts = new Map<string, number>();
   for (const { payer } of paid) counts.set(payer, (counts.get(payer) ?? 0) + 1);
   const ranked = [...known].sort(([a, one], [b, other]) => other - one || (counts.get(b) ?? 0) - (counts.get(a) ?? 0));

@@ -49,7 +49,6 @@ function toSdkAsset({ code, issuer }: Asset): SdkAsset | null {
 }
 
 const symbols = new Map<string, string>();
-/** A word as a topic. */
 export function symbol(word: TokenEvent['type'] | 'fee'): string {
   const topic = symbols.get(word) ?? sdk().xdr.ScVal.scvSymbol(word).toXDR('base64');
   symbols.set(word, topic);

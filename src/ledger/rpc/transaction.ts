@@ -67,7 +67,7 @@ export interface FoundOperation {
 interface Asking {
   call: Call;
   remembered: Transactions;
-  /** Of the network. */
+  /** The network's. */
   passphrase: string;
   contractIdOf: ContractIdOf;
 }
