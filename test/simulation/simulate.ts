@@ -68,7 +68,7 @@ const RPC_BUDGET_ROUNDS = 360;
 /** Each request for a too large ledger page costs a time-out, for every address; a stream that failed for long pauses for a minute; checkouts made by a fast
  *  clock end later. */
 const SLOW_ROUNDS = 60;
-/** Heavy pages and a broken account together: page sizes that shrank beside the broken account have to grow again. */
+/** Heavy pages beside a broken account, after which page sizes have to grow again, or beside machines that are behind, which answer every other request. */
 const SLOWEST_ROUNDS = 150;
 /** After the dismissal of parked records, the checkouts that they kept OPEN expire within this many rounds. */
 const DISMISSED_ROUNDS = 12;
@@ -319,11 +319,11 @@ async function comeToRest(run: Run, supervisor: Supervisor, checkouts: CheckoutO
   network.endFaults();
   receiver.endFaults();
   run.market?.endFaults();
-  const { budget, brokenAccount, heavyPages, rpc, skewMs, outsiders } = run.hardships;
+  const { budget, brokenAccount, divergence, heavyPages, rpc, skewMs, outsiders } = run.hardships;
   const isSlow = brokenAccount || heavyPages || skewMs;
   const roundMs = budget ? BUDGET_ROUND_MS : CALM_ROUND_MS;
   const budgetRounds = rpc ? RPC_BUDGET_ROUNDS : BUDGET_ROUNDS;
-  const slowRounds = brokenAccount && heavyPages ? SLOWEST_ROUNDS : SLOW_ROUNDS;
+  const slowRounds = heavyPages && (brokenAccount || divergence) ? SLOWEST_ROUNDS : SLOW_ROUNDS;
   let rounds = budget ? budgetRounds : isSlow ? slowRounds : CALM_ROUNDS;
   const brokenRounds = heavyPages ? HEAVY_BROKEN_ROUNDS : BROKEN_ROUNDS;
   const faults: string[] = [];

@@ -186,30 +186,38 @@ export class CheckoutObserver {
     if (came.length === 0) return this.#decisionFaults(name, { before, after, all });
     const paidMs = before.paidAt?.getTime() ?? null;
     const start = { status: before.status, received: BigInt(before.received), returned: before.returned ?? [], paidMs };
-    // What was sent back of an order that was complete by then goes on counting.
-    const fresh = freshReturns(before, after).filter(
-      (each) => before.status !== 'PAID' || after.acceptedFrom || wasDueAt(before, each, all),
-    );
-    const gone = sumOf(fresh);
-    let states: State[] = [start];
-    for (const { payment, isAssigned } of came) {
-      const later = all.filter((each) => !came.some((one) => one.payment === each) && inLedgerOrder(each, payment) > 0);
-      // A refund that waited for its payment is booked with it.
-      const place = { later: later.sort(inLedgerOrder), booked: isAssigned ? gone : 0n };
-      const next = states.flatMap((state) => this.#judge(known, after, state, { payment, isAssigned, ...place }));
-      states = next.filter(({ verdict }) => verdict === shown(payment)).map(({ state }) => state);
-      if (states.length === 0)
-        return [
-          `${name} judges ${payment.operationId} ${shown(payment)}, not ${next.map(({ verdict }) => verdict).join(' or ')}`,
-        ];
-    }
-    const isRight = states.some(
-      (state) =>
-        state.status === after.status &&
-        state.received - gone === BigInt(after.received) &&
-        state.paidMs === (after.paidAt?.getTime() ?? null),
-    );
-    return isRight ? [] : [`${name} does not follow from its payments`];
+    const faults = this.#returnedOf({ before, after, all }).map((gone) => {
+      let states: State[] = [start];
+      for (const { payment, isAssigned } of came) {
+        const isAfterIt = (each: Doc) => inLedgerOrder(each, payment) > 0;
+        const later = all.filter((each) => !came.some((one) => one.payment === each) && isAfterIt(each));
+        // A refund that waited for its payment is booked with it.
+        const place = { later: later.sort(inLedgerOrder), booked: isAssigned ? gone : 0n };
+        const next = states.flatMap((state) => this.#judge(known, after, state, { payment, isAssigned, ...place }));
+        states = next.filter(({ verdict }) => verdict === shown(payment)).map(({ state }) => state);
+        if (states.length === 0)
+          return `${name} judges ${payment.operationId} ${shown(payment)}, not ${next.map(({ verdict }) => verdict).join(' or ')}`;
+      }
+      const isRight = states.some(
+        (state) =>
+          state.status === after.status &&
+          state.received - gone === BigInt(after.received) &&
+          state.paidMs === (after.paidAt?.getTime() ?? null),
+      );
+      return isRight ? null : `${name} does not follow from its payments`;
+    });
+    return faults.includes(null) ? [] : [faults[0]!];
+  }
+
+  /** Stroops that were sent back and no longer count. What was sent back of an order that was complete or accepted by then goes on counting; an
+   *  acceptance leaves open what was due before it, so there are two answers. */
+  #returnedOf({ before, after, all }: Pick<Transition, 'before' | 'after' | 'all'>): bigint[] {
+    const fresh = freshReturns(before, after);
+    if (before.status !== 'PAID') return [sumOf(fresh)];
+    if (!after.acceptedFrom) return [sumOf(fresh.filter((each) => wasDueAt(before, each, all)))];
+    const acceptedBy = (each: Doc) => possible([NEVER, this.#accepted.get(after._id)!], each.closedAt.getTime());
+    const surely = sumOf(fresh.filter((each) => !acceptedBy(each).includes(true) && wasDueAt(before, each, all)));
+    return [surely, sumOf(fresh.filter((each) => acceptedBy(each).includes(false)))];
   }
 
   /** What a merchant's decision, or the end, makes of it. */

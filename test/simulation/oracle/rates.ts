@@ -36,6 +36,8 @@ const STALLED_MS = 25_000;
 const LEAST_RATE = '0.12';
 const MOST_RATE = '0.42';
 const ROUNDS_TO_SAMPLE = 4;
+/** Samples that show how often a pair is sampled: a claim that stalls for longer than two intervals leads to one or two more. */
+const MANY = 10;
 
 const scaled = (rate: string): bigint => {
   const [whole = '0', fraction = ''] = rate.split('.');
@@ -238,7 +240,7 @@ export class RateObserver {
     const newest = [...this.#samples.values()].at(-1)?.storedMs ?? Number.NEGATIVE_INFINITY;
     const isOld = stored.ratePairs.length > 0 && nowMs - newest > ROUNDS_TO_SAMPLE * INTERVAL_MS;
     const times = [...this.#samples.values()].map(({ storedMs }) => storedMs as number);
-    const tooOften = times.some((ms, index) => index > 2 && ms - times[index - 2]! < INTERVAL_MS / 2);
+    const tooOften = times.some((ms, index) => index >= MANY && ms - times[index - MANY]! < (MANY / 2) * INTERVAL_MS);
     return [
       ...(isOld ? ['a pair is sampled no longer'] : []),
       ...(tooOften ? ['a pair is sampled more often than its interval lets it be'] : []),
