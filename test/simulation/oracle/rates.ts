@@ -88,7 +88,7 @@ export class RateObserver {
   }
 
   /** Every rate that may have been shown at some time between; what clocks begin counts for a minute more.
-   *  @param orderMs an own rate and a sample that changed within that time are dated in either order */
+   *  @param orderMs an own rate and a sample that changed within that time are dated in either order; those that a clock alone dates within `clocksMs` */
   #between(
     accountId: string,
     [fromMs, untilMs]: readonly [number, number],
@@ -102,9 +102,9 @@ export class RateObserver {
           atMs <= until + Math.max(slackMs, isByClock ? clocksMs : 0) && endMs(index) >= from - slackMs,
       );
     const markups = [...new Set(within(clocksMs).map(({ markup }) => markup))];
+    const order = within(clocksMs).some(({ isByClock }) => isByClock) ? clocksMs : orderMs;
     const rates = within(0).flatMap((each) => {
-      const around =
-        orderMs === 0 ? [each] : within(orderMs, [each.atMs, Math.min(untilMs, endMs(shown.indexOf(each)))]);
+      const around = order === 0 ? [each] : within(order, [each.atMs, Math.min(untilMs, endMs(shown.indexOf(each)))]);
       const samples = around.flatMap(({ sample }) => sample ?? []);
       return around.flatMap(({ own }) =>
         own !== null ? [scaled(own)] : samples.flatMap((sample) => markups.map((markup) => lowered(sample, markup))),
