@@ -112,17 +112,15 @@ function countFaults(
   if (known.isUneven || known.resetsMs.length > 0 || !known.isHorizonOnly || chain.dropped.length > 0) return [];
   const counted = audits.reduce((sum, { missingPayments }) => sum + missingPayments, 0);
   const own = payments.filter((doc) => doc.walletId === walletId);
-  const healed = own.filter(({ operationId }) => chain.omitted.has(operationId)).length;
-  // The watcher may have passed over a payment in the last moment before a wallet was active, for which its stamp was too early by then, and may have set
-  // aside what lacked its transaction or its effects.
+  const isSetAside = ({ operationId, transactionHash }: Doc) =>
+    known.isLacking(transactionHash) || known.wasParked.has(operationId);
+  const healed = own.filter((doc) => chain.omitted.has(doc.operationId) && !isSetAside(doc)).length;
+  // Watcher and audits both set aside what lacks its transaction or its effects, and whichever comes next records it. The watcher may have passed over a
+  // payment in the last moment before a wallet was active, for which its stamp was too early by then.
   const { active } = known.wallets.get(walletId)!;
-  const either = own.filter(
-    ({ operationId, ledgerClosedAt, transactionHash }) =>
-      !chain.omitted.has(operationId) &&
-      (known.isLacking(transactionHash) ||
-        known.wasParked.has(operationId) ||
-        possible(active, ledgerClosedAt.getTime()).includes(false)),
-  ).length;
+  const isPassedOver = ({ operationId, ledgerClosedAt }: Doc) =>
+    !chain.omitted.has(operationId) && possible(active, ledgerClosedAt.getTime()).includes(false);
+  const either = own.filter((doc) => isSetAside(doc) || isPassedOver(doc)).length;
   return counted >= healed && counted <= healed + either
     ? []
     : [`audits of ${walletId.slice(-6)} count ${counted} missing payments, and ${healed} were recorded`];
