@@ -91,17 +91,19 @@ export class Accounts {
 
 /** The effects of a successful operation on the accounts. */
 export function effectsOf({ receiver, asset, stroops, shape, from }: Sending): Effect[] {
+  // An issuer does not hold its own asset.
+  const moved = (address: string, each: Moved): Moved[] => (each.asset.issuer === address ? [] : [each]);
   const come = (what: Asset, amount: bigint, kind: Moved['kind'] = 'received'): Effect => ({
     address: receiver,
     type: 'account_credited',
     fields: { ...triple(what), amount: decimal(amount) },
-    moved: [{ asset: what, stroops: amount, kind }],
+    moved: moved(receiver, { asset: what, stroops: amount, kind }),
   });
   const leave = (address: string, kind: Moved['kind']): Effect => ({
     address,
     type: 'account_debited',
     fields: { ...triple(asset), amount: decimal(stroops) },
-    moved: [{ asset, stroops: -stroops, kind }],
+    moved: moved(address, { asset, stroops: -stroops, kind }),
   });
   switch (shape) {
     case 'failed':
