@@ -214,7 +214,7 @@ async function conclude(tools: TurnTools, audit: AuditDoc, wallet: WalletDoc, le
   const unasked = unaskedOf(rows, audit.progress!.asked ?? null, audit.openingSource === 'COMPUTED_BACK');
   if (unasked.length > 0) {
     const moved = [...(audit.moved ?? []), ...unasked.map(namedAsset)];
-    return readAgain(tools, audit, ledger, 'assets that nobody had listed', { moved });
+    return readAgain(tools, audit, ledger, 'assets that no list had shown', { moved });
   }
   const assets = storeRows(rows);
   if (isBalanced(rows)) {

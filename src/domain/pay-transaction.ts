@@ -109,7 +109,7 @@ export function faultOf(signed: SignedTransaction, payable: Payable, now: Date):
   if (validUntil === 0 || validUntil > nowSeconds + LONGEST_VALID_SECONDS) {
     return fault(`It must end within ${LONGEST_VALID_SECONDS / 60} minutes.`, 'too_big');
   }
-  return validUntil < nowSeconds ? fault('It is no longer valid: begin anew.', 'too_small') : null;
+  return validUntil < nowSeconds ? fault('It is no longer valid: start again.', 'too_small') : null;
 }
 
 /** The asset that leaves the payer; null for anything but a payment. */

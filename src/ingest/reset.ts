@@ -88,7 +88,7 @@ async function startAnew(
   log.error({ network, ledgerBefore: state.latestLedger, ledgerNow: tip.latestLedger }, 'the network was reset');
   await flagGap(network, { gap, address: null, without: [], lostSince: state.seenAt });
   // The gap covers parked records of the old network.
-  await parkedRecords.lose(network, state.seenAt, { at: clock.now(), why: 'the network began anew' });
+  await parkedRecords.lose(network, state.seenAt, { at: clock.now(), why: 'the network was reset' });
   // Ledger stamps hold numbers of the old network, too.
   const walletIds = await wallets.forgetLedgers(network);
   await paymentLinks.forgetLedgers(await products.forgetLedgers(walletIds));

@@ -188,7 +188,7 @@ task(
   },
 );
 
-task('a session that ends meanwhile asks to sign in again, at the same place', {}, async (_t, page) => {
+task('a session that ends while a page is open asks to sign in again, at the same place', {}, async (_t, page) => {
   const { id, key } = await api('POST', '/api-keys', { name: 'short-lived', scope: 'FULL' });
   await signIn(page, key, '/wallets');
   await row(page, 'Shop').waitFor();
@@ -531,7 +531,7 @@ task(
     await page.getByLabel('Everything').check();
     await button(page, 'Send them again').click();
     await toast(page, 'will be sent.');
-    await eventually(async () => receiver.requests.length > earlier, 'events are delivered anew');
+    await eventually(async () => receiver.requests.length > earlier, 'events are delivered again');
   },
 );
 

@@ -87,7 +87,7 @@ for (const [whose, concernsOf] of [
 
     await db.command({ profile: 2, filter: { ns: /\.parkedRecords$/, op: 'query' } });
     const from = new Date();
-    await parkedRecords.lose(NETWORK, ago(0), { at: ago(0), why: 'the network began anew' });
+    await parkedRecords.lose(NETWORK, ago(0), { at: ago(0), why: 'the network was reset' });
     await db.command({ profile: 0 });
     const seen = await db
       .collection('system.profile')

@@ -264,8 +264,8 @@ t.test('a search is spared where a ledger of this network is known to have close
   t.equal(found(after(70, 15_000), 80), 70);
   t.equal(found(after(70, 15_001), 80), null, 'too long before');
   t.equal(found(after(40, -1), 80), null, 'none is known');
-  t.equal(found(after(70, 1000), 69), null, 'this server lags, or the network began anew');
-  t.equal(found(after(70, 1000), 80, { resetAt: at(70) }), null, 'the network began anew');
+  t.equal(found(after(70, 1000), 69), null, 'this server lags, or the network was reset');
+  t.equal(found(after(70, 1000), 80, { resetAt: at(70) }), null, 'the network was reset');
   t.equal(found(after(70, 1000), 80, { resetAt: at(69) }), 70);
   t.equal(found(after(70, 1000), 80, { oldest: 71 }), 70);
   t.equal(found(after(70, 1000), 80, { oldest: 72 }), null, 'what came next is no longer kept');

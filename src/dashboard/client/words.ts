@@ -232,7 +232,7 @@ const BEYOND: Readonly<Record<string, string>> = {
   account_create: 'Account opened',
   users_accept: 'Invitation used',
   webhooks_pause: 'Webhook paused because it fails',
-  webhooks_reseal: 'Secrets of a webhook encrypted anew',
+  webhooks_reseal: 'Secrets of a webhook re-encrypted',
   webhookKeys_rotate: 'Signing key of the service replaced',
   parked_dismiss: 'Unreadable ledger record set aside',
 };
@@ -249,7 +249,7 @@ const FIELD: Readonly<Record<string, string>> = {
   assetCode: 'asset',
   assetIssuer: 'issuer of the asset',
   booksCurrency: 'currency of the books',
-  cancelUrl: 'page for whoever does not pay',
+  cancelUrl: 'page for customers who do not pay',
   checkoutId: 'checkout',
   customerEmail: 'customer’s e-mail',
   decisionNote: 'note',

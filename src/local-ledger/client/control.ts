@@ -45,6 +45,6 @@ export function createControl(url: string) {
 function reasonOf(error: unknown): string {
   const { name, message, cause } = error as Error & { cause?: NodeJS.ErrnoException };
   if (name === 'TimeoutError') return `nothing came for ${TIMEOUT_MS / 1000} s`;
-  if (cause?.code === 'ECONNREFUSED') return 'nobody listens there';
+  if (cause?.code === 'ECONNREFUSED') return 'nothing listens there';
   return cause?.message || cause?.code || message;
 }

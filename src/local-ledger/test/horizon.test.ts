@@ -1134,7 +1134,7 @@ t.test('made-up records stand in real ledgers', async (t) => {
   t.match(await get(`/transactions/${found[0]!.transaction_hash}`), { status: 200 });
 });
 
-t.test('whoever pays from test accounts needs no wallet, and payments at once do not clash', async (t) => {
+t.test('test accounts pay without a wallet, and payments at once do not clash', async (t) => {
   const payee = await client.fund();
   const { assetIssuer } = await client.issue({ code: 'EUR', amount: '5', toSecret: payee.secret });
   const namesake = await client.issue({ code: 'EUR', name: 'other', amount: '5', toSecret: payee.secret });
@@ -1269,9 +1269,9 @@ t.test('a person can play it from a shell', async (t) => {
     [['fund', 'GABC'], /value 'GABC' is invalid for argument 'address'.*checksum/],
     [
       ['--url', dead, 'pay', '--to', me.address, '--amount', '1', '--from', me.secret],
-      /no local ledger answers at http:\/\/127.0.0.1:\d+ \(nobody listens there\): start .*npm run ledger.*--url/,
+      /no local ledger answers at http:\/\/127.0.0.1:\d+ \(nothing listens there\): start .*npm run ledger.*--url/,
     ],
-    [['--url', dead, 'status'], /no local ledger answers at http:\/\/127.0.0.1:\d+ \(nobody listens/],
+    [['--url', dead, 'status'], /no local ledger answers at http:\/\/127.0.0.1:\d+ \(nothing listens/],
     [['--url', stranger, 'status'], /what answers at http:\/\/127.0.0.1:\d+ is no local ledger: start/],
   ];
   for (const [args, message] of wrong) await t.rejects(run(...args), { message }, args.join(' '));

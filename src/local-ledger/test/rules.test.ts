@@ -627,7 +627,7 @@ t.test('money moves as it should, to the stroop', async (t) => {
   t.equal(sum + fees, 10n ** 18n, 'no lumen was made or lost');
 });
 
-t.test('a claimable balance waits outside of accounts for whoever may claim it', async (t) => {
+t.test('a claimable balance waits outside of accounts for those who may claim it', async (t) => {
   const { issuer, holder, asset } = await withAsset('100');
   const [payee, stranger] = await Promise.all([fresh(), fresh()]);
   const [from, to] = [holder.publicKey(), payee.publicKey()];

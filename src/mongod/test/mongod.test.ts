@@ -146,7 +146,7 @@ t.test('two that start at once share one mongod, which goes on without the first
   t.equal(await next.write(), 4, 'the data is still there');
 });
 
-t.test('whoever is killed, the others have their MongoDB at the same address', async (t) => {
+t.test('after the kill of any of them, the others have their MongoDB at the same address', async (t) => {
   const dataDir = dataDirectory(t);
   const starter = member(t, dataDir);
   const uri = await starter.ready();

@@ -91,7 +91,7 @@ export function NewCheckout() {
         />
         <Field
           name="cancelUrl"
-          label="Page for whoever does not pay"
+          label="Page for customers who do not pay"
           hint="On your web site, such as the basket."
           isOptional
           inputMode="url"

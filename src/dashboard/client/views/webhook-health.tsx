@@ -57,7 +57,11 @@ function HealthFacts({ health }: { health: Output<'webhooks.health'> }) {
 
 const WHAT = [
   { value: 'FAILED', label: 'What failed', hint: 'Deliveries that were given up are tried again.' },
-  { value: 'ALL', label: 'Everything', hint: 'Every event of that time is delivered anew, also what arrived before.' },
+  {
+    value: 'ALL',
+    label: 'Everything',
+    hint: 'Every event of that time is delivered again, including what arrived before.',
+  },
 ] as const;
 
 export function Replay({ webhookId }: { webhookId: string }) {
