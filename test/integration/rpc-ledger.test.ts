@@ -1,4 +1,5 @@
 /** Stellar RPC beside Horizon on a real ledger: whichever is asked, the payments are the same. */
+import { createHash } from 'node:crypto';
 import { Account, Asset, Keypair, Operation, TransactionBuilder, type xdr } from '@stellar/stellar-sdk';
 import { pino } from 'pino';
 import t from 'tap';
@@ -228,6 +229,28 @@ t.test("a fee bump's payment has the outer hash, by whichever of the two it is l
   for (const by of [horizon, rpc])
     for (const hash of hashes)
       t.strictSame(await creditsOf(by, (await by.transactionRecords(hash))!, to), bumped, `by ${hash}`);
+});
+
+t.test('a payment has the ledger’s hash, also where its signature looks like the end of an envelope', async (t) => {
+  const [payer, payee] = [await client.fund(), await client.fund()];
+  const from = Keypair.fromSecret(payer.secret);
+  const preimage = Buffer.concat([Buffer.from('opens'.padEnd(28)), Buffer.alloc(4)]);
+  const sha256Hash = createHash('sha256').update(preimage).digest();
+  await client.submit({ from, operations: [Operation.setOptions({ signer: { sha256Hash, weight: 1 } })] });
+  const account = await client.server.loadAccount(payer.address);
+  const paying = new TransactionBuilder(account, { fee: '100', networkPassphrase: client.passphrase })
+    .addOperation(payment(payee.address, '1'))
+    .setTimeout(0)
+    .build();
+  paying.signHashX(preimage);
+  const { hash } = await client.server.submitTransaction(paying);
+  const rpc = openLedger('rpc').session({ purpose: 'watching' });
+  const named = await creditsOf(rpc, (await rpc.transactionRecords(hash))!, payee.address);
+  for (const kind of ['horizon', 'rpc'] as const) {
+    const { credits } = await readAll(openLedger(kind), payee.address, end, 200);
+    t.equal(credits.at(-1)?.transactionHash, hash, kind);
+    t.strictSame(named, credits.slice(-1), 'and by its hash');
+  }
 });
 
 t.test('the envelope of a hundred payments is decoded once', async (t) => {

@@ -10,7 +10,7 @@ const KINDS: ReadonlyMap<number, readonly [tag: Buffer, before: Buffer]> = new M
   [5, [int32(5), Buffer.alloc(0)]],
 ]);
 
-/** The transaction's hash; for a fee bump the outer one. @returns lower-case hex; null for anything but an envelope */
+/** The transaction's hash; for a fee bump the outer one. @returns lower-case hex; null where the bytes alone do not tell it */
 export function transactionHashOf(envelopeXdr: string, passphrase: string): string | null {
   const bytes = Buffer.from(envelopeXdr, 'base64');
   const end = signaturesIn(bytes);
@@ -25,11 +25,17 @@ const MOST_SIGNATURES = 20;
 /** Hint, length and 64 bytes. */
 const LONGEST_SIGNATURE = 72;
 
-/** Start of the list of signatures, which ends the envelope; null without a list. */
+/** Start of the list of signatures, which ends the envelope. Null without a list, and if there may be several: the preimage of a `hash(x)` signer can
+ *  itself look like the end of a list. */
 function signaturesIn(bytes: Buffer): number | null {
   const earliest = Math.max(4, bytes.length - 4 - MOST_SIGNATURES * LONGEST_SIGNATURE);
-  for (let at = bytes.length - 4; at >= earliest; at -= 4) if (areSignatures(bytes, at)) return at;
-  return null;
+  let found: number | null = null;
+  for (let at = bytes.length - 4; at >= earliest; at -= 4) {
+    if (!areSignatures(bytes, at)) continue;
+    if (found !== null) return null;
+    found = at;
+  }
+  return found;
 }
 
 function areSignatures(bytes: Buffer, start: number): boolean {

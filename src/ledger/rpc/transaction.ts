@@ -89,7 +89,7 @@ export async function getOperation(
   const order = Number((id >> 12n) & 0xf_ffffn);
   if (transaction.ledger !== ledger || transaction.applicationOrder !== order)
     throw new SourceError('a transaction stands elsewhere than its event', OF_ONE);
-  // For an unreadable envelope the hash comes from the event, not from the caller.
+  // Where the envelope does not tell the hash, it comes from the event, not from the caller.
   const hash = transactionHashOf(transaction.envelopeXdr, asking.passphrase) ?? transactionHash;
   const found = toOperation(transaction, hash, id);
   if (isReadable(found.raw, found.decoded, asking.contractIdOf)) return found;
@@ -116,7 +116,7 @@ export async function getOperations(asking: Asking, hash: string): Promise<Found
   return operationsOf(whole);
 }
 
-/** The hash of a transaction with an unknown kind of envelope: its events name the ledger's hash. @param place its TOID. @throws SourceError */
+/** The hash of a transaction whose envelope does not tell it: its events name the ledger's hash. @param place its TOID. @throws SourceError */
 async function hashByEvent(call: Call, place: bigint): Promise<string> {
   const cursor = eventIdOf(place - 1n, LAST_INDEX);
   const [event] = (await getEvents(call, { cursor }, [], 1)).events;
