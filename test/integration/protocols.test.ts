@@ -141,6 +141,8 @@ t.test('every kind of operation is the same from XDR and from the server’s JSO
       json,
     };
     t.strictSame(parseOperation(undecodable, contractIdOf), outcome, 'as JSON');
+    const ofTheFuture = { ...json, envelope: { of_the_future: Object.values(json.envelope as object)[0] } };
+    t.strictSame(parseOperation({ ...undecodable, json: ofTheFuture }, contractIdOf), outcome, 'in a newer envelope');
   }
 });
 
