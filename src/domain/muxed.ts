@@ -21,11 +21,13 @@ export function parseMuxed(text: string): Muxed | null {
   return { address: text, account, id: parsed.bytes.readBigUInt64BE(KEY_BYTES).toString() };
 }
 
-/** @param account G… @param id decimal text of an unsigned 64-bit integer. @returns M… */
-export function muxedAddressOf(account: string, id: string): string {
-  const key = parseStrkey(account);
-  if (key?.kind !== 'G') throw new TypeError('only an account has muxed addresses');
+const MUXED_KINDS = { G: 'M', C: 'W' } as const;
+
+/** @param holder G… or C… @param id decimal text of an unsigned 64-bit integer. @returns M… or W… */
+export function muxedAddressOf(holder: string, id: string): string {
+  const key = parseStrkey(holder);
+  if (key?.kind !== 'G' && key?.kind !== 'C') throw new TypeError('only accounts and contracts have muxed addresses');
   const idBytes = Buffer.alloc(8);
   idBytes.writeBigUInt64BE(BigInt(id));
-  return strkeyOf('M', Buffer.concat([key.bytes, idBytes]));
+  return strkeyOf(MUXED_KINDS[key.kind], Buffer.concat([key.bytes, idBytes]));
 }

@@ -127,6 +127,11 @@ for (const source of ['horizon', 'rpc'] as const) {
       'it is read',
     );
     t.notOk((await payments()).some(({ amount }: { amount: string }) => amount === '3'));
+    if (source === 'horizon') {
+      const { data } = await api('GET', `/wallets/${wallet.id}/statement?from=${new Date(0).toISOString()}`);
+      const sent = data.assets[0].movements.filter(({ kind }: { kind: string }) => kind === 'sent');
+      t.match(sent, [{ amount: '-3', counterparty: to }]);
+    }
     t.match(await wallet.sync(), { state: 'OK', parked: 0 });
   });
 }

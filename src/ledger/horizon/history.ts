@@ -4,13 +4,14 @@ import { isAccountAddress } from '../../../contracts/address.js';
 import type { Asset } from '../../domain/asset.js';
 import { NATIVE } from '../../domain/asset.js';
 import type { Amount, BalanceEffect } from '../../domain/books.js';
-import { accountOf, isOtherHolder } from '../address.js';
+import { muxedAddressOf } from '../../domain/muxed.js';
+import { accountOf, contractOf, isOtherHolder } from '../address.js';
 import { LedgerUnavailable, SourceError } from '../errors.js';
 import type { AccountEffect, AccountFee, AccountHistory, AccountOperation, HistoryPage, ListEnd } from '../history.js';
 import type { Holdings } from '../source.js';
 import { isAfter, ledgerOf, placeOf } from '../toid.js';
 import type { Answer, Get } from './api.js';
-import { account, amount, asset, hash, moment, toid } from './fields.js';
+import { account, amount, asset, hash, moment, toid, uint64 } from './fields.js';
 import { shownByNow } from './page.js';
 import { parseRecord } from './record.js';
 
@@ -43,6 +44,7 @@ const changeSchema = z.looseObject({
   from: z.string().optional(),
   to: z.string().optional(),
   amount,
+  destination_muxed_id: uint64.optional().catch(undefined),
 });
 const feeAmount = z
   .union([z.string(), z.int().nonnegative().transform(String)])
@@ -269,11 +271,13 @@ function readContractChange(raw: unknown, changeIndex: number): AccountOperation
   const kind = type === 'transfer' || type === 'clawback' ? type : 'other';
   const party = (text: string | undefined) =>
     text === undefined ? null : (accountOf(text) ?? (isOtherHolder(text) ? text : null));
+  // The asset's contract names a muxed contract apart from its id.
+  const [to, id] = [party(data.to), data.destination_muxed_id];
   return {
     kind,
     changeIndex,
     from: party(data.from),
-    to: party(data.to),
+    to: to !== null && id !== undefined && contractOf(to) === to ? muxedAddressOf(to, id) : to,
     amount: { asset: what, stroops: data.amount },
   };
 }
