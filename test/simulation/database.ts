@@ -121,7 +121,9 @@ function step({ process, scheduler, database }: Seat, call: Call): Promise<unkno
       isBlocked: () => isWrite && lsid === null && internals.isWritten(command[kind]),
       drop: () => reject(serverError(INTERRUPTED, 'the process died')),
       run: async () => {
-        const refused = fault === 'refused' && refusal(call);
+        // What was committed stays so, however often the commit is retried.
+        const isCommitted = kind === 'commitTransaction' && lsid !== null && !internals.open.has(lsid);
+        const refused = fault === 'refused' && !isCommitted && refusal(call);
         if (refused) {
           if (lsid !== null) await internals.abort(lsid);
           scheduler.log(`    refused: ${refused.message}`);
