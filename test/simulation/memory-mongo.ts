@@ -145,7 +145,8 @@ export function createMemoryMongo(uniqueKeys: readonly UniqueKey[], maxTransacti
       if (!field.startsWith('$') && !isOperators(value)) seed[field] = value;
     }
     const doc = applyUpdate(seed, update.u, now, [], true);
-    if (collection.has(String(doc._id))) throw new CommandError(DUPLICATE_KEY, `E11000 duplicate key in ${name}`);
+    if (collection.has(String(doc._id)))
+      throw new CommandError(DUPLICATE_KEY, `E11000 duplicate key in ${name} index: _id_ dup key`);
     write(name, String(doc._id), doc, transaction);
     return { matched: 0, modified: 0, upserted: doc._id };
   }
