@@ -141,8 +141,12 @@ t.test('every kind of operation is the same from XDR and from the server’s JSO
       json,
     };
     t.strictSame(parseOperation(undecodable, contractIdOf), outcome, 'as JSON');
-    const ofTheFuture = { ...json, envelope: { of_the_future: Object.values(json.envelope as object)[0] } };
-    t.strictSame(parseOperation({ ...undecodable, json: ofTheFuture }, contractIdOf), outcome, 'in a newer envelope');
+    const ofTheFuture = { of_the_future: Object.values(json.envelope as object)[0] };
+    const bumped = { of_the_future: { tx: { inner_tx: ofTheFuture } } };
+    for (const envelope of 'tx_fee_bump' in (json.envelope as object) ? [ofTheFuture] : [ofTheFuture, bumped]) {
+      const newer = { ...undecodable, json: { ...json, envelope } };
+      t.strictSame(parseOperation(newer, contractIdOf), outcome, 'in a newer envelope');
+    }
   }
 });
 

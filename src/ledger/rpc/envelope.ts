@@ -60,21 +60,19 @@ const transactionSchema = z.object({
 const oldTransactionSchema = transactionSchema.omit({ source_account: true }).extend({
   source_account_ed25519: z.string().regex(/^[0-9a-f]{64}$/),
 });
-const innerSchema = z.object({ tx: z.object({ tx: transactionSchema }) });
-/** Read by their form, whatever the arm is called: a newer kind of envelope, too, names source, memo and operations. */
-const envelopeSchema = z
-  .unknown()
-  .transform((json) => armOf(json)?.value)
-  .pipe(
-    z.union([
-      z.object({ tx: z.object({ inner_tx: innerSchema }) }).transform(({ tx: { inner_tx } }) => inner_tx.tx.tx),
-      z.object({ tx: transactionSchema }).transform(({ tx }) => tx),
-      z.object({ tx: oldTransactionSchema }).transform(({ tx }) => ({
-        ...tx,
-        source_account: strkeyOf('G', Buffer.from(tx.source_account_ed25519, 'hex')),
-      })),
-    ]),
-  );
+const inAnyArm = z.unknown().transform((union) => armOf(union)?.value);
+const innerSchema = inAnyArm.pipe(z.object({ tx: transactionSchema }));
+/** Read by their form, whatever the arms are called: a newer kind of envelope, too, names source, memo and operations. */
+const envelopeSchema = inAnyArm.pipe(
+  z.union([
+    z.object({ tx: z.object({ inner_tx: innerSchema }) }).transform(({ tx }) => tx.inner_tx.tx),
+    z.object({ tx: transactionSchema }).transform(({ tx }) => tx),
+    z.object({ tx: oldTransactionSchema }).transform(({ tx }) => ({
+      ...tx,
+      source_account: strkeyOf('G', Buffer.from(tx.source_account_ed25519, 'hex')),
+    })),
+  ]),
+);
 
 function partsIn(json: unknown): TransactionParts {
   const { source_account, memo, operations } = envelopeSchema.parse(json);
