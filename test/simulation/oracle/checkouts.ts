@@ -184,29 +184,38 @@ export class CheckoutObserver {
     // What is priced in a currency is held against what was shown.
     if (after.currency) return [];
     if (came.length === 0) return this.#decisionFaults(name, { before, after, all });
+    const faults = this.#returnedOf({ before, after, all }).map((gone) =>
+      this.#fault(known, name, { before, after, came, all }, gone),
+    );
+    return faults.includes(null) ? [] : [faults[0]!];
+  }
+
+  /** Why the payments that came do not lead from the one to the other; null where they do. @param gone stroops that were sent back and no longer count */
+  #fault(
+    known: Knowledge,
+    name: string,
+    { before, after, came, all }: Pick<Transition, 'before' | 'after' | 'came' | 'all'>,
+    gone: bigint,
+  ): string | null {
     const paidMs = before.paidAt?.getTime() ?? null;
     const start = { status: before.status, received: BigInt(before.received), returned: before.returned ?? [], paidMs };
-    const faults = this.#returnedOf({ before, after, all }).map((gone) => {
-      let states: State[] = [start];
-      for (const { payment, isAssigned } of came) {
-        const isAfterIt = (each: Doc) => inLedgerOrder(each, payment) > 0;
-        const later = all.filter((each) => !came.some((one) => one.payment === each) && isAfterIt(each));
-        // A refund that waited for its payment is booked with it.
-        const place = { later: later.sort(inLedgerOrder), booked: isAssigned ? gone : 0n };
-        const next = states.flatMap((state) => this.#judge(known, after, state, { payment, isAssigned, ...place }));
-        states = next.filter(({ verdict }) => verdict === shown(payment)).map(({ state }) => state);
-        if (states.length === 0)
-          return `${name} judges ${payment.operationId} ${shown(payment)}, not ${next.map(({ verdict }) => verdict).join(' or ')}`;
-      }
-      const isRight = states.some(
-        (state) =>
-          state.status === after.status &&
-          state.received - gone === BigInt(after.received) &&
-          state.paidMs === (after.paidAt?.getTime() ?? null),
-      );
-      return isRight ? null : `${name} does not follow from its payments`;
-    });
-    return faults.includes(null) ? [] : [faults[0]!];
+    let states: State[] = [start];
+    for (const { payment, isAssigned } of came) {
+      const later = all.filter((each) => !came.some((one) => one.payment === each) && inLedgerOrder(each, payment) > 0);
+      // A refund that waited for its payment is booked with it.
+      const place = { later: later.sort(inLedgerOrder), booked: isAssigned ? gone : 0n };
+      const next = states.flatMap((state) => this.#judge(known, after, state, { payment, isAssigned, ...place }));
+      states = next.filter(({ verdict }) => verdict === shown(payment)).map(({ state }) => state);
+      if (states.length === 0)
+        return `${name} judges ${payment.operationId} ${shown(payment)}, not ${next.map(({ verdict }) => verdict).join(' or ')}`;
+    }
+    const isRight = states.some(
+      (state) =>
+        state.status === after.status &&
+        state.received - gone === BigInt(after.received) &&
+        state.paidMs === (after.paidAt?.getTime() ?? null),
+    );
+    return isRight ? null : `${name} does not follow from its payments`;
   }
 
   /** Stroops that were sent back and no longer count. What was sent back of an order that was complete or accepted by then goes on counting; an
