@@ -54,7 +54,7 @@ export const activity = {
     needsFullKey: true,
     summary: 'List activity',
     description:
-      'Who changed what, newest first. It is written in the transaction of the change, so there is none without the other. Nothing changes or removes it, not even `RETENTION_DAYS`. READ keys get 403.',
+      'Changes and who made them, newest first. Each entry is written in the transaction of its change, so there is none without the other. Nothing changes or removes an entry, not even `RETENTION_DAYS`. READ keys get 403.',
     tag: 'Activity',
     query: {
       ...pageQuery,

@@ -17,7 +17,7 @@ import { signedHeaders } from '../../src/webhooks/request.js';
 
 export interface SenderPlan {
   kind: 'ours' | 'bullmq' | 'bare';
-  /** Of MongoDB, which holds the signing keys. */
+  /** URI of the MongoDB that holds the signing keys. */
   uri: string;
   /** Key that seals the endpoints' secrets, in base64. */
   secretsKey: string;

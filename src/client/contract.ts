@@ -1887,7 +1887,7 @@ export interface Procedures {
     >;
   };
   activity: {
-    /** List activity. Who changed what, newest first. It is written in the transaction of the change, so there is none without the other. Nothing changes or removes it, not even `RETENTION_DAYS`. READ keys get 403. */
+    /** List activity. Changes and who made them, newest first. Each entry is written in the transaction of its change, so there is none without the other. Nothing changes or removes an entry, not even `RETENTION_DAYS`. READ keys get 403. */
     list: Query<
       {
         /** Page, from 1. */
