@@ -13,7 +13,7 @@ export function registerSecretsCommands(program: Command, connect: Connect<'rese
       connected(connect, async ({ resealSecrets }) => {
         const result = await resealSecrets();
         if (options.json) return print(JSON.stringify(result));
-        print(`${result.resealed} re-encrypted, ${result.kept} had the first key already.`);
+        print(`${result.resealed} resealed, ${result.kept} had the first key already.`);
       }),
     );
 }

@@ -248,7 +248,7 @@ t.test('what the ledger and the service refuse is one line', async (t) => {
   const newKey = Buffer.alloc(32, 8).toString('base64');
   const rotating = { ...other, MONGODB_URI: database.uri, SECRETS_KEY: `${newKey},${TEST_SECRETS_KEY}` };
   const resealed = await cli('secrets reseal', rotating).ended;
-  t.same(resealed, { code: 0, stdout: '4 re-encrypted, 0 had the first key already.\n', stderr: '' });
+  t.same(resealed, { code: 0, stdout: '4 resealed, 0 had the first key already.\n', stderr: '' });
   const again = await cli('secrets reseal --json', { ...rotating, SECRETS_KEY: newKey }).ended;
   t.same(JSON.parse(again.stdout), { resealed: 0, kept: 4 }, 'the old key is not needed any more');
   await fails(t, cli('secrets reseal', { ...rotating, SECRETS_KEY: TEST_SECRETS_KEY }), /SECRETS_KEY/);
