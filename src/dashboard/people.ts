@@ -43,7 +43,7 @@ export function createPeopleRouter(deps: PeopleDeps): Router {
     if (waitSeconds > 0) throw rateLimited(waitSeconds);
   };
   const isOver = (req: Request) =>
-    refuse(req, 'not_found', 'This invitation was used already, or has ended. Ask for another one.');
+    refuse(req, 'not_found', 'This invitation was already used or has ended. Ask for a new one.');
 
   const router = express.Router();
   router.post('/dashboard/passkey/options', async (req, res) => {

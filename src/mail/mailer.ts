@@ -58,7 +58,7 @@ export function createMailer(deps: MailerDeps) {
 
   function begin(mail: MailDoc): void {
     const sent = attempt(mail).catch((err) =>
-      log.error({ err, mailId: mail._id }, 'what came of an e-mail not recorded: it is sent again'),
+      log.error({ err, mailId: mail._id }, 'result of an e-mail not recorded: it is sent again'),
     );
     flights.add(mail.accountId, sent, () => {
       if (!server.isResting()) rounds.wake();
@@ -189,7 +189,7 @@ async function resultOf(
     return { status: 'DROPPED', nextAttemptAt: null, lastError: error, at: clock.now() };
   }
   const result = await writeAndSend();
-  if (!result) return failed('what it is about is gone');
+  if (!result) return failed('what it was about no longer exists');
   const { error, isRefused, cause } = result;
   if (error !== null)
     log.warn({ err: cause, mailId: mail._id, attempt: mail.attemptCount }, `e-mail not sent: ${error}`);

@@ -9,7 +9,7 @@ type Fact = Letter['facts'][number];
 /** @param dashboard its URL. @param accountName as the account calls itself */
 export function noticeLetter(notice: Notice, dashboard: string, accountName: string): Letter {
   const closing = [
-    `You get this e-mail because your address is among the notifications of ${accountName}. To change that: ${dashboard}/notifications`,
+    `You get this e-mail because your address receives the notifications of ${accountName}. To change that: ${dashboard}/notifications`,
   ];
   return letterOf(toldOf(notice, dashboard), closing);
 }
@@ -17,7 +17,7 @@ export function noticeLetter(notice: Notice, dashboard: string, accountName: str
 export function securityLetter({ notice, actor, at }: SecurityFacts, dashboard: string, accountName: string): Letter {
   const told = changeOf(notice, dashboard);
   const closing = [
-    'If you did not expect this change, sign in at once, undo it, and look at who may sign in and which API keys there are.',
+    'If you did not expect this change, sign in at once, undo it, and check the users and API keys of the account.',
     `Every owner of ${accountName} with an e-mail address gets this e-mail.`,
   ];
   const facts = [
@@ -59,23 +59,23 @@ function toldOf(notice: Notice, dashboard: string): Told {
     case 'payment.unmatched': {
       const { facts } = notice;
       return {
-        subject: `A payment needs you: ${amountOf(facts)} for no order`,
+        subject: `A payment needs a decision: ${amountOf(facts)} for no order`,
         intro: [
-          'Money has come to your wallet, but its memo belongs to no order or link. You can say what it was for.',
+          'A payment has arrived in your wallet, but its memo belongs to no order or link. You can assign it to one.',
         ],
         facts: paymentFacts(facts),
-        link: { text: 'Say what it was for', url: `${dashboard}/payments/${facts.id}` },
+        link: { text: 'Assign the payment', url: `${dashboard}/payments/${facts.id}` },
       };
     }
     case 'webhook.failing': {
       const { id, name, url, since, error, isPaused } = notice.facts;
       const next = isPaused
-        ? 'Its endpoint said that it is gone, so nothing more is sent until you make it active again.'
-        : 'Messages to it are tried again for some days, and none is lost until then.';
+        ? 'Its endpoint answered 410 Gone, so nothing more is sent until you make it active again.'
+        : 'Deliveries to it are retried for some days, and none is lost until then.';
       return {
         subject: `Webhook “${name}” does not work`,
         intro: [
-          `Your system does not take messages about payments. ${next} You are told once, until one gets through.`,
+          `Your system does not accept messages about payments. ${next} This e-mail is sent once until a delivery succeeds.`,
         ],
         facts: [
           { name: 'Address', value: url },
@@ -114,7 +114,7 @@ function changeOf(notice: SecurityNotice, dashboard: string): Told {
     case 'wallet.created':
       return {
         subject: `New wallet “${notice.wallet.name}”`,
-        intro: ['A wallet was added, to which payers can be sent from now on.'],
+        intro: ['A wallet was added. Payments can go to it from now on.'],
         facts: walletFacts(notice.wallet),
         link: walletLink(notice.wallet, dashboard),
       };
@@ -130,8 +130,8 @@ function changeOf(notice: SecurityNotice, dashboard: string): Told {
       };
     case 'webhook.url':
       return {
-        subject: `Webhook “${notice.webhook.name}” has another address`,
-        intro: ['Messages about payments go to another address from now on.'],
+        subject: `Webhook “${notice.webhook.name}” has another URL`,
+        intro: ['Messages about payments go to another URL from now on.'],
         facts: [
           { name: 'Before', value: notice.from },
           { name: 'Now', value: notice.to },

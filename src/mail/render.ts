@@ -9,7 +9,7 @@ import { noticeLetter, securityLetter } from './notices.js';
 import { receiptLetter } from './receipt.js';
 import type { Outgoing } from './transport.js';
 
-/** @param isLastOfDay the bound of its account is reached with it. Null when what it is about is gone */
+/** @param isLastOfDay the bound of its account is reached with it. Null when what it was about no longer exists */
 export type Render = (mail: MailDoc, isLastOfDay: boolean) => Promise<Outgoing | null>;
 
 export function createRender(deps: {

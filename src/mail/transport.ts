@@ -93,7 +93,7 @@ const REASONS: Readonly<Record<string, string>> = {
   EREQUIRETLS: 'no encrypted connection to the mail server',
   EAUTH: 'mail server refused the sign-in',
   ENOAUTH: 'mail server refused the sign-in',
-  EPROTOCOL: 'mail server answered something else',
+  EPROTOCOL: 'unexpected answer from the mail server',
 };
 
 function resultOf(cause: unknown): SendResult {

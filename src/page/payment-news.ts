@@ -50,7 +50,7 @@ export function createPaymentNews<Payment extends { createdAt: Date }>(deps: Pay
       }
       account.since = LONG_AGO;
     } catch (err) {
-      log.warn({ err, accountId }, 'payments not read for open pages; the change stream tells them');
+      log.warn({ err, accountId }, 'payments not read for open pages; the change stream will report them');
     }
     account.isReading = false;
   }

@@ -84,7 +84,7 @@ async function detourFrom(
 const submit =
   ({ payerLedger, clock }: WalletPaymentDeps): Handle<typeof pagePayments.submit> =>
   async ({ xdr }, linkOf, { address, words }) => {
-    const noTransaction = { path: 'xdr', message: 'This is no transaction.', code: 'invalid_format' };
+    const noTransaction = { path: 'xdr', message: 'This is not a transaction.', code: 'invalid_format' };
     // Whether it is valid does not depend on the network.
     if (!parseTransaction(xdr, networkInfo.PUBLIC.passphrase)) throw invalid(noTransaction);
     const link = await linkOf();

@@ -29,7 +29,7 @@ import type { Quotes } from './quotes.js';
 
 const REFUND_REFUSALS = {
   no_refund:
-    'This transaction is not on the ledger, or pays nothing of this payment back: from a wallet of the account to the sender, in the same asset, after the payment.',
+    'This transaction is not on the ledger, or is no refund of this payment: a refund goes from a wallet of the account to the sender, in the same asset, after the payment.',
   booked_for_another: 'This transaction is booked as the refund of another payment.',
 } as const;
 
@@ -221,7 +221,7 @@ const dismiss =
       if (after) return after;
       const before = await stores.payments.byId(id, session);
       if (!before) throw notFound('payment');
-      if (!before.dismissal) throw conflict('Nothing is to be decided about this payment.');
+      if (!before.dismissal) throw conflict('This payment needs no decision.');
       return before;
     });
     return show(deps, dismissed);
@@ -237,7 +237,7 @@ const addRefund =
     const booked = await refunds.ofTransaction(transactionHash);
     if (booked.some(({ paymentId }) => paymentId === id)) return show(deps, payment);
     const outcome = await bookByHash(payment, transactionHash, (work) => commit({ caller, subjectId: id }, work));
-    if (outcome === 'ledger_away') throw unavailable('The ledger cannot be asked now: try again later.');
+    if (outcome === 'ledger_away') throw unavailable('The ledger cannot be reached now: try again later.');
     // Refunds of the payer's other payments are booked there.
     eventsStored();
     if (outcome !== 'booked') throw conflict(REFUND_REFUSALS[outcome]);
@@ -276,7 +276,7 @@ function refundRequestOf(
   payUri: PayUri,
 ): OutputOf<Contract['payments']['refund']> {
   const left = leftOf(payment);
-  if (left === 0n) throw conflict('All of this payment was sent back already.');
+  if (left === 0n) throw conflict('All of this payment was already sent back.');
   const { network, assetCode, assetIssuer } = payment;
   const stroops = asked ? parseAmount(asked.part)! : left;
   if (asked && stroops > left)

@@ -75,7 +75,7 @@ t.test('a moved price is announced and shown; an outdated price is not signed', 
   await setPrice('0.375');
   await page.evaluate('{ const now = performance.now.bind(performance); performance.now = () => now() + 31_000; }');
   await page.click(WAY);
-  await page.locator('#wallets .status', { hasText: 'The prices are new' }).waitFor();
+  await page.locator('#wallets .status', { hasText: 'The prices have changed' }).waitFor();
   t.match(plain(await seen(page, WAY)), /^Pay 7\.5 EURC/);
   t.equal(played.asked.length, signed, 'the wallet was not asked');
   await page.click(WAY);
@@ -83,7 +83,7 @@ t.test('a moved price is announced and shown; an outdated price is not signed', 
   t.strictSame(complaints, []);
 });
 
-t.test('what the account holds too little of is not offered', async (t) => {
+t.test('an asset that the account holds too little of is not offered', async (t) => {
   const checkout = await order('500');
   const { page } = await connected(t, checkout.url);
   await page.waitForResponse((response) => response.url().includes('/ways')).catch(() => undefined);

@@ -307,7 +307,7 @@ task('an unmatched payment is looked up and assigned to a link that was searched
   await page.waitForURL(/[?&]search=/);
   await page.reload();
   await page.locator('.choices li', { hasText: link.memo }).waitFor();
-  t.equal(await page.locator('.choices li').count(), 1, 'what was searched for survives a reload');
+  t.equal(await page.locator('.choices li').count(), 1, 'the search survives a reload');
   await page.locator('.choices li', { hasText: link.memo }).getByRole('button', { name: 'Assign' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Assign' }).click();
   await toast(page, 'Assigned to Bag of coffee.');
@@ -330,7 +330,7 @@ task('the overview says first what is to be decided, and nothing once nothing is
   const dialog = page.getByRole('dialog', { name: 'Leave this payment as it is?' });
   await dialog.getByLabel('Note').fill('A tip');
   await button(dialog, 'Leave it').click();
-  await toast(page, 'Nothing is left to decide about it.');
+  await toast(page, 'The payment no longer needs a decision.');
   await page.getByText('Left as it is: A tip').waitFor();
   t.equal(await button(page, 'Leave it').count(), 0);
   await page.goto(home);
@@ -349,7 +349,7 @@ task('what is typed into a search stays as it was typed', {}, async (t, page) =>
   t.equal(await field.inputValue(), 'Bag of', 'a pause behind a word does not take its space');
   await row(page, 'Bag of coffee').waitFor();
   await page.goto(`${home}/products?search=Tea`);
-  t.equal(await field.inputValue(), 'Tea', 'what the address says is in the field');
+  t.equal(await field.inputValue(), 'Tea', 'the value in the URL is in the field');
 });
 
 task('a refund is a QR code of the request that the API gives', {}, async (t, page) => {
@@ -365,7 +365,7 @@ task('a refund is a QR code of the request that the API gives', {}, async (t, pa
   await page.getByText('A transaction hash has 64 hexadecimal digits.').first().waitFor();
   await page.getByLabel('Its transaction hash').fill(underpaid.transactionHash);
   await button(page, 'Book the refund').click();
-  await page.locator('form [role=alert]', { hasText: 'pays nothing of this payment back' }).waitFor();
+  await page.locator('form [role=alert]', { hasText: 'is no refund of this payment' }).waitFor();
 });
 
 task(
@@ -375,7 +375,7 @@ task(
     await signIn(page, apiKey, '/products');
     await page.getByRole('link', { name: 'New product' }).click();
     await button(page, 'Create the product').click();
-    await page.getByText(/fields need another look\./).waitFor();
+    await page.getByText(/fields need your attention\./).waitFor();
     t.equal(await page.getByText('Fill this in.').count(), 2, 'name and price');
     await page.getByLabel('Name').fill('Tea');
     await page.getByLabel('Price', { exact: true }).fill('12,5');
@@ -383,8 +383,8 @@ task(
     await page.getByText('An amount is a plain decimal').first().waitFor();
     await page.locator('[name="price"]:focus').waitFor();
     t.equal(await page.evaluate('document.activeElement.getAttribute("name")'), 'price');
-    t.equal(await page.getByLabel('Name').inputValue(), 'Tea', 'what was typed is still there');
-    await page.locator('form [role=alert]', { hasText: 'One field needs another look.' }).waitFor();
+    t.equal(await page.getByLabel('Name').inputValue(), 'Tea', 'the typed text is still there');
+    await page.locator('form [role=alert]', { hasText: 'One field needs your attention.' }).waitFor();
     const currency = page.getByLabel('Currency of the price');
     await currency.pressSequentially('EUR');
     t.equal(await currency.inputValue(), 'EUR', 'the focus stays where it is typed');
@@ -400,7 +400,7 @@ task(
 
     await page.getByRole('link', { name: 'New link' }).click();
     t.equal(await page.getByLabel('Product').inputValue(), tea.id);
-    await button(page, 'Make the link').click();
+    await button(page, 'Create the link').click();
     await page.getByRole('heading', { name: 'Link for Tea' }).waitFor();
     const [made] = await api('GET', `/payment-links?productId=${tea.id}`);
     const { uri } = await api('GET', `/payment-links/${made.id}/instructions`);
@@ -465,7 +465,7 @@ task('a checkout is made on the phone, cancelled, and one that is partly paid is
   await page.getByLabel('Product', { exact: true }).selectOption({ label: 'Bag of coffee' });
   await page.getByLabel('Quantity').fill('3');
   await page.getByLabel('Your reference').fill('order-2');
-  await button(page, 'Make the checkout').click();
+  await button(page, 'Create the checkout').click();
   await page.getByRole('heading', { name: 'order-2' }).waitFor();
   const [made] = await api('GET', '/checkouts?reference=order-2');
   t.equal(made.amount, '75');
@@ -477,7 +477,7 @@ task('a checkout is made on the phone, cancelled, and one that is partly paid is
   await page.goto(`${home}/checkouts?status=OPEN`);
   await row(page, 'order-1').getByRole('link').click();
   await page.locator('.badge', { hasText: 'partly paid' }).waitFor();
-  await button(page, 'Accept what has come').click();
+  await button(page, 'Accept as paid').click();
   await page.getByRole('dialog').getByRole('button', { name: 'Accept' }).click();
   await page.locator('header .badge', { hasText: /^Paid$/ }).waitFor();
   t.equal((await api('GET', `/checkouts/${order.id}`)).status, 'PAID');
@@ -489,13 +489,13 @@ task(
   async (t, page) => {
     await signIn(page, apiKey, '/webhooks/new');
     await page.getByLabel('Name').fill('second');
-    await page.getByLabel('Address that is told').fill('http://shop.example');
+    await page.getByLabel('Endpoint URL').fill('http://shop.example');
     await button(page, 'Create the webhook').click();
     await page.getByText('Must be an https URL.').first().waitFor();
-    await page.getByLabel('Address that is told').fill(`${receiver.origin}/second`);
+    await page.getByLabel('Endpoint URL').fill(`${receiver.origin}/second`);
     await button(page, 'Create the webhook').click();
     t.match(await page.getByRole('dialog').locator('code').innerText(), /^whsec_/);
-    await button(page, 'I have kept it').click();
+    await button(page, 'I have saved it').click();
     await page.getByRole('heading', { level: 1, name: 'second' }).waitFor();
     t.notMatch(await page.locator('main').innerText(), /whsec_\w{10}/, 'it is not shown again');
     await button(page, 'Send a test').click();
@@ -505,7 +505,7 @@ task(
     await button(page, 'Replace it').click();
     await page.getByRole('dialog').getByRole('button', { name: 'Replace it' }).click();
     t.match(await page.getByRole('dialog').locator('code').innerText(), /^whsec_/);
-    await button(page, 'I have kept it').click();
+    await button(page, 'I have saved it').click();
 
     await page.goto(`${home}/webhooks/${hook.id}?status=DELIVERED`);
     const delivery = page.locator('.deliveries > li').first();
@@ -524,9 +524,9 @@ task(
       .waitFor();
     await page.getByLabel('Everything').check();
     await page.getByLabel('From').fill('2020-01-01');
-    await page.getByLabel('To and with').fill('2020-01-02');
+    await page.getByLabel('To (included)').fill('2020-01-02');
     await button(page, 'Send them again').click();
-    await toast(page, 'There is nothing to send again.');
+    await toast(page, 'No deliveries to send again.');
     const earlier = receiver.requests.length;
     await page.getByLabel('Everything').check();
     await button(page, 'Send them again').click();
@@ -576,7 +576,7 @@ task('what was paid in another asset is not offered for acceptance, which a chec
   await page.goto(`${home}/checkouts/${order.id}`);
   await row(page, '25 XLM').waitFor();
   await button(page, 'Cancel the checkout').waitFor();
-  t.equal(await button(page, 'Accept what has come').count(), 0);
+  t.equal(await button(page, 'Accept as paid').count(), 0);
   await page.goto(`${home}/links/${link.id}`);
   await page.getByText('A link with payments cannot be deleted').waitFor();
   await shown(page);
@@ -629,7 +629,7 @@ task('a statement is what the API says, in the time that was chosen, and downloa
   });
   t.equal(await readFile((await file.path())!, 'utf8'), await answer.text());
   await page.getByLabel('To').fill('2020-01-31');
-  await page.getByText(/Nothing moved in this time|The account held nothing/).waitFor();
+  await page.getByText(/No movements in this time|No balances and no movements/).waitFor();
 });
 
 task('a view that was refused as one request too many comes by itself', {}, async (t, page) => {
@@ -641,7 +641,7 @@ task('a view that was refused as one request too many comes by itself', {}, asyn
   await eventually(async () => (await ask()).status === 429, 'so many requests are refused');
   await page.locator('nav[aria-label=Dashboard]').getByRole('link', { name: 'Products' }).click();
   await page.getByText('Too many requests').first().waitFor();
-  t.equal(await row(page, 'Bag of coffee').count(), 0, 'nothing is shown of what was refused');
+  t.equal(await row(page, 'Bag of coffee').count(), 0, 'the refused change is not shown');
   // The minute is over.
   aheadMs += 60_000;
   // Long before all that is shown is read again.
@@ -668,14 +668,14 @@ task('what was typed survives a reload and the way back, until it is sent', PHON
   await isKept('Half a cake');
   release();
   await page.getByLabel('Asset', { exact: true }).selectOption('other');
-  await page.getByLabel('Code of the asset').fill('USDC');
-  await page.getByLabel('Issuer of the asset').fill('GABC');
+  await page.getByLabel('Asset code').fill('USDC');
+  await page.getByLabel('Asset issuer').fill('GABC');
   await page.getByLabel('The customer chooses').check();
   await page.getByLabel('Least amount').fill('3');
   await isKept('3');
   await page.reload();
   await holds('Name', 'Half a cake');
-  await holds('Issuer of the asset', 'GABC');
+  await holds('Asset issuer', 'GABC');
   await holds('Least amount (optional)', '3');
   await page.goto(`${home}/payments`);
   await page.getByRole('heading', { level: 1, name: 'Payments' }).waitFor();
@@ -692,7 +692,7 @@ task('what was typed survives a reload and the way back, until it is sent', PHON
   await page.goto(`${home}/checkouts/new`);
   await page.getByLabel('Your reference').fill('order-77');
   await isKept('order-77');
-  await button(page, 'Of anything else').click();
+  await button(page, 'For anything else').click();
   await page.reload();
   await holds('Your reference (optional)', 'order-77');
   const other = await service.openAccount('Somebody else');
@@ -713,17 +713,17 @@ task('among more products than a choice can show one is looked for by its name',
   await all.insertMany(more);
   t.teardown(() => all.deleteMany({ _id: { $in: more.map(({ _id }) => _id) } }));
   await signIn(page, apiKey, '/links/new');
-  await page.getByText('Below are the first 100.').waitFor();
+  await page.getByText('Showing the first 100.').waitFor();
   const choice = page.getByLabel('Product', { exact: true });
   t.equal(await choice.locator('option', { hasText: 'Bag of coffee' }).count(), 0);
-  await page.getByLabel('Look for a product').fill('coffee');
+  await page.getByLabel('Search for a product').fill('coffee');
   await page.keyboard.press('Enter');
   await page.getByText('1 found.').waitFor();
   await choice.selectOption({ label: 'Bag of coffee' });
   await page.reload();
   await choice.locator('option:checked', { hasText: 'Bag of coffee' }).waitFor({ state: 'attached' });
   t.strictSame(await axeViolations(page), []);
-  await button(page, 'Make the link').click();
+  await button(page, 'Create the link').click();
   await page.getByRole('heading', { name: 'Link for Bag of coffee' }).waitFor();
 
   await page.goto(`${home}/payments?product=${product.id}`);
@@ -743,11 +743,11 @@ task(
     const { address } = await ledger.fund();
     const till = await other('POST', '/wallets', { name: 'Till', address, network: 'LOCAL' });
     await signIn(page, key, '/currencies');
-    await page.getByText('Nothing is priced in a currency yet.').waitFor();
+    await page.getByText('No prices in a currency yet.').waitFor();
     await page.getByLabel('Currency', { exact: true }).fill('EUR');
     await page.getByLabel('What one unit of the asset is worth').fill('0.5');
     await button(page, 'Set the rate').click();
-    await toast(page, 'Your rate holds from now on.');
+    await toast(page, 'Your rate applies from now on.');
     await row(page, '0.5 EUR').waitFor();
     await page.getByLabel('Currency of your books').fill('XXXX');
     await button(page, 'Save').click();
@@ -760,20 +760,20 @@ task(
     await page.getByLabel('What it is for').fill('Order 9');
     await page.getByLabel('Currency of the amount').fill('EUR');
     await page.getByLabel('Amount', { exact: true }).fill('12.50');
-    await button(page, 'Make the checkout').click();
+    await button(page, 'Create the checkout').click();
     await page.getByText('25 XLM').first().waitFor();
     const [made] = await other('GET', '/checkouts');
     t.match(made, { currency: 'EUR', price: '12.5', remainingAmount: '25', wallet: { id: till.id } });
     await ledger.pay({ to: address, amount: '25', memo: made.memo });
     await page.goto(`${home}/`);
-    const total = page.getByLabel('Received in all, in EUR').locator('dd');
+    const total = page.getByLabel('Total received, in EUR').locator('dd');
     // The last seven days: a new day may have begun since it was paid.
     await eventually(async () => (await total.nth(1).innerText()) === '12.5 EUR', 'the total in the books’ currency');
 
     await page.goto(`${home}/currencies`);
     await button(page, 'End').click();
     await button(page, 'End it').click();
-    await toast(page, 'The sources count from now on.');
+    await toast(page, 'The rates of the sources apply from now on.');
     await row(page, '0.25 EUR').waitFor();
   },
 );
@@ -786,7 +786,7 @@ task('an API key is made, shown once, and revoked; its own key cannot be revoked
   const key = await page.getByRole('dialog').locator('code').innerText();
   t.match(key, /^sk_\w{43}$/);
   t.equal((await service.api('GET', '/account', undefined, key)).status, 200);
-  await button(page, 'I have kept it').click();
+  await button(page, 'I have saved it').click();
   await row(page, 'till').getByRole('button', { name: 'Revoke' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
   await toast(page, 'till is revoked.');
@@ -797,18 +797,18 @@ task('an API key is made, shown once, and revoked; its own key cannot be revoked
   await page.getByRole('dialog').getByRole('alert').waitFor();
 });
 
-task('what happened to a product: who changed what, from what to what', {}, async (t, page) => {
+task('the history of a product: each change, its actor, old and new value', {}, async (t, page) => {
   const [{ id }] = (await service.api('GET', '/products?search=coffee')).data;
   await service.api('PATCH', `/products/${id}`, { description: 'Roasted last week.' });
   await signIn(page, apiKey, `/products/${id}`);
-  await page.getByRole('link', { name: 'What happened to it' }).click();
+  await page.getByRole('link', { name: 'Change history' }).click();
   await page.getByRole('heading', { level: 1, name: 'Activity' }).waitFor();
   const changed = row(page, 'Roasted last week.');
   await changed.getByText('Product changed').waitFor();
   t.match(page.url(), `/activity?subject=${id}`);
   await changed.getByRole('link', { name: 'first key' }).click();
   await page.waitForURL(/actor=key_/);
-  await page.getByLabel('What was done').selectOption({ label: 'Wallet added' });
+  await page.getByLabel('Action', { exact: true }).selectOption({ label: 'Wallet added' });
   // The list of before stays until the other one is there.
   await row(page, 'Product changed').first().waitFor({ state: 'detached' });
   await row(page, 'Wallet added').first().waitFor();
@@ -831,11 +831,11 @@ task('an empty account sees what to do first, and does it', PHONE, async (t, pag
   await button(page, 'Create the product').click();
   await page.getByRole('heading', { level: 1, name: 'Cake' }).waitFor();
   await page.goto(home);
-  await page.getByRole('link', { name: 'Make a payment link' }).waitFor();
+  await page.getByRole('link', { name: 'Create a payment link' }).waitFor();
   await page.goBack();
   await page.getByRole('link', { name: 'New link' }).click();
   t.equal(await page.getByLabel('Product').locator('option:checked').innerText(), 'Cake', 'it is chosen already');
-  await button(page, 'Make the link').click();
+  await button(page, 'Create the link').click();
   await page.getByRole('heading', { name: 'Link for Cake' }).waitFor();
   await page.getByRole('heading', { name: 'QR codes' }).waitFor();
   await page.goto(home);
@@ -850,7 +850,7 @@ task('texts of merchants and payers are shown as text and never run', {}, async 
   await page.goto(`${home}/products?search=${encodeURIComponent(HOSTILE)}`);
   await row(page, '<script>').waitFor();
   await page.goto(`${home}/payments?sender=${encodeURIComponent(HOSTILE)}&page=999`);
-  await page.getByText('No payment fits.').waitFor();
+  await page.getByText('No payments match.').waitFor();
   await page.goto(`${home}/payments/${encodeURIComponent(HOSTILE)}`);
   await page.getByRole('alert').waitFor();
 });

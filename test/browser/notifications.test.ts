@@ -27,7 +27,7 @@ async function open(service: TestService, path: string): Promise<{ page: Page; c
 t.test('a shop owner chooses what is told; a mistyped address is named', async (t) => {
   const { page, complaints } = await open(service, '');
   await page.getByRole('link', { name: 'Notifications' }).click();
-  await page.getByLabel('Money comes for no order').check();
+  await page.getByLabel('A payment belongs to no order').check();
   await page.getByLabel('To these addresses').fill('olga@shop.example\nben@shop');
   await page.getByRole('button', { name: 'Save' }).click();
   await page.getByText('ben@shop: Must be an e-mail address.').waitFor();
@@ -40,9 +40,9 @@ t.test('a shop owner chooses what is told; a mistyped address is named', async (
     kinds: ['payment.unmatched'],
   });
   await page.reload();
-  t.equal(await page.getByLabel('Money comes for no order').isChecked(), true);
+  t.equal(await page.getByLabel('A payment belongs to no order').isChecked(), true);
   t.equal(await page.getByLabel('To these addresses').inputValue(), 'olga@shop.example\nben@shop.example');
-  t.equal(await page.getByText('This service sends no e-mail').count(), 0);
+  t.equal(await page.getByText('This service does not send e-mail').count(), 0);
   // The refused address is an answer of 422, which a browser notes.
   t.same(
     complaints.filter((text) => !/422/.test(text)),
@@ -56,7 +56,7 @@ t.test('an order with the customer’s address sends the receipt, which is found
   await page.getByLabel('Product').selectOption({ index: 1 });
   await page.getByLabel('Customer’s e-mail').fill('ana@payer.example');
   await page.getByLabel('Language of the receipt').selectOption('Japanese');
-  await page.getByRole('button', { name: 'Make the checkout' }).click();
+  await page.getByRole('button', { name: 'Create the checkout' }).click();
   await page.getByText('ana@payer.example').waitFor();
   await page.getByText('Japanese').waitFor();
   const [{ memo, amount }] = (await service.api('GET', '/checkouts?search=ana')).data;
@@ -75,7 +75,7 @@ t.test('a service without a mail server says so where a receipt would be promise
   const without = await startTestService(t);
   await startSelling(without);
   const { page } = await open(without, '/notifications');
-  await page.getByText('This service sends no e-mail yet').waitFor();
+  await page.getByText('This service does not send e-mail yet').waitFor();
   await page.goto(`${without.url}/dashboard/checkouts/new`);
   await page.getByText('No receipt is sent: this service has no mail server.').waitFor();
 });

@@ -194,7 +194,7 @@ t.test('the page turns by itself, by events, and keeps its visit over a reload',
   const page = await openPage(t, browser);
   await page.goto(`${url}/p/x`);
   await page.waitForSelector('.waiting');
-  t.equal(await page.locator('.outcome').count(), 0, 'an earlier payment is nobody’s business');
+  t.equal(await page.locator('.outcome').count(), 0, 'an earlier payment is not shown');
 
   const began = Date.now();
   const short = { status: 'UNDERPAID', reason: 'below_price', amount: '20', shortfallAmount: '5' } as const;
@@ -280,7 +280,7 @@ t.test('an amount redraws link and code; a wrong one is refused beside the field
   t.equal(await scan(page), await uri());
 
   await page.fill('#amount', '1');
-  t.ok(await page.locator('#details.stale').count(), 'what is drawn is out of date at once');
+  t.ok(await page.locator('#details.stale').count(), 'the drawn page is out of date at once');
   await page.waitForSelector('#details:empty', { state: 'attached' });
   t.equal(await seen(page, '#amount-problem'), '', 'no reproach while typing');
   await page.fill('#amount', '12,5');

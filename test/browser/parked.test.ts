@@ -52,12 +52,12 @@ t.test(
     await shown('/wallets');
     const row = (name: string) => page.locator('tbody tr', { hasText: name });
     t.equal(await row(wallet.name).locator(waiting).count(), 1);
-    t.equal(await row(other.name).locator(waiting).count(), 0, 'what cannot have paid it says nothing of it');
+    t.equal(await row(other.name).locator(waiting).count(), 0, 'a record that cannot have paid it is not mentioned');
     t.strictSame(await axeViolations(page), []);
     await shown(`/wallets/${wallet.id}`);
     t.equal(await waiting.count(), 1);
     t.match(await page.locator('.lead').first().innerText(), /orders that they may have paid stay open/);
-    t.match(await page.locator('dl', { hasText: 'Records that wait' }).first().innerText(), /Records that wait\s+2/);
+    t.match(await page.locator('dl', { hasText: 'Parked records' }).first().innerText(), /Parked records\s+2/);
     t.strictSame(await axeViolations(page), []);
 
     for (const id of ids) {
@@ -72,7 +72,7 @@ t.test(
     await shown('/wallets');
     t.equal(await waiting.count(), 0);
     await shown(`/wallets/${wallet.id}`);
-    t.equal(await page.getByText('Records that wait').count(), 0);
+    t.equal(await page.getByText('Parked records').count(), 0);
     t.same(complaints, []);
   },
 );

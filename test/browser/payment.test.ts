@@ -21,7 +21,7 @@ async function request(page: Page): Promise<Record<string, string>> {
 
 const turned = (page: Page, outcome: string) => page.waitForSelector(outcome, { timeout: 15_000 });
 
-t.test('what a wallet reads off the code, paid on the ledger, turns the page within 2 s', async (t) => {
+t.test('a payment by the QR code, paid on the ledger, turns the page within 2 s', async (t) => {
   const { link, wallet } = await startSelling(service);
   const page = await openPage(t, browser);
   const complaints = watchPage(page);
@@ -55,7 +55,7 @@ t.test('what a wallet reads off the code, paid on the ledger, turns the page wit
   const fresh = await openPage(t, browser);
   await fresh.goto(link.url);
   await fresh.waitForTimeout(500);
-  t.equal(await fresh.locator('.outcome').count(), 0, 'who opens the page now has paid nothing');
+  t.equal(await fresh.locator('.outcome').count(), 0, 'a page opened now shows no payment');
 });
 
 t.test('too little is short until the merchant accepts it; the button pays what is left to choose', async (t) => {
@@ -88,7 +88,7 @@ t.test('the wrong asset is refused and the right one taken, on one open page', a
   t.match(await request(page), { asset_code: 'USDC', asset_issuer: assetIssuer, amount: '12.5' });
   await ledger.pay({ to: address, amount: '12.5', memo: link.memo });
   await turned(page, '.refused');
-  t.match(await seen(page, '.refused'), 'It came in XLM, but USDC is asked for');
+  t.match(await seen(page, '.refused'), 'It came in XLM, but USDC is required');
   await page.click('.ask > summary');
   await page.click('text=Pay 12.5 USDC from a test account');
   await turned(page, '.paid');

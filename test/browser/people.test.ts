@@ -34,16 +34,16 @@ t.test('an owner comes in by the invitation, invites a cashier, signs out and in
   const { page } = await open();
   await page.goto((await invite('OWNER', 'Olga')).url);
   await page.getByRole('heading', { name: 'Welcome, Olga' }).waitFor();
-  await page.getByRole('button', { name: 'Make a passkey and sign in' }).click();
+  await page.getByRole('button', { name: 'Create a passkey and sign in' }).click();
   await page.getByText('Olga, owner').waitFor();
   t.ok((await ways(page)).includes('API keys'));
 
   await page.goto(`${home}/dashboard/users/new`);
   await page.getByLabel('Name').fill('Ben');
-  await page.getByRole('button', { name: 'Make the invitation' }).click();
+  await page.getByRole('button', { name: 'Create the invitation' }).click();
   const link = await page.getByRole('dialog').locator('code').innerText();
   t.match(link, new RegExp(`^${home}/dashboard/invite/[\\w-]{43}$`));
-  await page.getByRole('button', { name: 'I have kept it' }).click();
+  await page.getByRole('button', { name: 'I have saved it' }).click();
   await page.locator('tbody tr', { hasText: 'Ben' }).getByText('Invited').waitFor();
 
   await page.getByRole('button', { name: 'Sign out' }).click();
@@ -53,7 +53,7 @@ t.test('an owner comes in by the invitation, invites a cashier, signs out and in
   const cashier = (await open()).page;
   await cashier.goto(link);
   await cashier.getByRole('heading', { name: 'Welcome, Ben' }).waitFor();
-  await cashier.getByRole('button', { name: 'Make a passkey and sign in' }).click();
+  await cashier.getByRole('button', { name: 'Create a passkey and sign in' }).click();
   await cashier.waitForURL(/\/dashboard\/pos$/);
   await cashier.goto(`${home}/dashboard/checkouts`);
   await cashier.getByText('Ben, cashier').waitFor();
@@ -71,5 +71,5 @@ t.test('a used invitation says so', async () => {
   const { id, url } = await invite('VIEWER', 'Vera');
   await service.api('DELETE', `/users/${id}`);
   await page.goto(url);
-  await page.getByText('This invitation was used already, or has ended.').waitFor();
+  await page.getByText('This invitation was already used or has ended.').waitFor();
 });

@@ -141,7 +141,7 @@ t.test("a cashier's day in euros", async (t) => {
   );
 });
 
-t.test('who may ask for rates sees the amount while typing; without a rate nothing is charged', async (t) => {
+t.test('a user who may read rates sees the amount while typing; without a rate nothing is charged', async (t) => {
   const owner = await comeIn(service, 'OWNER', 'Ada');
   const { page } = await open('/pos', owner);
   await page.getByLabel('Typed in').waitFor();
@@ -188,7 +188,7 @@ t.test('it is an app, and opens without a network', async (t) => {
     return !files.includes('of-before') && files.includes('/assets/index-');
   }, 'the files of this build are kept, and no others');
   await context.setOffline(true);
-  await page.getByText('No connection: nothing can be taken until it is back.').waitFor();
+  await page.getByText('No connection: payments cannot be taken until it is back.').waitFor();
   t.equal(await page.getByRole('button', { name: 'Charge' }).getAttribute('aria-disabled'), 'true');
   await page.reload();
   await page.getByText('The service does not answer.').first().waitFor();

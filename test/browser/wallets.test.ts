@@ -96,7 +96,7 @@ async function refused(t: Test, page: Page, button: string, words: RegExp): Prom
   t.equal(await page.locator(button).isEnabled(), true, String(words));
 }
 
-t.test('what goes wrong is said in the window, where it can be tried again', async (t) => {
+t.test('an error is shown in the window, where the payment can be tried again', async (t) => {
   const checkout = await order();
   const { page, complaints, played: some } = await browse(t, { extension: 'freighter' });
   const played = some as PlayedWallet;
@@ -183,11 +183,11 @@ t.test('a wallet that does not answer, and a window that is closed or not let op
   await window.close();
   await albedo.page.locator('#wallets .problem', { hasText: 'The window of Albedo was closed' }).waitFor();
   await albedo.page.evaluate('window.open = () => null');
-  await refused(t, albedo.page, choiceOf('Albedo'), /has not let Albedo open its window/);
+  await refused(t, albedo.page, choiceOf('Albedo'), /blocked the window of Albedo/);
   t.strictSame(albedo.complaints, []);
 });
 
-t.test('what a wallet signs after its window was closed goes nowhere', async (t) => {
+t.test('a payment signed after the window was closed is not sent', async (t) => {
   const checkout = await order();
   const { page, played } = await browse(t, { extension: 'hana' });
   let sign = () => {};
@@ -221,7 +221,7 @@ t.test(
     await page.waitForTimeout(300);
     const ofWallets = () =>
       loaded.flatMap((path) => /^\/page\/(wallets[a-z-]*?)-?(?:[0-9a-f]{10})\./.exec(path)?.[1] ?? []);
-    t.strictSame(ofWallets(), [], 'nothing before somebody asks');
+    t.strictSame(ofWallets(), [], 'nothing before the payer asks');
     await page.click(OFFER);
     await page.waitForSelector(choiceOf('Rabet'));
     t.strictSame(ofWallets().sort(), ['wallets', 'wallets-main']);

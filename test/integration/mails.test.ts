@@ -207,7 +207,7 @@ t.test('every owner with an address is told of a change in its transaction, and 
   t.match(text(/^New wallet “<b>New<\/b>”/), /GNEW[\s\S]*By: API key “ci”[\s\S]*2026-11-21 10:00 UTC/);
   t.match(text(/^Eve has another role/), /Before: OWNER\nNow: VIEWER/);
   t.match(text(/another wallet/), /Before: Old, GOLD\nNow: <b>New<\/b>, GNEW/);
-  t.match(text(/another address/), /https:\/\/b\.example/);
+  t.match(text(/another URL/), /https:\/\/b\.example/);
   t.ok(server.mails.every(({ parsed }) => !String(parsed.html).includes('<b>')));
 });
 

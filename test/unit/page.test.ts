@@ -114,7 +114,7 @@ t.test('the first complete payment stays on top; before that the newest one tell
   t.match(tell(refused, under), {
     state: 'REJECTED',
     payable: true,
-    announcement: /came in USDC, but XLM is asked for/,
+    announcement: /came in USDC, but XLM is required/,
   });
   t.match(tell(later, paid, under, refused), { state: /^PAID$/, payable: false, title: /^Paid, 5 XLM too much/ });
   t.match(tell(later, paid, under, refused).html.text, '3 more payments');
@@ -135,7 +135,7 @@ t.test('a page says what was sent back, and not that the merchant has it', async
   const refused = { status: 'REJECTED', reason: 'checkout_paid' } as const;
   t.match(tell({ ...refused, refundedAmount: '25' }).html.text, /Sent back.*The merchant has sent back 25 XLM/s);
   t.notMatch(tell({ ...refused, refundedAmount: '25' }).html.text, /merchant’s account/);
-  t.match(tell({ ...refused, refundedAmount: '5' }).html.text, /5 XLM of it were sent back already/);
+  t.match(tell({ ...refused, refundedAmount: '5' }).html.text, /5 XLM of it was already sent back/);
   t.match(tell({ refundedAmount: '25' }), { title: /^Sent back/ });
   t.match(tell({ refundedAmount: '5' }), { title: /^Paid, 5 XLM sent back/ });
   const order = pageCheckout('x', { status: 'PAID', received: '25' });
@@ -208,7 +208,7 @@ t.test('every answer is strict: no foreign content, no framing, nothing kept', a
     t.match(await headersOf(path), { 'cache-control': 'public, max-age=31536000, immutable' });
     const old = await fetch(url + path.replace(/-\w+\./, '-0000000000.'));
     t.equal(old.status, 200, 'a page of another version is served too');
-    t.equal(old.headers.get('cache-control'), 'no-store', 'but nobody keeps it');
+    t.equal(old.headers.get('cache-control'), 'no-store', 'but no cache keeps it');
   }
   t.equal((await fetch(`${url}/page/../router.ts`)).status, 404);
 });
@@ -366,7 +366,7 @@ t.test('the status knows what came since the page was opened, and nothing of the
   }
   const { payments } = await status('?since=0');
   t.notOk('id' in payments[0]!);
-  t.notOk('value' in payments[0]!, 'nor what the books say');
+  t.notOk('value' in payments[0]!, 'nor the value in the books');
   t.equal(payments[0]!.senderShort.length, 9);
 });
 
@@ -478,7 +478,7 @@ t.test('streams are bounded, beat, leave no listener behind, and all end at shut
   const closing = once(second.response, 'close');
   feed.pay('link_x', { status: 'REJECTED', reason: 'link_inactive', createdAt: new Date(nowMs) });
   await closing;
-  t.pass('a link that was switched off is asked for anew');
+  t.pass('a link that was switched off is asked for again');
 
   const fourth = await follow(`${url}/p/x/events`);
   await fourth.until(() => fourth.states().length === 1);
@@ -738,7 +738,7 @@ t.test(
     const status = (await (await fetch(`${url}/c/open/status`)).json()) as Record<string, string>;
     t.match(status, { state: 'REJECTED', payable: true, due: '25', html: /wrong asset/ }, 'whenever it came');
     feed.pay('chk_paid', { status: 'REJECTED', reason: 'checkout_paid' });
-    t.match(await (await fetch(`${url}/c/paid`)).text(), /was paid already when it arrived/);
+    t.match(await (await fetch(`${url}/c/paid`)).text(), /was already paid when the payment arrived/);
   },
 );
 

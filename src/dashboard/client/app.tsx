@@ -128,7 +128,7 @@ function Views({ may }: { may: readonly string[] }) {
         </Route>
       ))}
       <Route>
-        <Page title="There is no such page">
+        <Page title="Page not found">
           <p>
             The address may be incomplete. <Link href="/">Go to the overview.</Link>
           </p>
@@ -183,7 +183,7 @@ function Around({ session: { account, scope, user, may, networks } }: { session:
             </p>
           )}
           {!user && scope === 'READ' && (
-            <p class="note">Signed in with a READ key: you can see everything and change nothing.</p>
+            <p class="note">Signed in with a READ key: you can see everything but change nothing.</p>
           )}
           <button type="button" class="quiet" onClick={leave}>
             Sign out

@@ -26,18 +26,18 @@ export const PAYMENT_REASON: Record<PaymentReason, { label: string; sentence: st
   below_minimum: { label: 'below the minimum', sentence: 'Less was paid than the product’s minimum.' },
   no_rate: {
     label: 'no rate',
-    sentence: 'No exchange rate is known for the time when it was paid. Accept it to take it as enough.',
+    sentence: 'No exchange rate is known for the time of the payment. Accept it to count it as paid in full.',
   },
   partial: {
     label: 'a part',
-    sentence: 'A part of a checkout. Parts add up: the one that completes it makes it paid.',
+    sentence: 'A partial payment of a checkout. Parts add up until the checkout is paid.',
   },
   link_inactive: { label: 'link was off', sentence: 'The payment link was switched off.' },
   product_inactive: { label: 'product was off', sentence: 'The product was switched off.' },
-  wrong_asset: { label: 'wrong asset', sentence: 'It was paid in another asset than the one asked for.' },
+  wrong_asset: { label: 'wrong asset', sentence: 'It was paid in a different asset than the one asked for.' },
   checkout_cancelled: { label: 'checkout was cancelled', sentence: 'The checkout had been cancelled.' },
-  checkout_expired: { label: 'checkout had ended', sentence: 'It came after the end of the checkout.' },
-  checkout_paid: { label: 'checkout was paid', sentence: 'The checkout had been paid already.' },
+  checkout_expired: { label: 'checkout had ended', sentence: 'It came after the checkout had ended.' },
+  checkout_paid: { label: 'checkout was paid', sentence: 'The checkout was already paid.' },
   no_memo: { label: 'no memo', sentence: 'It carries no memo, so it names no link or checkout.' },
   unknown_memo: { label: 'unknown memo', sentence: 'Its memo names no link or checkout of yours.' },
   unsupported_memo: { label: 'unusable memo', sentence: 'Its kind of memo cannot name a link or checkout.' },
@@ -64,11 +64,12 @@ type Sync = Item<'wallets.list'>['sync'];
 
 const SYNC_STATE: Record<Sync['state'], Word & { sentence: string }> = {
   OK: { label: 'Up to date', tone: 'good', sentence: 'Every payment up to now has been read.' },
-  SYNCING: { label: 'Starting', tone: 'quiet', sentence: 'The first reading of the ledger is under way.' },
+  SYNCING: { label: 'Starting', tone: 'quiet', sentence: 'The ledger is being read for the first time.' },
   LAGGING: {
     label: 'Behind',
     tone: 'caution',
-    sentence: 'The ledger cannot be read at the moment. Nothing is lost: it is caught up as soon as that works again.',
+    sentence:
+      'The ledger cannot be read at the moment. Nothing is lost: reading continues as soon as it can be read again.',
   },
   GAP: {
     label: 'Gap',
@@ -82,7 +83,7 @@ const PARKED = {
   label: 'Records wait',
   tone: 'caution',
   sentence:
-    'Ledger records that may be payments cannot be read yet. They are tried again by themselves; orders that they may have paid stay open until then, or until the operator dismisses them.',
+    'Ledger records that may be payments cannot be read yet. They are retried automatically; orders that they may have paid stay open until then, or until the operator dismisses them.',
 } as const;
 
 export const syncShown = ({ state, parked }: Sync): Word & { sentence: string } =>
@@ -112,7 +113,7 @@ export const WEBHOOK_HEALTH: Record<Output<'webhooks.health'>['state'], Word & {
   FAILING: {
     label: 'Failing',
     tone: 'bad',
-    sentence: 'Nothing has arrived since the last failure. It is tried again.',
+    sentence: 'No delivery has arrived since the last failure. Deliveries are retried.',
   },
   PAUSED: { label: 'Paused', tone: 'caution', sentence: 'Deliveries wait until it is switched on.' },
   IDLE: { label: 'Idle', tone: 'quiet', sentence: 'Nothing was delivered in the last 24 hours.' },
@@ -127,32 +128,32 @@ export const MOVEMENT_KIND: Record<MovementKind, string> = {
 };
 
 export const EVENT_TYPE: Record<EventType, string> = {
-  'payment.received': 'A payment came for a link or checkout, whatever its status',
+  'payment.received': 'A payment arrived for a link or checkout, in any status',
   'payment.completed': 'A payment was completed',
-  'payment.unmatched': 'A payment came that belongs to nothing',
-  'payment.refunded': 'Money of a payment was sent back',
+  'payment.unmatched': 'A payment arrived that belongs to no link or checkout',
+  'payment.refunded': 'A payment was sent back, in full or in part',
   'checkout.paid': 'A checkout was paid',
   'checkout.expired': 'A checkout ended without being paid',
   'wallet.gap': 'Ledgers of a wallet were missed',
-  'wallet.difference': 'A balance that nothing on the ledger explains',
-  'webhook.paused': 'Another webhook was paused by itself',
+  'wallet.difference': 'A balance does not match the movements on the ledger',
+  'webhook.paused': 'Another webhook was paused automatically',
 };
 export const EVENT_TYPES = Object.keys(EVENT_TYPE) as EventType[];
 
 export const NOTICE: Record<NoticeKind, { label: string; hint: string }> = {
   'payment.completed': { label: 'A payment is complete', hint: 'One for each order or link that is paid.' },
   'payment.unmatched': {
-    label: 'Money comes for no order',
-    hint: 'The customer left the memo out, or mistyped it. You say what it was for.',
+    label: 'A payment belongs to no order',
+    hint: 'The memo is missing or mistyped. You can assign the payment.',
   },
   'webhook.failing': {
     label: 'Your shop system does not answer',
-    hint: 'A webhook keeps failing. Told once, until it works again.',
+    hint: 'A webhook keeps failing. Sent once until it works again.',
   },
   'wallet.gap': { label: 'Payments to a wallet may be missing', hint: 'A part of the ledger could not be read.' },
   'wallet.difference': {
     label: 'The balance of a wallet is not explained',
-    hint: 'A check found more or less than what came and went.',
+    hint: 'An audit found a balance that its movements do not explain.',
   },
 };
 
@@ -182,16 +183,16 @@ export const LANGUAGE: Record<Language, string> = {
 };
 
 export const ROLE: Record<Item<'users.list'>['role'], { label: string; sentence: string }> = {
-  OWNER: { label: 'Owner', sentence: 'Sees and changes everything.' },
-  MANAGER: { label: 'Manager', sentence: 'Everything but people, API keys and the secrets of webhooks.' },
-  CASHIER: { label: 'Cashier', sentence: 'Takes payments at the counter, and sees their own only.' },
-  VIEWER: { label: 'Viewer', sentence: 'Sees everything but people and API keys, and changes nothing.' },
+  OWNER: { label: 'Owner', sentence: 'Can see and change everything.' },
+  MANAGER: { label: 'Manager', sentence: 'Everything except people, API keys and webhook secrets.' },
+  CASHIER: { label: 'Cashier', sentence: 'Takes payments at the counter, and sees only their own.' },
+  VIEWER: { label: 'Viewer', sentence: 'Can see everything except people and API keys, but change nothing.' },
 };
 
 const OPERATION: Record<WriteName, string> = {
   'account.update': 'Account changed',
   'notifications.set': 'E-mail notifications changed',
-  'apiKeys.create': 'API key made',
+  'apiKeys.create': 'API key created',
   'apiKeys.rotate': 'API key replaced',
   'apiKeys.delete': 'API key revoked',
   'users.create': 'Person invited',
@@ -200,15 +201,15 @@ const OPERATION: Record<WriteName, string> = {
   'wallets.create': 'Wallet added',
   'wallets.update': 'Wallet changed',
   'wallets.delete': 'Wallet removed',
-  'wallets.mendGaps': 'Gaps of a wallet read again',
-  'wallets.startAudit': 'Audit of a wallet started',
-  'products.create': 'Product made',
+  'wallets.mendGaps': 'Wallet gaps read again',
+  'wallets.startAudit': 'Wallet audit started',
+  'products.create': 'Product created',
   'products.update': 'Product changed',
   'products.delete': 'Product deleted',
-  'paymentLinks.create': 'Payment link made',
+  'paymentLinks.create': 'Payment link created',
   'paymentLinks.update': 'Payment link changed',
   'paymentLinks.delete': 'Payment link deleted',
-  'checkouts.create': 'Checkout made',
+  'checkouts.create': 'Checkout created',
   'checkouts.cancel': 'Checkout cancelled',
   'checkouts.accept': 'Checkout accepted',
   'payments.accept': 'Payment accepted',
@@ -217,13 +218,13 @@ const OPERATION: Record<WriteName, string> = {
   'payments.addRefund': 'Refund booked',
   'rates.set': 'Own rate set',
   'rates.delete': 'Own rate ended',
-  'webhooks.create': 'Webhook made',
+  'webhooks.create': 'Webhook created',
   'webhooks.update': 'Webhook changed',
   'webhooks.delete': 'Webhook deleted',
   'webhooks.replay': 'Events sent again',
   'webhooks.test': 'Webhook tested',
-  'webhooks.rotateSecret': 'Secret of a webhook replaced',
-  'webhooks.deletePreviousSecret': 'Older secrets of a webhook ended',
+  'webhooks.rotateSecret': 'Webhook secret replaced',
+  'webhooks.deletePreviousSecret': 'Older webhook secrets ended',
   'deliveries.redeliver': 'Delivery sent again',
 };
 
@@ -232,9 +233,9 @@ const BEYOND: Readonly<Record<string, string>> = {
   account_create: 'Account opened',
   users_accept: 'Invitation used',
   webhooks_pause: 'Webhook paused because it fails',
-  webhooks_reseal: 'Secrets of a webhook re-encrypted',
+  webhooks_reseal: 'Webhook secrets re-encrypted',
   webhookKeys_rotate: 'Signing key of the service replaced',
-  parked_dismiss: 'Unreadable ledger record set aside',
+  parked_dismiss: 'Parked ledger record dismissed',
 };
 
 /** Options of a filter, sorted by label. */
@@ -247,9 +248,9 @@ export const ACTIVITY_OPTIONS: readonly (readonly [operation: string, label: str
 const FIELD: Readonly<Record<string, string>> = {
   accountId: 'account',
   assetCode: 'asset',
-  assetIssuer: 'issuer of the asset',
+  assetIssuer: 'asset issuer',
   booksCurrency: 'currency of the books',
-  cancelUrl: 'page for customers who do not pay',
+  cancelUrl: 'page for customers who cancel',
   checkoutId: 'checkout',
   customerEmail: 'customer’s e-mail',
   decisionNote: 'note',
@@ -264,7 +265,7 @@ const FIELD: Readonly<Record<string, string>> = {
   productId: 'product',
   rateMarkupPercent: 'markup on rates',
   refundedAmount: 'sent back',
-  successUrl: 'page that follows',
+  successUrl: 'page after payment',
   transactionHash: 'transaction',
   url: 'address',
   walletId: 'wallet',

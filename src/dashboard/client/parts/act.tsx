@@ -215,7 +215,7 @@ export function Once({
       <div class="actions">
         <Copy text={secret} what={what} label="Copy" />
         <button type="button" onClick={onClose}>
-          I have kept it
+          I have saved it
         </button>
       </div>
     </Dialog>

@@ -46,7 +46,7 @@ export function useOffered(wallet: Item<'wallets.list'> | undefined): Offered[] 
 
 const labelOf = ({ assetCode, assetIssuer, name, domain, canReceive }: Offered): string => {
   const what = [name, domain ?? (assetIssuer && short(assetIssuer))].filter(Boolean).join(', ');
-  return `${assetCode} (${what})${canReceive === false ? ', not received by this wallet yet' : ''}`;
+  return `${assetCode} (${what})${canReceive === false ? ', this wallet cannot receive it yet' : ''}`;
 };
 
 /** The fields `assetCode` and `assetIssuer` of a form. @param value the stored asset; lumens by default */
@@ -87,7 +87,7 @@ export function AssetFields({
         options={options}
         value={chosen}
         onInput={pick}
-        hint="What customers pay with."
+        hint="The asset that customers pay in."
         {...(chosen === OTHER ? {} : { alsoOf: ['assetCode', 'assetIssuer'] })}
       />
       {asset?.canReceive === false && (
@@ -117,18 +117,12 @@ export function AssetFields({
 
 const OtherAsset = ({ code, onCode }: { code: string; onCode: (code: string) => void }) => (
   <>
-    <Field
-      name="assetCode"
-      label="Code of the asset"
-      hint="As wallets show it, such as USDC."
-      value={code}
-      onInput={onCode}
-    />
+    <Field name="assetCode" label="Asset code" hint="As wallets show it, such as USDC." value={code} onInput={onCode} />
     <Field
       name="assetIssuer"
-      label="Issuer of the asset"
+      label="Asset issuer"
       placeholder="G…"
-      hint="The Stellar address of who issues it: their web site names it."
+      hint="The issuer’s Stellar address, as published on the issuer’s website."
     />
   </>
 );

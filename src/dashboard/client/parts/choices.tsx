@@ -77,7 +77,7 @@ function LookFor({ choices: { of, isMany, found, lookFor } }: { choices: Choices
   if (!isMany) return null;
   return (
     <div class="field">
-      <label for={id}>Look for a {WHAT[of]}</label>
+      <label for={id}>Search for a {WHAT[of]}</label>
       <input
         id={id}
         type="search"
@@ -92,8 +92,8 @@ function LookFor({ choices: { of, isMany, found, lookFor } }: { choices: Choices
       />
       <p class="hint" role="status">
         {found === null
-          ? `Below are the first ${MOST_SHOWN}.`
-          : `${grouped(String(found))} found${found > MOST_SHOWN ? `, the first ${MOST_SHOWN} of them below` : ''}.`}
+          ? `Showing the first ${MOST_SHOWN}.`
+          : `${grouped(String(found))} found${found > MOST_SHOWN ? `, showing the first ${MOST_SHOWN}` : ''}.`}
       </p>
     </div>
   );

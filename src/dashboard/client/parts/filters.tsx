@@ -113,7 +113,7 @@ export function Filters({
       <div class="grid">{children}</div>
       {used > 0 && (
         <button type="button" class="plain" onClick={() => navigate(path, { replace: true })}>
-          Clear the filters
+          Clear filters
         </button>
       )}
     </details>

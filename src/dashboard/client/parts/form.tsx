@@ -103,7 +103,7 @@ function problemOf({ message, fields }: Failure, form: HTMLFormElement): string 
   const shown = new Set(placesIn(form).flatMap(namesOf));
   const elsewhere = faults.flatMap(([name, fault]) => (shown.has(name) ? [] : [fault]));
   if (elsewhere.length > 0) return elsewhere.join(' ');
-  return faults.length === 1 ? 'One field needs another look.' : `${faults.length} fields need another look.`;
+  return faults.length === 1 ? 'One field needs your attention.' : `${faults.length} fields need your attention.`;
 }
 
 interface FieldProps {

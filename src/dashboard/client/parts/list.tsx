@@ -108,7 +108,7 @@ function Pages({
         </Link>
       )}
       <span>
-        {shown > 0 ? `${grouped(String(first))}–${grouped(String(first + shown - 1))} of ` : 'Nothing here of '}
+        {shown > 0 ? `${grouped(String(first))}–${grouped(String(first + shown - 1))} of ` : '0 of '}
         {grouped(String(total))}
       </span>
       {page < totalPages && (

@@ -52,7 +52,7 @@ export function Page({ title, badge, actions, back, about, children }: PageProps
       {children}
       {about && mayAsk && (
         <p class="note">
-          <Link href={`/activity?subject=${about}`}>What happened to it</Link>
+          <Link href={`/activity?subject=${about}`}>Change history</Link>
         </p>
       )}
     </>

@@ -97,9 +97,9 @@ export function Activity() {
   return (
     <Page title="Activity">
       <Filters values={filters}>
-        <Search name="subject" label="What was changed, by its id" />
+        <Search name="subject" label="Changed resource, by id" />
         <Search name="actor" label="Person or API key, by id" />
-        <Select name="operation" label="What was done" options={OPERATIONS} />
+        <Select name="operation" label="Action" options={OPERATIONS} />
         <Search name="from" label="From" type="date" />
         <Search name="to" label="To" type="date" />
       </Filters>
@@ -107,7 +107,7 @@ export function Activity() {
         title="Activity"
         query={activity}
         columns={COLUMNS}
-        empty={Object.values(filters).some(Boolean) ? 'Nothing fits.' : 'Nothing was changed yet.'}
+        empty={Object.values(filters).some(Boolean) ? 'No changes match.' : 'No changes yet.'}
       />
     </Page>
   );

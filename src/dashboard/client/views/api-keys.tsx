@@ -73,7 +73,7 @@ export function ApiKeys() {
 
 const NewSecret = ({ secret, onClose }: { secret: string; onClose: () => void }) => (
   <Once title="The new key" secret={secret} what="the key" onClose={onClose}>
-    <p>It is not shown again: keep it now, and keep it secret.</p>
+    <p>It is not shown again: save it now, and keep it secret.</p>
   </Once>
 );
 
@@ -101,7 +101,7 @@ function KeyActions({
           done={`${name} has a new key.`}
           onDone={(made: Output<'apiKeys.rotate'>) => onRotated(made.key)}
         >
-          <p>The old key stops working at once. Whatever uses it needs the new one.</p>
+          <p>The old key stops working at once. Programs that use it need the new one.</p>
         </Ask>
       )}
       <Ask
@@ -113,7 +113,7 @@ function KeyActions({
         input={{ id }}
         done={`${name} is revoked.`}
       >
-        <p>It stops working at once, and cannot be brought back.</p>
+        <p>It stops working at once and cannot be restored.</p>
         {own}
       </Ask>
     </span>
@@ -121,8 +121,8 @@ function KeyActions({
 }
 
 const SCOPES = [
-  { value: 'FULL', label: 'Full', hint: 'Sees and changes everything of this account.' },
-  { value: 'READ', label: 'Read only', hint: 'Sees everything and changes nothing.' },
+  { value: 'FULL', label: 'Full', hint: 'Can see and change everything in this account.' },
+  { value: 'READ', label: 'Read only', hint: 'Can see everything but change nothing.' },
 ];
 
 export function NewApiKey() {
@@ -145,7 +145,7 @@ export function NewApiKey() {
   return (
     <Page title="New API key" back={BACK}>
       <p class="lead">
-        With a key a program, such as your shop’s server, uses this account. People are better invited under “People”.
+        A program, such as your shop’s server, uses this account with a key. Invite people under “People” instead.
       </p>
       <Form
         submit="Create the key"
@@ -154,14 +154,14 @@ export function NewApiKey() {
         onSubmit={(values) => void submit(values)}
         draft={draft}
       >
-        <Field name="name" label="Name" hint="Who or what uses it, such as “shop server”." />
+        <Field name="name" label="Name" hint="What uses it, such as “shop server”." />
         <Choice name="scope" legend="It may" type="radio" value={['READ']} options={SCOPES} />
         <Field
           name="expiresAt"
           label="Last day"
           type="date"
           isOptional
-          hint="Without one it works until it is revoked."
+          hint="Without one, the key works until it is revoked."
         />
       </Form>
       {made && <NewSecret secret={made.key} onClose={() => navigate('/api-keys')} />}

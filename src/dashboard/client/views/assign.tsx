@@ -20,7 +20,7 @@ export function Assign({ payment, onDone }: { payment: Payment; onDone: () => vo
   const [kind, setKind] = useParam('to');
   return (
     <Section title="Assign it">
-      <p class="hint">It is judged as if it had carried the memo of the link or checkout that you choose.</p>
+      <p class="hint">The payment is judged as if it had carried the memo of the link or checkout that you choose.</p>
       <Tabs label="Assign to" options={KINDS} value={kind} set={setKind} />
       {kind === 'checkouts' ? (
         <Checkouts payment={payment} onDone={onDone} />
@@ -62,7 +62,7 @@ function Checkouts({ payment, onDone }: { payment: Payment; onDone: () => void }
   const checkouts = useRead('checkouts.list', { pageSize: SHOWN, ...(search && { reference: search }) });
   return (
     <>
-      <Search name="search" label="The checkout’s whole reference" />
+      <Search name="search" label="The checkout’s full reference" />
       <Shown query={checkouts}>
         {({ items, meta }) => (
           <Choices isEmpty={items.length === 0} more={meta.total - items.length}>

@@ -15,8 +15,8 @@ import { say } from '../parts/toast.js';
 import { LANGUAGE } from '../words.js';
 
 const KINDS = [
-  ['', 'Of a product'],
-  ['free', 'Of anything else'],
+  ['', 'For a product'],
+  ['free', 'For anything else'],
 ] as const;
 const HOUR_MS = 3_600_000;
 const LIFETIMES = [
@@ -71,28 +71,28 @@ export function NewCheckout() {
     <Page title="New checkout" back={{ href: '/checkouts', label: 'Checkouts' }}>
       <Tabs label="Kind of order" options={KINDS} value={isFree ? 'free' : ''} set={setKind} />
       <Form
-        submit="Make the checkout"
+        submit="Create the checkout"
         isBusy={create.isPending}
         failure={create.error ? failureOf(create.error) : null}
         onSubmit={(values) => void submit(values)}
         draft={draft}
       >
         {isFree ? <FreeFields draft={draft} /> : <ProductFields />}
-        <Field name="reference" label="Your reference" isOptional hint="Such as the order’s number." />
+        <Field name="reference" label="Your reference" isOptional hint="Such as the order number." />
         <ReceiptFields />
-        <Field name="hours" label="Can be paid for" options={LIFETIMES} value="24" alsoOf={['expiresAt']} />
+        <Field name="hours" label="Expires after" options={LIFETIMES} value="24" alsoOf={['expiresAt']} />
         <Field
           name="successUrl"
-          label="Page that follows once it is paid"
-          hint="On your web site. Without one the customer sees the receipt."
+          label="Page after payment"
+          hint="On your website. Without one, the customer sees the receipt."
           isOptional
           inputMode="url"
           placeholder="https://…"
         />
         <Field
           name="cancelUrl"
-          label="Page for customers who do not pay"
-          hint="On your web site, such as the basket."
+          label="Page for customers who cancel"
+          hint="On your website, such as the basket."
           isOptional
           inputMode="url"
           placeholder="https://…"
@@ -116,8 +116,8 @@ function ReceiptFields() {
         placeholder="ana@customer.example"
         hint={
           data?.sending === false
-            ? 'You find the order by it. No receipt is sent: this service has no mail server.'
-            : 'Gets a receipt once it is paid. You find the order by it.'
+            ? 'You can find the order by it. No receipt is sent: this service has no mail server.'
+            : 'Gets a receipt once the order is paid. You can find the order by it.'
         }
       />
       <Field name="language" label="Language of the receipt" options={LANGUAGES} value="en" />
@@ -169,7 +169,7 @@ function FreeFields({ draft }: { draft: Draft }) {
         isOptional
         onInput={setCurrency}
         placeholder="EUR"
-        hint={`Its code, such as EUR: the customer is asked for what that is in ${code} at the moment. Without one the amount is in ${code}.`}
+        hint={`Its code, such as EUR: the customer pays the equivalent in ${code} at the current rate. Without one, the amount is in ${code}.`}
       />
       <ChoiceField
         name="walletId"

@@ -61,7 +61,7 @@ function Details({ checkout }: { checkout: Checkout }) {
           query={payments}
           columns={PAYMENT_COLUMNS}
           href={(payment) => `/payments/${payment.id}`}
-          empty="Nothing has come yet."
+          empty="No payments yet."
           paged={false}
         />
       </Section>
@@ -120,14 +120,14 @@ function Accept({ id }: { id: string }) {
   const write = useWrite('checkouts.accept');
   return (
     <Ask
-      label="Accept what has come"
-      title="Accept what has come?"
+      label="Accept as paid"
+      title="Accept as paid?"
       confirm="Accept"
       write={write}
       input={{ id }}
       done="The checkout is paid."
     >
-      <p>The checkout becomes paid with the money that has come in its asset. This cannot be undone.</p>
+      <p>The checkout becomes paid with the money received in its asset. This cannot be undone.</p>
     </Ask>
   );
 }
@@ -145,8 +145,7 @@ function Cancel({ id }: { id: string }) {
       done="The checkout is cancelled."
     >
       <p>
-        Its page stops taking payments. Money that comes later is rejected, and you can send it back. This cannot be
-        undone.
+        Its page stops taking payments. Later payments are rejected, and you can send them back. This cannot be undone.
       </p>
     </Ask>
   );

@@ -85,7 +85,9 @@ export function Checkouts() {
         columns={CHECKOUT_COLUMNS}
         href={({ id }) => `/checkouts/${id}`}
         empty={
-          known || search || reference || productId ? 'No checkout fits.' : 'No checkouts yet. Make one for an order.'
+          known || search || reference || productId
+            ? 'No checkouts match.'
+            : 'No checkouts yet. Create one for an order.'
         }
       />
     </Page>

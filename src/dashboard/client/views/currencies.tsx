@@ -21,10 +21,8 @@ export function Currencies() {
         <Shown query={rates}>{(all) => <Rates rates={all} />}</Shown>
       </Section>
       {canWrite && (
-        <Section title="A rate of your own">
-          <p class="hint">
-            It holds in place of what the sources say, until you end it. Your markup does not lower it.
-          </p>
+        <Section title="Your own rate">
+          <p class="hint">It replaces the rates of the sources until you end it. Your markup does not lower it.</p>
           <OwnRate />
         </Section>
       )}
@@ -78,9 +76,9 @@ function Rates({ rates }: { rates: readonly Rate[] }) {
           confirm="End it"
           write={end}
           input={pairOf(rate)}
-          done="The sources count from now on."
+          done="The rates of the sources apply from now on."
         >
-          <p>From now on prices go by what the sources say. Without one that answers there is no price.</p>
+          <p>From now on, prices use the rates of the sources. If no source answers, there is no price.</p>
         </Ask>
       ),
   };
@@ -90,7 +88,7 @@ function Rates({ rates }: { rates: readonly Rate[] }) {
       columns={canWrite ? [...COLUMNS, actions] : COLUMNS}
       items={items}
       meta={{ page: 1, total: items.length, totalPages: 1, pageSize: items.length }}
-      empty="Nothing is priced in a currency yet."
+      empty="No prices in a currency yet."
       paged={false}
     />
   );
@@ -110,7 +108,7 @@ function OwnRate() {
         network: values.text('network') as Rate['network'],
         rate: values.text('rate'),
       });
-      say('Your rate holds from now on.');
+      say('Your rate applies from now on.');
     } catch {}
   };
   return (
@@ -120,16 +118,16 @@ function OwnRate() {
       failure={set.error ? failureOf(set.error) : null}
       onSubmit={(values) => void submit(values)}
     >
-      <Field name="assetCode" label="Asset" value="XLM" hint="Its code, as wallets show it." />
+      <Field name="assetCode" label="Asset" value="XLM" hint="The code, as wallets show it." />
       <Field
         name="assetIssuer"
-        label="Issuer of the asset"
+        label="Asset issuer"
         isOptional
         placeholder="G…"
-        hint="The Stellar address of who issues it. Lumens (XLM) have none."
+        hint="The issuer’s Stellar address. Lumens (XLM) have none."
       />
       <Field name="network" label="Network" options={networkOptions(networks)} value={networks[0] ?? ''} />
-      <Field name="currency" label="Currency" placeholder="EUR" hint="Its code of three letters." />
+      <Field name="currency" label="Currency" placeholder="EUR" hint="A three-letter code." />
       <Field name="rate" label="What one unit of the asset is worth" inputMode="decimal" placeholder="0.25" />
     </Form>
   );
@@ -150,7 +148,7 @@ function Books({ account: { booksCurrency, rateMarkupPercent } }: { account: Acc
   if (!canWrite) {
     return (
       <p>
-        {booksCurrency ? `Payments are valued in ${booksCurrency}.` : 'Payments are not valued.'} Rates are lower by{' '}
+        {booksCurrency ? `Payments are valued in ${booksCurrency}.` : 'Payments are not valued.'} Rates are lowered by{' '}
         {rateMarkupPercent} %.
       </p>
     );
@@ -168,7 +166,7 @@ function Books({ account: { booksCurrency, rateMarkupPercent } }: { account: Acc
         isOptional
         value={booksCurrency ?? ''}
         placeholder="EUR"
-        hint="Every later payment is valued in it."
+        hint="Later payments are valued in it."
       />
       <Field
         name="rateMarkupPercent"
@@ -176,7 +174,7 @@ function Books({ account: { booksCurrency, rateMarkupPercent } }: { account: Acc
         inputMode="decimal"
         value={rateMarkupPercent}
         suffix="%"
-        hint="Prices in a currency ask for that much more of the asset, from 0 to 20."
+        hint="From 0 to 20: prices in a currency ask for that much more of the asset."
       />
     </Form>
   );

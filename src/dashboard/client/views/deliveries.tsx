@@ -30,9 +30,7 @@ export function Deliveries({ webhookId }: { webhookId: string }) {
       <Shown query={deliveries}>
         {({ items, meta }) => (
           <>
-            {items.length === 0 && (
-              <p class="empty">{known ? 'No delivery fits.' : 'Nothing has been delivered yet.'}</p>
-            )}
+            {items.length === 0 && <p class="empty">{known ? 'No deliveries match.' : 'No deliveries yet.'}</p>}
             <ul class="deliveries">
               {items.map((delivery) => (
                 <One key={delivery.id} delivery={delivery} />
@@ -95,7 +93,7 @@ function One({ delivery }: { delivery: Delivery }) {
         {isOpen && <Request eventId={delivery.eventId} />}
         <div class="actions">
           {canWrite && status !== 'CANCELLED' && (
-            <Act label="Send again" write={redeliver} input={{ id }} done={() => 'It is sent again.'} />
+            <Act label="Send again" write={redeliver} input={{ id }} done={() => 'The delivery is sent again.'} />
           )}
           <Code text={id} what="the delivery’s id" />
         </div>

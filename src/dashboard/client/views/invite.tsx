@@ -42,12 +42,12 @@ export function Invite({ token }: { token: string }) {
             {ROLE[invited.role as keyof typeof ROLE].sentence}
           </p>
           <p>
-            Your device makes a passkey, which you unlock as you unlock the device. There is no password to remember or
-            to lose.
+            Your device creates a passkey, which you unlock the same way as the device. There is no password to remember
+            or lose.
           </p>
           <div class="actions">
             <button type="button" aria-disabled={isBusy} onClick={() => isBusy || void accept()}>
-              {isBusy ? 'One moment…' : 'Make a passkey and sign in'}
+              {isBusy ? 'One moment…' : 'Create a passkey and sign in'}
             </button>
           </div>
         </>

@@ -106,7 +106,9 @@ function Codes({ link, instructions }: { link: PaymentLink; instructions: Instru
             <span class="hint">Opens a Stellar wallet with address, memo and amount filled in.</span>
           </QrBlock>
         ) : (
-          instructions.error && <p class="hint">The payment QR is there while link, product and wallet are on.</p>
+          instructions.error && (
+            <p class="hint">The payment QR code is shown while the link, product and wallet are on.</p>
+          )
         )}
       </div>
     </Section>
@@ -130,7 +132,7 @@ function Deletion({ id, mayDelete }: { id: string; mayDelete: boolean }) {
           done="The link is deleted."
           onDone={() => navigate('/links')}
         >
-          <p>Its page stops working, and money sent with its memo will be unmatched.</p>
+          <p>Its page stops working, and payments with its memo become unmatched.</p>
         </Ask>
       )}
     </Section>

@@ -94,7 +94,7 @@ export function Links() {
         query={links}
         columns={LINK_COLUMNS}
         href={({ id }) => `/links/${id}`}
-        empty={search || active || productId ? 'No link fits.' : 'No payment links yet. Make one for a product.'}
+        empty={search || active || productId ? 'No links match.' : 'No payment links yet. Create one for a product.'}
       />
     </Page>
   );
@@ -121,7 +121,7 @@ export function NewLink() {
         </div>
       ) : (
         <Form
-          submit="Make the link"
+          submit="Create the link"
           isBusy={create.isPending}
           failure={create.error ? failureOf(create.error) : null}
           onSubmit={(values) => void submit(values.text('productId'), values.orNull('name'))}
@@ -132,7 +132,7 @@ export function NewLink() {
             choices={products}
             value={productId}
             onInput={choose}
-            hint="Many people can pay on one link: print its code, or send its address. For one order of one customer, make a checkout."
+            hint="Many people can pay with one link: print its QR code, or share its URL. For a single order, create a checkout."
           />
           <Field name="name" label="Your name for the link" isOptional hint="Payers do not see it." />
         </Form>

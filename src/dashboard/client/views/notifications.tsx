@@ -20,15 +20,15 @@ export function Notifications() {
           <>
             {!data.sending && (
               <p class="callout" role="status">
-                This service sends no e-mail yet: whoever runs it has not set a mail server (SMTP_URL). Until then
-                nobody gets these e-mails, nor a customer their receipt.
+                This service does not send e-mail yet: its operator has not set a mail server (SMTP_URL). Until then,
+                neither these e-mails nor receipts for customers are sent.
               </p>
             )}
             <Section title="E-mails to you">
               <Chosen told={data} />
             </Section>
             {data.lastFailure && (
-              <Section title="Did not arrive">
+              <Section title="Not delivered">
                 <LastFailure failure={data.lastFailure} />
               </Section>
             )}
@@ -59,7 +59,7 @@ function Chosen({ told: { recipients, kinds } }: { told: Told }) {
       <Facts
         facts={[
           ['Told', kinds.map((kind) => NOTICE[kind].label).join(', ') || 'Nothing'],
-          ['To', recipients.join(', ') || 'Nobody'],
+          ['To', recipients.join(', ') || 'None'],
         ]}
       />
     );
@@ -78,7 +78,7 @@ function Chosen({ told: { recipients, kinds } }: { told: Told }) {
         label="To these addresses"
         isLong
         value={recipients.join('\n')}
-        hint="One on each line, at most 20. Without one nothing is sent."
+        hint="One per line, at most 20. Without an address, nothing is sent."
       />
     </Form>
   );
@@ -102,7 +102,7 @@ const LastFailure = ({ failure: { at, to, kind, error, isFinal } }: { failure: N
       ['To', to],
       ['When', <Time key="at" at={at} exact />],
       ['Why', error],
-      ['What happens', isFinal ? 'It is not tried again.' : 'It is tried again by itself.'],
+      ['What happens', isFinal ? 'It is not retried.' : 'It is retried automatically.'],
     ]}
   />
 );

@@ -46,13 +46,13 @@ function FirstSteps() {
       isDone: has(products.data),
       href: '/products/new',
       label: 'Create a product',
-      why: 'What you sell, at a price or for what the customer chooses.',
+      why: 'What you sell, at a fixed price or for an amount that the customer chooses.',
     },
     {
       isDone: false,
       href: '/links/new',
-      label: 'Make a payment link',
-      why: 'A page with a QR code that anybody can pay on.',
+      label: 'Create a payment link',
+      why: 'A payment page with a QR code.',
     },
   ];
   const next = steps.findIndex(({ isDone }) => !isDone);
@@ -130,8 +130,8 @@ function Decisions({ count }: { count: number }) {
     <li>
       <Badge label="To decide" tone="caution" />
       <span>
-        <Link href="/payments?status=decide">{plural(count, 'payment')}</Link>: take it, give it to an order, send it
-        back, or leave it as it is.
+        <Link href="/payments?status=decide">{plural(count, 'payment')}</Link>: accept, assign, send back, or leave as
+        is.
       </span>
     </li>
   );
@@ -172,7 +172,7 @@ function Latest() {
         query={payments}
         columns={PAYMENT_COLUMNS}
         href={({ id }) => `/payments/${id}`}
-        empty="No payments yet. They appear here by themselves."
+        empty="No payments yet. They appear here automatically."
         paged={false}
       />
     </Section>
@@ -192,7 +192,7 @@ function OpenCheckouts() {
         query={checkouts}
         columns={CHECKOUT_COLUMNS}
         href={({ id }) => `/checkouts/${id}`}
-        empty="No checkout waits for money."
+        empty="No open checkouts."
         paged={false}
       />
     </Section>

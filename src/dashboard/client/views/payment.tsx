@@ -146,7 +146,7 @@ function LedgerFacts({ payment }: { payment: Received }) {
           ['Network', payment.network],
           ['Ledger', String(payment.ledger)],
           ['Transaction', <Code key="hash" text={payment.transactionHash} what="the transaction hash" whole />],
-          ['Explorer', explorerUrl && <Outside href={explorerUrl}>Look at it in a block explorer</Outside>],
+          ['Explorer', explorerUrl && <Outside href={explorerUrl}>View in a block explorer</Outside>],
           ['Payment id', <Code key="id" text={payment.id} what="the payment’s id" whole />],
         ]}
       />
@@ -176,8 +176,8 @@ function Accept({ payment }: { payment: Received }) {
       done="The payment is completed."
     >
       <p>
-        <Money amount={payment.amount} code={payment.assetCode} /> will count as enough, and your webhooks are told that
-        it is completed. This cannot be undone.
+        <Money amount={payment.amount} code={payment.assetCode} /> will count as paid in full, and your webhooks are
+        notified. This cannot be undone.
       </p>
     </Ask>
   );
@@ -194,10 +194,10 @@ function Dismiss({ id }: { id: string }) {
       confirm="Leave it"
       write={write}
       input={{ id, note: note.trim() === '' ? null : note.trim() }}
-      done="Nothing is left to decide about it."
+      done="The payment no longer needs a decision."
     >
-      <p>It keeps its status, and no longer counts among those that need you.</p>
-      <Field name="note" label="Note" isOptional hint="Why, for those who look at it later." onInput={setNote} />
+      <p>It keeps its status and no longer needs a decision.</p>
+      <Field name="note" label="Note" isOptional hint="The reason, for later reference." onInput={setNote} />
     </Ask>
   );
 }
@@ -226,7 +226,7 @@ function Refund({ id }: { id: string }) {
           </div>
           {excess && (
             <button type="button" class="plain" onClick={() => setPart(excess)}>
-              Only what was too much ({excess} {whole.data.assetCode})
+              Only the excess ({excess} {whole.data.assetCode})
             </button>
           )}
         </div>
@@ -256,7 +256,7 @@ function BookRefund({ id }: { id: string }) {
         <Field
           name="transactionHash"
           label="Its transaction hash"
-          hint="A refund with the memo above is booked by itself. For one without it, give its transaction: the wallet that sent it shows 64 letters and digits."
+          hint="A refund with the memo above is booked automatically. For one without it, enter the transaction hash: 64 letters and digits, as the sending wallet shows it."
         />
       </Form>
     </Section>
@@ -270,7 +270,7 @@ function RefundRequest({ request }: { request: Output<'payments.refund'> }) {
       {uri && (
         <QrBlock text={uri} label="Refund QR">
           <span class="hint">
-            Scan it with the wallet that received the payment. No keys are held here: you send the money.
+            Scan it with the wallet that received the payment. This service holds no keys: you send the money.
           </span>
           <span class="actions">
             <a class="button plain" href={uri}>
@@ -283,7 +283,7 @@ function RefundRequest({ request }: { request: Output<'payments.refund'> }) {
       <div>
         {!uri && (
           <p class="callout">
-            A contract paid, and no wallet request can pay one: send the amount to its address by hand.
+            The sender is a contract, which a wallet request cannot pay: send the amount to its address by hand.
           </p>
         )}
         <Facts

@@ -91,7 +91,7 @@ export function Payments() {
         <Search name="to" label="To" type="date" />
         <Search name="sender" label="Sender’s address" />
         <Search name="transaction" label="Transaction hash" />
-        <Search name="link" label="Payment link’s id" />
+        <Search name="link" label="Payment link, by id" />
         <Search name="checkout" label="Checkout’s id" />
       </Filters>
       <List
@@ -101,10 +101,10 @@ export function Payments() {
         href={({ id }) => `/payments/${id}`}
         empty={
           isToDecide
-            ? 'Nothing is left to decide.'
+            ? 'No payments need a decision.'
             : known || search || Object.values(filters).some(Boolean)
-              ? 'No payment fits.'
-              : 'No payments yet. They appear here by themselves.'
+              ? 'No payments match.'
+              : 'No payments yet. They appear here automatically.'
         }
       />
     </Page>

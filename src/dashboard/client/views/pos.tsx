@@ -28,7 +28,7 @@ export function Pos() {
       <h1 class="unseen">Point of sale</h1>
       {!isOnline && (
         <p class="callout" role="status">
-          No connection: nothing can be taken until it is back.
+          No connection: payments cannot be taken until it is back.
         </p>
       )}
       {id ? <Sale id={id} next={() => setId('')} /> : <Entry begin={setId} isOnline={isOnline} />}
@@ -251,8 +251,8 @@ function missingOf(
 ): string | null {
   if (error) return failureOf(error).message;
   if (!data) return 'One moment…';
-  if (!wallet) return 'This wallet is not there now: choose another one.';
-  return asset ? null : 'This wallet does not offer that asset now: choose another one.';
+  if (!wallet) return 'This wallet is not available now: choose another one.';
+  return asset ? null : 'This wallet does not offer the asset now: choose another asset.';
 }
 
 /** Removes a trailing point, which the API refuses. */

@@ -148,7 +148,7 @@ function ProductForm({ product }: { product: Product | null }) {
       <Field name="description" label="Description" isLong isOptional value={product?.description ?? ''} />
       <Field
         name="imageUrl"
-        label="Address of a picture"
+        label="Image URL"
         isOptional
         inputMode="url"
         value={product?.imageUrl ?? ''}
@@ -169,7 +169,7 @@ function ProductForm({ product }: { product: Product | null }) {
         value={currency}
         onInput={setCurrency}
         placeholder="EUR"
-        hint={`Its code, such as EUR: customers are asked for what that is in ${code} at the moment. Without one the price is in ${code}.`}
+        hint={`Its code, such as EUR: customers pay the equivalent in ${code} at the current rate. Without one, the price is in ${code}.`}
       />
       <Choice
         name="priceType"
@@ -181,7 +181,7 @@ function ProductForm({ product }: { product: Product | null }) {
       />
       <PriceField product={product} isFixed={priceType === 'FIXED'} unit={unit} />
       {product && (
-        <p class="hint">New terms count from the next ledger on. Payments before it are judged by the old ones.</p>
+        <p class="hint">New terms apply from the next ledger on. Earlier payments are judged by the old terms.</p>
       )}
     </Form>
   );

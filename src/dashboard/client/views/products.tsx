@@ -84,7 +84,7 @@ export function Products() {
         query={products}
         columns={COLUMNS}
         href={({ id }) => `/products/${id}`}
-        empty={search || active ? 'No product fits.' : 'No products yet. Create the first one.'}
+        empty={search || active ? 'No products match.' : 'No products yet. Create the first one.'}
       />
     </Page>
   );

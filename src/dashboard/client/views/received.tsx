@@ -87,8 +87,8 @@ const SPANS = [
 ] as const;
 
 const InCurrency = ({ rows, today, currency }: { rows: readonly Row[]; today: string; currency: string }) => (
-  <article class="received" aria-label={`Received in all, in ${currency}`}>
-    <p class="hint">In all, in {currency}, by the rates of the time</p>
+  <article class="received" aria-label={`Total received, in ${currency}`}>
+    <p class="hint">Total in {currency}, at the rates of the time</p>
     <dl>
       {SPANS.map(([name, days]) => (
         <div key={name}>

@@ -28,7 +28,7 @@ export function SignIn() {
   return (
     <main class="sign-in">
       <h1>Sign in</h1>
-      <p>See what was paid, decide what needs a decision, and make payment links.</p>
+      <p>See payments, decide what needs a decision, and create payment links.</p>
       <div class="actions">
         <button type="button" aria-disabled={isBusy} onClick={() => isBusy || void usePasskey()}>
           Sign in with a passkey
@@ -53,8 +53,8 @@ export function SignIn() {
       <details>
         <summary>Where do I get a key?</summary>
         <p>
-          The first start of the service printed one. Whoever runs the service can make another with{' '}
-          <code>npm run cli -- key create --account ID --name NAME</code>. Signed in, you can make keys yourself.
+          The service printed one on its first start. Its operator can create another with{' '}
+          <code>npm run cli -- key create --account ID --name NAME</code>. Once signed in, you can create keys yourself.
         </p>
       </details>
     </main>

@@ -98,7 +98,7 @@ const keyOf = ({ assetCode, assetIssuer }: OfAsset) => (assetIssuer ? `${assetCo
 function Assets({ assets }: Statement) {
   const [chosen, choose] = useParam('asset');
   const shown = assets.find((asset) => keyOf(asset) === chosen) ?? assets[0];
-  if (!shown) return <p class="empty">The account held nothing, and nothing moved.</p>;
+  if (!shown) return <p class="empty">No balances and no movements in this time.</p>;
   return (
     <>
       {assets.length > 1 && (
@@ -171,7 +171,7 @@ function Asset({ asset: { assetCode, opening, closing, movements } }: { asset: O
         items={rows.slice((page - 1) * ROWS_SHOWN, page * ROWS_SHOWN)}
         meta={meta}
         href={({ paymentId }) => paymentId && `/payments/${paymentId}`}
-        empty="Nothing moved in this time."
+        empty="No movements in this time."
       />
     </>
   );

@@ -45,7 +45,7 @@ export function Users() {
         query={users}
         columns={COLUMNS}
         href={({ id }) => `/users/${id}`}
-        empty="Nobody yet. Invite the people who work here: each signs in with a passkey."
+        empty="No people yet. Invite your team: each person signs in with a passkey."
       />
     </Page>
   );
@@ -64,9 +64,9 @@ export function NewUser() {
     } catch {}
   };
   return (
-    <Page title="Invite somebody" back={BACK}>
+    <Page title="Invite a person" back={BACK}>
       <Form
-        submit="Make the invitation"
+        submit="Create the invitation"
         isBusy={create.isPending}
         failure={create.error ? failureOf(create.error) : null}
         onSubmit={(values) => void submit(values)}
@@ -77,7 +77,8 @@ export function NewUser() {
       {made && (
         <Once title="The invitation" secret={made.url} what="the invitation" onClose={() => navigate('/users')}>
           <p>
-            Send this link to {made.name}. It works once, within 72 hours, and is not shown again: who has it comes in.
+            Send this link to {made.name}. It works once, within 72 hours, and is not shown again. The link alone gives
+            access.
           </p>
         </Once>
       )}
@@ -123,7 +124,9 @@ function Details({ user }: { user: User }) {
   return (
     <Page title={name} back={BACK} about={id}>
       <Section title="Change">
-        <p class="hint">{isMe ? 'You sign in again after a change.' : 'They sign in again after a change.'}</p>
+        <p class="hint">
+          {isMe ? 'After a change, you have to sign in again.' : 'After a change, they have to sign in again.'}
+        </p>
         <Form
           submit="Save"
           isBusy={update.isPending}

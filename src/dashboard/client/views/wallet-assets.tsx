@@ -62,7 +62,7 @@ export function Balances({ wallet }: { wallet: Wallet }) {
   const problem = held.data && problemOf(wallet, held.data, products);
   return (
     <Section title="Balances">
-      {problem && <p class="callout">This wallet cannot be paid as it should: {problem}</p>}
+      {problem && <p class="callout">This wallet is not ready: {problem}</p>}
       <Shown query={held}>
         {(assets) => (
           <Rows

@@ -33,7 +33,7 @@ export function Gaps({ walletId }: { walletId: string }) {
                       `${grouped(String(fromLedger))} to ${grouped(String(toLedger))}`,
                       mendedAt ? (
                         <>
-                          read after all, <Time at={mendedAt} exact />
+                          read later, <Time at={mendedAt} exact />
                         </>
                       ) : (
                         <>
@@ -70,12 +70,12 @@ export function Audits({ walletId }: { walletId: string }) {
       actions={
         canWrite &&
         !isRunning && (
-          <Act label="Audit now" write={start} input={{ id: walletId }} done={() => 'The audit has begun.'} />
+          <Act label="Audit now" write={start} input={{ id: walletId }} done={() => 'The audit has started.'} />
         )
       }
     >
       <p class="hint">
-        An audit holds the balances on the ledger against everything that moved them. What was missed is recorded.
+        An audit compares the balances on the ledger with everything that moved them, and records missed payments.
       </p>
       <Shown query={audits}>
         {({ items }) =>

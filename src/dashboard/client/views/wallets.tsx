@@ -89,12 +89,12 @@ export function NewWallet() {
         onSubmit={(values) => void submit(values)}
         draft={draft}
       >
-        <Field name="name" label="Name" hint="For yourself: customers do not see it." />
+        <Field name="name" label="Name" hint="Only for you: customers do not see it." />
         <Field
           name="address"
           label="Address"
           placeholder="G…"
-          hint="Where the money goes: your wallet’s app shows it under “Receive”. Never enter a secret key (S…) anywhere here."
+          hint="Where payments go: your wallet’s app shows it under “Receive”. Never enter a secret key (S…) here."
         />
         <Field name="network" label="Network" options={networkOptions(networks)} value={networks[0] ?? ''} />
       </Form>
@@ -132,7 +132,9 @@ function Details({ wallet }: { wallet: Wallet }) {
       }
     >
       <p class="lead">
-        {active ? syncShown(sync).sentence : 'It is not watched: payments that come now will not be found later.'}
+        {active
+          ? syncShown(sync).sentence
+          : 'The wallet is not watched: payments that arrive now will not be found later.'}
       </p>
       {canWrite && products.data?.meta.total === 0 && (
         <p class="callout">
@@ -145,7 +147,7 @@ function Details({ wallet }: { wallet: Wallet }) {
           ['Network', network],
           ['Read up to ledger', sync.ledger !== null && grouped(String(sync.ledger))],
           ['As of', sync.at && <Time at={sync.at} exact />],
-          ['Records that wait', sync.parked > 0 && grouped(String(sync.parked))],
+          ['Parked records', sync.parked > 0 && grouped(String(sync.parked))],
           ['Added', <Time key="added" at={wallet.createdAt} exact />],
           ['Wallet id', <Code key="id" text={id} what="the wallet’s id" whole />],
         ]}
@@ -153,8 +155,8 @@ function Details({ wallet }: { wallet: Wallet }) {
       <Balances wallet={wallet} />
       {sync.state === 'GAP' && active && (
         <p class="callout bad">
-          Read the missed ledgers below. Where no server has them any more, look for the payments of that time yourself,
-          then switch the wallet off and on again to go on from now.
+          Read the missed ledgers below. If no server has them any more, look for the payments of that time yourself,
+          then switch the wallet off and on again to continue from now.
         </p>
       )}
       <Gaps walletId={id} />
@@ -170,7 +172,7 @@ function Details({ wallet }: { wallet: Wallet }) {
             A wallet that has payments, products or checkouts cannot be deleted: switch it off instead.
           </p>
           <Delete what="wallet" name={name} id={id} write={remove} to="/wallets">
-            <p>The account on the ledger is not touched, but it is watched no longer.</p>
+            <p>The account on the ledger is not affected, but it is no longer watched.</p>
           </Delete>
         </Section>
       )}

@@ -47,7 +47,7 @@ function HealthFacts({ health }: { health: Output<'webhooks.health'> }) {
             'Answers within',
             latencyMs.p50 !== null &&
               latencyMs.p95 !== null &&
-              `${grouped(String(latencyMs.p50))} ms usually, ${grouped(String(latencyMs.p95))} ms for all but 5 in 100`,
+              `${grouped(String(latencyMs.p50))} ms for half of them, ${grouped(String(latencyMs.p95))} ms for 95 in 100`,
           ],
         ]}
       />
@@ -56,11 +56,11 @@ function HealthFacts({ health }: { health: Output<'webhooks.health'> }) {
 }
 
 const WHAT = [
-  { value: 'FAILED', label: 'What failed', hint: 'Deliveries that were given up are tried again.' },
+  { value: 'FAILED', label: 'Failed deliveries', hint: 'Deliveries that were given up are retried.' },
   {
     value: 'ALL',
     label: 'Everything',
-    hint: 'Every event of that time is delivered again, including what arrived before.',
+    hint: 'Every event of that time is delivered again, including delivered ones.',
   },
 ] as const;
 
@@ -80,9 +80,7 @@ export function Replay({ webhookId }: { webhookId: string }) {
     try {
       const { replayed } = await replay.mutateAsync(input);
       say(
-        replayed === 0
-          ? 'There is nothing to send again.'
-          : `${plural(replayed, 'delivery', 'deliveries')} will be sent.`,
+        replayed === 0 ? 'No deliveries to send again.' : `${plural(replayed, 'delivery', 'deliveries')} will be sent.`,
       );
       setRound(round + 1);
     } catch {}
@@ -97,8 +95,8 @@ export function Replay({ webhookId }: { webhookId: string }) {
         onSubmit={(values) => void submit(values)}
       >
         <Choice name="status" legend="What" type="radio" value={['FAILED']} options={WHAT} />
-        <Field name="from" label="From" type="date" isOptional hint="Without it from the first event on." />
-        <Field name="to" label="To and with" type="date" isOptional hint="Without it up to now." />
+        <Field name="from" label="From" type="date" isOptional hint="Without it, from the first event." />
+        <Field name="to" label="To (included)" type="date" isOptional hint="Without it, up to now." />
       </Form>
     </Section>
   );

@@ -23,7 +23,8 @@ export function NewWebhook() {
   return (
     <Page title="New webhook" back={BACK}>
       <p class="lead">
-        A webhook tells your shop’s server of payments. People do not need one: they see them here, or get e-mails.
+        A webhook notifies your shop’s server of payments. People do not need one: they see payments here, or get
+        e-mails.
       </p>
       <WebhookForm webhook={null} onCreated={setMade} />
       {made && (
@@ -34,8 +35,8 @@ export function NewWebhook() {
           onClose={() => navigate(`/webhooks/${made.id}`)}
         >
           <p>
-            Your shop’s server needs it to know that what it is told comes from here. It is not shown again: keep it
-            now, for whoever sets that server up.
+            Your shop’s server needs it to verify that messages come from this service. It is not shown again: save it
+            now, for the setup of that server.
           </p>
         </Once>
       )}
@@ -80,15 +81,15 @@ function WebhookForm({
       <Field name="name" label="Name" value={webhook?.name ?? ''} hint="For yourself." />
       <Field
         name="url"
-        label="Address that is told"
+        label="Endpoint URL"
         inputMode="url"
         placeholder="https://…"
         value={webhook?.url ?? ''}
-        hint="Of your shop’s server: whoever built it knows the address."
+        hint="On your shop’s server: its developer knows the URL."
       />
       <Choice
         name="events"
-        legend="It is told when"
+        legend="Send an event when"
         type="checkbox"
         value={webhook?.events ?? ['payment.completed']}
         options={EVENT_TYPES.map((type) => ({ value: type, label: EVENT_TYPE[type], hint: type }))}
@@ -133,7 +134,7 @@ function Details({ webhook }: { webhook: Webhook }) {
         )
       }
     >
-      {status === 'PAUSED' && <p class="lead">Its deliveries wait, and go out when it is switched on again.</p>}
+      {status === 'PAUSED' && <p class="lead">Its deliveries wait, and are sent when it is switched on again.</p>}
       <Facts
         facts={[
           ['Address', <Code key="url" text={url} what="the address" whole />],
@@ -154,7 +155,7 @@ function Details({ webhook }: { webhook: Webhook }) {
           <Secrets id={id} />
           <Section title="Delete">
             <Delete what="webhook" name={name} id={id} write={remove} to="/webhooks">
-              <p>Its address is told of nothing any more, and what waits for it is dropped.</p>
+              <p>Its endpoint gets no more events, and pending deliveries are cancelled.</p>
             </Delete>
           </Section>
         </>
@@ -180,7 +181,7 @@ function Secrets({ id }: { id: string }) {
   const [secret, setSecret] = useState<string | null>(null);
   return (
     <Section title="Signing secret">
-      <p class="hint">By it your shop’s server knows that what it is told comes from here.</p>
+      <p class="hint">With it your shop’s server verifies that messages come from this service.</p>
       <div class="actions">
         <Ask
           label="Replace it"
@@ -188,7 +189,7 @@ function Secrets({ id }: { id: string }) {
           confirm="Replace it"
           write={rotate}
           input={{ id }}
-          done="There is a new secret."
+          done="The signing secret is replaced."
           onDone={(made: Output<'webhooks.rotateSecret'>) => setSecret(made.secret)}
         >
           <p>
@@ -205,12 +206,12 @@ function Secrets({ id }: { id: string }) {
           input={{ id }}
           done="Only the newest secret signs."
         >
-          <p>For a secret that leaked. A server that still uses an older one refuses what it is told from now on.</p>
+          <p>For a leaked secret. A server that still uses an older one refuses messages from now on.</p>
         </Ask>
       </div>
       {secret && (
         <Once title="The new signing secret" secret={secret} what="the signing secret" onClose={() => setSecret(null)}>
-          <p>It is not shown again: keep it now.</p>
+          <p>It is not shown again: save it now.</p>
         </Once>
       )}
     </Section>

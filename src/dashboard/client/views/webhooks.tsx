@@ -42,7 +42,7 @@ export function Webhooks() {
         query={webhooks}
         columns={COLUMNS}
         href={({ id }) => `/webhooks/${id}`}
-        empty="No webhooks. Your server needs one to be told of payments; people do not."
+        empty="No webhooks. Your server needs one to be notified of payments; people do not."
       />
     </Page>
   );
