@@ -8,7 +8,7 @@ import { ROLES } from './roles.js';
 
 const brandSchema = z
   .object({
-    name: z.string().nullable().meta({ description: 'What payers know the shop by.' }),
+    name: z.string().nullable().meta({ description: 'Name of the shop, as payers see it.' }),
     logoUrl: z.string().nullable(),
     color: z
       .string()
@@ -17,7 +17,7 @@ const brandSchema = z
     supportUrl: z.string().nullable().meta({ description: 'Where payers can ask about a refused payment.' }),
     supportEmail: z.string().nullable(),
   })
-  .meta({ id: 'Brand', description: 'How the shop shows itself to payers, each field null where it is not set.' });
+  .meta({ id: 'Brand', description: 'What payers see of the shop; a field is null where it is not set.' });
 
 const brandInput = z.strictObject({
   name: nameInput.nullish().meta({ description: 'Shown on payment pages, receipts and posters.' }),
@@ -74,7 +74,7 @@ export const account = {
     effect: 'changes',
     summary: 'Change the account',
     description:
-      'Says who sells: `brand` is what payers see on pages, receipts and posters. A `brand` changes the fields that it names; null takes one away. A markup lowers the rates of the account from now on, so that prices in a currency ask for more of the asset. Rates of its own stay as they are. With a currency for its books every later payment gets a `value` in it, by the newest rate when its ledger closed, which no markup lowers.',
+      '`brand` is what payers see on pages, receipts and posters: only the fields given change, and null removes one. A markup lowers the rates of the account from now on, so that prices in a currency ask for more of the asset. Its own rates stay as they are. With `booksCurrency` every later payment gets a `value` in it, by the newest rate when its ledger closed, without the markup.',
     tag,
     body: {
       brand: brandInput.optional(),

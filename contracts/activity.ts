@@ -17,12 +17,12 @@ const actorSchema = z
   .meta({
     id: 'Actor',
     description:
-      "A user, an API key, the operator's command line (`cli`), or the service itself (`system`); by the name of that moment.",
+      "A user, an API key, the operator's command line (`cli`), or the service itself (`system`); `name` is the name at that time.",
   });
 
 const valueSchema = z
   .union([z.string(), z.number(), z.boolean(), z.array(z.string()), z.null()])
-  .meta({ description: 'As the resource shows it. Long text is cut, and says so.' });
+  .meta({ description: 'As the resource shows it. Long text is cut and marked as cut.' });
 
 const changeSchema = z
   .object({ field: z.string(), from: valueSchema, to: valueSchema })
@@ -54,13 +54,13 @@ export const activity = {
     needsFullKey: true,
     summary: 'List activity',
     description:
-      'Changes and who made them, newest first. Each entry is written in the transaction of its change, so there is none without the other. Nothing changes or removes an entry, not even `RETENTION_DAYS`. READ keys get 403.',
+      'Changes and their actors, newest first. Each entry is written in the transaction of its change, so there is none without the other. Nothing changes or removes an entry, not even `RETENTION_DAYS`. READ keys get 403.',
     tag: 'Activity',
     query: {
       ...pageQuery,
       actorId: z.string().optional().meta({ description: 'A user or API key; `cli`; `system`.' }),
       operation: z.string().optional().meta({ description: 'An `operationId`, such as `products_update`.' }),
-      subjectId: z.string().optional().meta({ description: 'What was changed, by its id.' }),
+      subjectId: z.string().optional().meta({ description: 'Changed resource, by id.' }),
       createdFrom: momentInput
         .optional()
         .meta({ description: 'At or after: ISO 8601 with an offset, or a date (midnight UTC).' }),

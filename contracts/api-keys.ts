@@ -53,7 +53,7 @@ export const apiKeys = {
       name: nameInput.meta({ description: 'Label.' }),
       scope: scopeSchema.default('FULL'),
       expiresAt: momentInput.nullish().meta({
-        description: 'When the key stops working; in the future. No later than the key that makes it, in any case.',
+        description: 'When the key stops working; in the future. Capped at the end of the key that creates it.',
       }),
     },
     contextRules: apiKeyFieldErrors,
@@ -79,7 +79,7 @@ export const apiKeys = {
     roles: OWNERS,
     summary: 'Replace the key',
     description:
-      'The old key stops working at once; the answer carries the new `key`, once. It ends no later than the key that makes it.',
+      'The old key stops working at once; the answer carries the new `key`, once. It ends no later than the key that creates it.',
     tag,
     params,
     output: apiKeyWithSecretSchema,

@@ -12,12 +12,12 @@ export const auditAssetSchema = z
     opening: signedAmount.meta({ description: 'The balance after `fromLedger`.' }),
     closing: amount.meta({ description: 'The balance after `toLedger`, as the ledger shows it.' }),
     computed: signedAmount.meta({ description: 'opening + received − sent − fees + traded + other' }),
-    difference: signedAmount.meta({ description: 'closing − computed: the part that no found movement explains.' }),
+    difference: signedAmount.meta({ description: 'closing − computed: the part that no movement explains.' }),
     movements: z.object({
       received: amount.meta({ description: 'Payments, path payments, merges, creations, transfers of contracts.' }),
       sent: amount.meta({ description: 'The same in the other direction.' }),
       fees: amount.meta({ description: 'Fees of all transactions that the wallet paid for, failed ones too.' }),
-      traded: signedAmount.meta({ description: 'What offers of the wallet brought, less what they gave.' }),
+      traded: signedAmount.meta({ description: 'What offers of the wallet bought, less what they sold.' }),
       other: signedAmount.meta({ description: 'Claimable balances, liquidity pools, clawbacks.' }),
     }),
   })

@@ -51,7 +51,7 @@ export const checkoutSchema = z
     id: idOf('chk', 'checkout'),
     status: checkoutStatusSchema,
     reference: z.string().nullable().meta({ description: 'Your name for the order.' }),
-    metadata: metadataSchema.meta({ description: 'Whatever you want to find again with the checkout.' }),
+    metadata: metadataSchema.meta({ description: 'Your own data for the checkout; its values can be searched.' }),
     customerEmail: z.string().nullable().default(null).meta({
       description:
         'Gets a receipt by e-mail once the checkout is PAID, if this service sends e-mail (`GET /account/notifications` says so).',
@@ -75,7 +75,7 @@ export const checkoutSchema = z
     price: amount.nullable().default(null).meta({ description: 'What the order costs, in the currency.' }),
     quote: quoteSchema.nullable().default(null).meta({
       description:
-        'What is asked now for what remains. Null without a currency, without a fresh rate, once closed, and in events.',
+        'The amount asked now for the rest. Null without a currency, without a fresh rate, once closed, and in events.',
     }),
     quantity: z.int().nullable().meta({
       description: 'How many of a FIXED product: `amount` is its price times this. Null for other checkouts.',
@@ -275,7 +275,7 @@ export const checkouts = {
     effect: 'reads',
     roles: ROLES,
     summary: 'One checkout',
-    description: 'Returns a checkout: where it stands, and how much has come.',
+    description: 'Returns a checkout with its status and the received amount.',
     tag,
     params,
     output: checkoutSchema,
@@ -310,9 +310,9 @@ export const checkouts = {
     method: 'POST',
     path: '/checkouts/{id}/accept',
     effect: 'changes',
-    summary: 'Take what has come as enough',
+    summary: 'Accept a checkout as paid',
     description:
-      'When money in the right asset has come, too little or after the end: the checkout becomes PAID with it, and those payments COMPLETED. Refused (409) when it is PAID already or nothing has come.',
+      'When money in the right asset has come, too little or after the end: the checkout becomes PAID with it, and those payments COMPLETED. Refused (409) when it is already PAID, or when no such money has come.',
     tag,
     params,
     output: checkoutSchema,

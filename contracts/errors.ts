@@ -20,7 +20,7 @@ export const ERRORS = {
   not_found: {
     status: 404,
     trpc: 'NOT_FOUND',
-    description: 'There is no such resource, or it belongs to someone else.',
+    description: 'There is no such resource, or it belongs to another account.',
   },
   conflict: { status: 409, trpc: 'CONFLICT', description: 'The state of the resource does not allow the operation.' },
   validation_error: {

@@ -102,7 +102,7 @@ export const EVENT_KINDS = {
   }),
   'webhook.paused': kind({
     description:
-      'the service paused a webhook because its endpoint failed for days or answered 410; sent to the others',
+      'the service paused a webhook because its endpoint failed for days or answered 410; sent to the other webhooks',
     data: z
       .object({
         webhook: z.object({ ...webhookShape, events: z.array(z.string()) }).meta({ id: 'PausedWebhook' }),

@@ -63,7 +63,7 @@ export const webhookPayloadSchema = z
 const afterMetaSchema = z
   .object({
     after: z.int().meta({ description: '`sequence` of the last item, to be passed as `after` for the next ones.' }),
-    hasMore: z.boolean().meta({ description: 'Whether there are more already.' }),
+    hasMore: z.boolean().meta({ description: 'Whether more events follow already.' }),
   })
   .meta({ id: 'EventsAfterMeta', description: 'Meta of a request with `after`.' });
 
@@ -101,7 +101,7 @@ export const events = {
     effect: 'reads',
     summary: 'List events',
     description:
-      'Newest first. For a consumer that reads instead of being called: `after` answers the events after that `sequence`, oldest first, with `meta` `{after, hasMore}`; with `wait` it answers as soon as there is one.',
+      'Newest first. For a consumer that polls instead of using webhooks: `after` answers the events after that `sequence`, oldest first, with `meta` `{after, hasMore}`; with `wait` it answers as soon as there is one.',
     tag,
     query: {
       page: z
@@ -137,7 +137,7 @@ export const events = {
     effect: 'reads',
     summary: 'Follow events',
     description:
-      'A stream of server-sent events: `id` is the `sequence`, `event` the type, `data` the body that webhooks get. Without `after` it begins now. After a break, `Last-Event-ID` (which wins over `after`) goes on without a hole. Comments come at least every 30 s. The stream ends when its API key does. Over tRPC it is a subscription.',
+      'A stream of server-sent events: `id` is the `sequence`, `event` the type, `data` the body that webhooks get. Without `after` it begins now. After a break, `Last-Event-ID` (which wins over `after`) continues without a hole. Comments come at least every 30 s. The stream ends when its API key does. Over tRPC it is a subscription.',
     tag,
     query: {
       after: afterInput.optional().meta({ description: 'Begins after the event with this `sequence`.' }),

@@ -14,7 +14,7 @@ const { page: _page, pageSize: _pageSize, ...paymentFilters } = payments.list.qu
 const { page: __page, pageSize: __pageSize, ...checkoutFilters } = checkouts.list.query;
 
 const WHAT_HOLDS =
-  'Oldest first, however many there are, in the state at the time of the request. The file is complete when the transfer ends regularly. The transfer is cut off after 5 minutes: over a slow connection, or for very many, export in parts, by `createdFrom` and `createdTo`.';
+  'Oldest first, however many there are, in the state at the time of the request. The file is complete when the transfer ends normally. The transfer is cut off after 5 minutes: over a slow connection, or for very many, export in parts, by `createdFrom` and `createdTo`.';
 const output = z.string().meta({ id: 'ExportedFile' });
 
 /** By resource, like the contract of the procedures. */

@@ -19,7 +19,7 @@ export const MAX_RECIPIENTS = 20;
 const kindSchema = z.enum(NOTICE_KINDS).meta({
   id: 'NotificationKind',
   description:
-    '`payment.completed`, `payment.unmatched`, `wallet.gap`, `wallet.difference`: as the events of these names. `webhook.failing`: deliveries to a webhook have failed at least three times in a row, once until one succeeds.',
+    '`payment.completed`, `payment.unmatched`, `wallet.gap`, `wallet.difference`: as the events of these names. `webhook.failing`: deliveries to a webhook have failed at least three times in a row; sent once until one succeeds.',
 });
 
 const failureSchema = z
@@ -28,7 +28,7 @@ const failureSchema = z
     to: z.string(),
     kind: z.string().meta({ description: 'A kind of notification, `receipt`, or `security`.' }),
     error: z.string().meta({ examples: ['mail server not reachable'] }),
-    isFinal: z.boolean().meta({ description: 'False while it is tried again.' }),
+    isFinal: z.boolean().meta({ description: 'False while it is retried.' }),
   })
   .meta({ id: 'MailFailure' });
 
@@ -65,9 +65,8 @@ export const notifications = {
     method: 'GET',
     path,
     effect: 'reads',
-    summary: 'What the account is told by e-mail',
-    description:
-      'Returns what the account is told of by e-mail and who gets it, and whether this service sends e-mail.',
+    summary: 'E-mail notifications of the account',
+    description: 'Returns the kinds of notifications, their recipients, and whether this service sends e-mail.',
     tag,
     output: notificationsSchema,
   }),
@@ -75,7 +74,7 @@ export const notifications = {
     method: 'PUT',
     path,
     effect: 'changes',
-    summary: 'Say what the account is told by e-mail',
+    summary: 'Set the e-mail notifications',
     description:
       'From now on every recipient gets an e-mail for each event of these kinds. Both lists are replaced; without recipients or kinds nothing is sent. `sending` in the answer says whether this service sends e-mail.',
     tag,

@@ -90,12 +90,12 @@ export const paymentLinks = {
     effect: 'changes',
     summary: 'Change a payment link',
     description:
-      'Names it, or switches it on or off. An inactive link rejects payments from the next ledger on; its page says that payments are not accepted. Setting the present state changes nothing. Refused (409) after 1,000 switches.',
+      'Changes the name, or switches the link on or off. An inactive link rejects payments from the next ledger on; its page says that payments are not accepted. Setting the current state changes nothing. Refused (409) after 1,000 switches.',
     tag,
     params,
     body: {
       active: z.boolean().optional(),
-      name: nameInput.nullish().meta({ description: 'Null takes the name away.' }),
+      name: nameInput.nullish().meta({ description: 'Null removes the name.' }),
     },
     output: paymentLinkSchema,
     errors: ['conflict'],

@@ -163,7 +163,7 @@ export const payments = {
       ...pageQuery,
       status: z.array(paymentStatusSchema).optional().meta({ description: 'Repeatable.' }),
       needsDecision: z.boolean().optional().meta({
-        description: 'With `true` only those that a merchant has to decide about, whatever their status.',
+        description: 'With `true` only payments that need a decision, in any status.',
       }),
       search: wordsQuery.meta({
         description:
@@ -198,7 +198,7 @@ export const payments = {
     method: 'POST',
     path: '/payments/{id}/accept',
     effect: 'changes',
-    summary: 'Take an UNDERPAID or REJECTED payment after all',
+    summary: 'Accept an UNDERPAID or REJECTED payment',
     description:
       'It becomes COMPLETED and `payment.completed` fires. Refused (409) for a payment of a checkout: accept the checkout. One that closed after the end of a PAID checkout is accepted by itself.',
     tag,
@@ -210,7 +210,7 @@ export const payments = {
     method: 'POST',
     path: '/payments/{id}/assign',
     effect: 'changes',
-    summary: 'Give an UNMATCHED payment to a link or checkout',
+    summary: 'Assign an UNMATCHED payment to a link or checkout',
     description:
       'It is judged by the terms of when its ledger closed, for a checkout with what is due now, and its events fire. Give exactly one of `paymentLinkId` and `checkoutId`.',
     tag,
@@ -228,9 +228,9 @@ export const payments = {
     method: 'POST',
     path: '/payments/{id}/dismiss',
     effect: 'changes',
-    summary: 'Leave a payment as it is',
+    summary: 'Dismiss a payment',
     description:
-      'It keeps its status and needs no decision any more, until it is assigned. A dismissed one stays as it is; where nothing is to be decided, 409.',
+      'It keeps its status and needs no decision any more, until it is assigned. Dismissing it again changes nothing. Refused (409) when no decision is needed.',
     tag,
     params,
     body: { note: text({ min: 1, max: 500 }).nullish().meta({ description: 'Shown as `decisionNote`.' }) },
@@ -243,9 +243,9 @@ export const payments = {
     method: 'GET',
     path: '/payments/{id}/refund',
     effect: 'reads',
-    summary: 'A request that sends the payment back',
+    summary: 'A wallet request that refunds the payment',
     description:
-      'No keys are held here: open `uri` in the wallet that received the payment. The amount is what was not sent back yet, or `amount` of it; once all was, 409. An overpaid payment offers its excess beside the whole. With `value` the amount is what that much of the currency is worth now, of a payment that has a `value`; 409 without a fresh rate. More than what is left is 400.',
+      'The service holds no keys: open `uri` in the wallet that received the payment. The amount is what was not sent back yet, or `amount` of it; 409 once all was sent back. An overpaid payment also offers its excess. With `value` the amount is that much of the currency at the current rate, for a payment that has a `value`; 409 without a fresh rate. More than what is left is 400.',
     tag,
     params,
     query: {
@@ -267,7 +267,7 @@ export const payments = {
     effect: 'adds',
     summary: 'Book a refund by its transaction',
     description:
-      'For money that was sent back without the memo `refund <memo>`, by which refunds are booked by themselves. The transaction must hold a payment from a wallet of the account to the sender, in the same asset and after the payment (409 otherwise, and when it is booked for another payment). Repeating the call changes nothing.',
+      'For a refund that was sent without the memo `refund <memo>`; one with it is booked automatically. The transaction must hold a payment from a wallet of the account to the sender, in the same asset and after the payment (409 otherwise, and when it is booked for another payment). Repeating the call changes nothing.',
     tag,
     params,
     body: {

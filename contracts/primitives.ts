@@ -246,7 +246,7 @@ export const metaSchema = z
   .object({
     page: z.int(),
     pageSize: z.int(),
-    total: z.int().meta({ description: 'Count of all items that the filters let through.' }),
+    total: z.int().meta({ description: 'Count of all items that match the filters.' }),
     totalPages: z.int().meta({ description: '0 when there are none.' }),
   })
   .meta({ id: 'ListMeta' });

@@ -192,7 +192,7 @@ export const products = {
     effect: 'changes',
     summary: 'Delete a product, its payment links and its checkouts',
     description:
-      'Refused (409) when it has payments: make it inactive instead. Its checkouts go with it, OPEN ones too, without an event.',
+      'Refused (409) when it has payments: make it inactive instead. Its checkouts are deleted with it, OPEN ones too, without an event.',
     tag,
     params,
     output: deletedSchema,

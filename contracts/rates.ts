@@ -107,7 +107,7 @@ function pairErrors({ assetCode, assetIssuer }: RawBody): FieldError[] {
 
 function endErrors({ expiresAt }: RawBody, { now }: Pick<ValidationContext, 'now'>): FieldError[] {
   const endMs = typeof expiresAt === 'string' ? Date.parse(expiresAt) : Number.NaN;
-  return endMs <= now.getTime() ? [{ path: 'expiresAt', message: 'Must lie ahead.', code: 'too_small' }] : [];
+  return endMs <= now.getTime() ? [{ path: 'expiresAt', message: 'Must be in the future.', code: 'too_small' }] : [];
 }
 
 function networkErrors({ network }: RawBody, { networks }: ValidationContext): FieldError[] {
@@ -140,7 +140,7 @@ export const rates = {
     effect: 'reads',
     summary: 'List rates',
     description:
-      'The rates that the account uses: of its products and open checkouts that are priced in a currency, of what its books value, and those that it set itself.',
+      'The rates that the account uses: those of its products and open checkouts that are priced in a currency, those for its books, and those that it set itself.',
     tag,
     output: z.array(rateSchema).meta({ id: 'Rates' }),
   }),
@@ -150,12 +150,12 @@ export const rates = {
     effect: 'changes',
     summary: 'Set a rate of your own',
     description:
-      'It holds from now on in place of what the sources say, until `expiresAt` or until it is ended. It does not get stale, and the markup does not lower it.',
+      'It replaces the rates of the sources from now on, until `expiresAt` or until it is ended. It does not get stale, and the markup does not lower it.',
     tag,
     body: {
       ...pairFields,
       rate: rateInput,
-      expiresAt: momentInput.nullish().meta({ description: 'Without it, it holds until it is ended.' }),
+      expiresAt: momentInput.nullish().meta({ description: 'Without it, the rate holds until it is ended.' }),
     },
     rules: pairErrors,
     contextRules: (body, context) => [...endErrors(body, context), ...networkErrors(body, context)],
@@ -179,8 +179,8 @@ export const rates = {
     method: 'GET',
     path: '/rates/quote',
     effect: 'reads',
-    summary: 'What a price is in an asset',
-    description: 'What is asked now for a price. Refused (409) where there is no fresh rate.',
+    summary: 'Convert a price to an asset',
+    description: 'Returns the amount that is asked now for a price. Refused (409) without a fresh rate.',
     tag,
     query: { price: amountInput, ...pairFields },
     rules: (query) => [...pairErrors(query), ...minorDigitErrors(query.currency, { price: query.price })],

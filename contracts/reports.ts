@@ -63,7 +63,7 @@ export const reports = {
       status: z.array(paymentStatusSchema).optional().meta({ description: 'Repeatable.' }),
       parts: z.boolean().optional().meta({
         description:
-          'With `true` the parts of PAID checkouts as well, whatever `status` says: with `status=COMPLETED` all that was received.',
+          'With `true` the parts of PAID checkouts as well, in any `status`: with `status=COMPLETED` all that was received.',
       }),
       currency: currencyInput.optional().meta({ description: 'Adds up values in this currency as well.' }),
     },

@@ -10,7 +10,7 @@ const movementSchema = z
   .object({
     at: timestamp.meta({ description: 'When its ledger closed.' }),
     ledger: z.int(),
-    transactionHash: z.string().nullable().meta({ description: 'Null where the source does not tell.' }),
+    transactionHash: z.string().nullable().meta({ description: 'Null where the source does not say.' }),
     operationId: z.string().nullable().meta({ description: 'Null for a fee, which is of a whole transaction.' }),
     kind: z.enum(MOVEMENT_KINDS).meta({
       description:

@@ -9,7 +9,7 @@ import { OWNERS, ROLES } from './roles.js';
 export const roleSchema = z.enum(ROLES).meta({
   id: 'Role',
   description:
-    'OWNER: everything. MANAGER: everything but users, API keys and what shows a secret of a webhook. CASHIER: makes, reads and cancels checkouts of their own and reads their payments, the account, wallets and products. VIEWER: reads everything but users, API keys and activity.',
+    'OWNER: everything. MANAGER: everything but users, API keys and operations that show a webhook secret. CASHIER: makes, reads and cancels checkouts of their own and reads their payments, the account, wallets and products. VIEWER: reads everything but users, API keys and activity.',
 });
 
 const userShape = {

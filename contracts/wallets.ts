@@ -29,10 +29,10 @@ const syncSchema = z
       .int()
       .nullable()
       .meta({ description: 'Every payment up to this ledger has been read; null before the first reading.' }),
-    at: timestamp.nullable().meta({ description: 'When that was found; null before the first reading.' }),
+    at: timestamp.nullable().meta({ description: 'When that was determined; null before the first reading.' }),
     state: z.enum(SYNC_STATES).meta({
       description:
-        'SYNCING: first reading under way. LAGGING: more than 60 s behind the newest ledger. GAP: no source has ledgers any more that were missed; mend it, or make the wallet inactive and active again to acknowledge it.',
+        'SYNCING: first reading under way. LAGGING: more than 60 s behind the newest ledger. GAP: ledgers were missed that no source has any more; mend it, or make the wallet inactive and active again to acknowledge it.',
     }),
     parked: z.int().meta({
       description:
@@ -59,7 +59,7 @@ export const gapSchema = z
     fromLedger: z.int(),
     toLedger: z.int().meta({ description: 'Included, like `fromLedger`.' }),
     at: timestamp.meta({ description: 'When it was found.' }),
-    mendedAt: timestamp.nullable().meta({ description: 'Null until its ledgers have been read after all.' }),
+    mendedAt: timestamp.nullable().meta({ description: 'Null until its ledgers have been read.' }),
   })
   .meta({ id: 'Gap' });
 
@@ -165,7 +165,7 @@ export const wallets = {
     effect: 'changes',
     summary: 'Rename a wallet, or stop and start watching it',
     description:
-      'What came while a wallet was inactive is not replayed. A wallet with an OPEN checkout cannot be made inactive (409).',
+      'Payments that came while a wallet was inactive are not recorded later. A wallet with an OPEN checkout cannot be made inactive (409).',
     tag,
     params,
     body: { name: nameInput.optional(), active: z.boolean().optional() },
@@ -189,9 +189,9 @@ export const wallets = {
     method: 'POST',
     path: '/wallets/{id}/gaps/mend',
     effect: 'adds',
-    summary: 'Read missed ledgers after all',
+    summary: 'Read missed ledgers',
     description:
-      'Asks the configured sources, or the Horizon that you name, for the ledgers of every open gap, and records what is there: matched and judged as of its ledger, with its events. Refused (409) while no source has them. What a named server says is recorded for this wallet only.',
+      'Asks the configured sources, or the Horizon that you name, for the ledgers of every open gap, and records their payments: each matched and judged as of its ledger, with its events. Refused (409) while no source has them. What a named server shows is recorded for this wallet only.',
     tag,
     params,
     body: {
@@ -241,7 +241,7 @@ export const wallets = {
     effect: 'reads',
     summary: 'Statement of a wallet',
     description:
-      'What it held, every movement on the ledger in a time, payments or not, and what it held then. Worked back from what it holds now, so everything since `from` is read: at most 10,000 movements (409 beyond). In CSV the balances are rows of the kinds `opening` and `closing`.',
+      'The balances at `from`, every movement on the ledger, payments or not, and the balances at `to`. They are computed back from the current balances, so everything since `from` is read: at most 10,000 movements (409 beyond). In CSV the balances are rows of the kinds `opening` and `closing`.',
     tag,
     params,
     query: {

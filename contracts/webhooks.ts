@@ -154,7 +154,7 @@ export const webhooks = {
     effect: 'adds',
     summary: 'Send events again',
     description:
-      'Sends failed deliveries again, or all events of a period that the webhook subscribes to, also from before it existed. Fresh events go first. Deliveries that are still to be tried are left alone, and not counted. For a PAUSED webhook the replay waits. 409 while a large replay of the webhook that was asked for before is still being prepared.',
+      'Sends failed deliveries again, or all events of a period that the webhook subscribes to, also from before it existed. Fresh events go first. Pending deliveries are not touched and not counted. For a PAUSED webhook the replay waits. 409 while a large replay of the webhook that was asked for before is still being prepared.',
     tag,
     params,
     body: replayFields,
@@ -195,7 +195,7 @@ export const webhooks = {
     effect: 'changes',
     summary: 'End older signing secrets',
     description:
-      'Ends the overlap of rotations at once: only the newest secret signs. For a secret that leaked. Also when there is no older secret.',
+      'Ends the overlap of rotations at once: only the newest secret signs. For a secret that leaked. It succeeds also when there is no older secret.',
     tag,
     params,
     output: deletedSchema,

@@ -28,20 +28,21 @@ The same operations are served over tRPC at \`/trpc\`: the operation id \`produc
 
 const TAGS: Record<string, string> = {
   Account: 'Owner of everything that its API keys can reach.',
-  'API keys': 'Who may call. A key is shown once, when it is made or rotated.',
-  Users: 'People who sign in to the dashboard with a passkey. `x-roles` of an operation says which of them may.',
+  'API keys': 'Keys of programs. A key is shown once, when it is created or rotated.',
+  Users:
+    'People who sign in to the dashboard with a passkey. `x-roles` of an operation lists the roles that may call it.',
   Wallets: 'Stellar accounts whose incoming payments are read.',
   Products: 'What is sold: at a fixed price or one that the customer chooses, in one asset, to one wallet.',
   'Payment links': 'Hosted payment pages. The memo of a link tells which payments are for it.',
   Checkouts:
     'One order each: a memo, a page and an end of its own. Partial payments add up; EXPIRED means proven unpaid.',
   Payments: 'Money that came to a wallet, and how it was judged.',
-  Events: 'What happened, kept for consumers that catch up by reading.',
-  Webhooks: 'Endpoints that are told of events by signed requests (Standard Webhooks 1.0).',
+  Events: 'What happened, kept for consumers that poll.',
+  Webhooks: 'Endpoints that receive events as signed requests (Standard Webhooks 1.0).',
   Deliveries: 'One event on its way to one webhook, with every attempt.',
-  Rates: 'What assets are worth in currencies: as sampled, or as the account says.',
+  Rates: 'What assets are worth in currencies: as sampled, or as the account sets them.',
   Reports: 'Sums over many payments, exact to the stroop.',
-  Activity: 'Who changed what, written with the change and never changed or removed.',
+  Activity: 'Changes and their actors, written with the change and never altered or removed.',
 };
 
 type Json = Record<string, unknown>;

@@ -16,6 +16,6 @@ export function authorize(caller: Asking, operation: Operation): void {
 }
 
 function refusalOf({ user }: Asking, { readOnly }: Operation): string {
-  if (user) return `As ${user.role} you may not do this.`;
-  return readOnly ? 'This takes a FULL API key.' : 'This API key may only read.';
+  if (user) return `The role ${user.role} does not allow this.`;
+  return readOnly ? 'This operation needs a FULL API key.' : 'This API key may only read.';
 }

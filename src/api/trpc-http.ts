@@ -29,7 +29,8 @@ export function createTrpcHttp(deps: Omit<RestDeps, 'validationContext' | 'event
     try {
       caller = await callerOf(req, calls);
       // Two calls alike would be taken for one and its repetition.
-      if (named > 1 && idempotencyKey !== null) throw badRequest('A batch with an Idempotency-Key has one call only.');
+      if (named > 1 && idempotencyKey !== null)
+        throw badRequest('A batch with an Idempotency-Key may have one call only.');
     } catch (error) {
       refusal = error;
     }

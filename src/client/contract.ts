@@ -33,7 +33,7 @@ export type Activity = {
   address: string | null;
 };
 
-/** A user, an API key, the operator's command line (`cli`), or the service itself (`system`); by the name of that moment. */
+/** A user, an API key, the operator's command line (`cli`), or the service itself (`system`); `name` is the name at that time. */
 export type Actor = {
   type: ActorType;
   id: string;
@@ -121,7 +121,7 @@ export type AuditAsset = {
   closing: Amount;
   /** opening + received − sent − fees + traded + other */
   computed: SignedAmount;
-  /** closing − computed: the part that no found movement explains. */
+  /** closing − computed: the part that no movement explains. */
   difference: SignedAmount;
   movements: {
     /** Payments, path payments, merges, creations, transfers of contracts. */
@@ -130,16 +130,16 @@ export type AuditAsset = {
     sent: Amount;
     /** Fees of all transactions that the wallet paid for, failed ones too. */
     fees: Amount;
-    /** What offers of the wallet brought, less what they gave. */
+    /** What offers of the wallet bought, less what they sold. */
     traded: SignedAmount;
     /** Claimable balances, liquidity pools, clawbacks. */
     other: SignedAmount;
   };
 };
 
-/** How the shop shows itself to payers, each field null where it is not set. */
+/** What payers see of the shop; a field is null where it is not set. */
 export type Brand = {
-  /** What payers know the shop by. */
+  /** Name of the shop, as payers see it. */
   name: string | null;
   logoUrl: string | null;
   /** Color of the main button. */
@@ -152,9 +152,9 @@ export type Brand = {
 /** Both are null for a secret: only the fact that it changed is kept. */
 export type Change = {
   field: string;
-  /** As the resource shows it. Long text is cut, and says so. */
+  /** As the resource shows it. Long text is cut and marked as cut. */
   from: string | number | boolean | Array<string> | null;
-  /** As the resource shows it. Long text is cut, and says so. */
+  /** As the resource shows it. Long text is cut and marked as cut. */
   to: string | number | boolean | Array<string> | null;
 };
 
@@ -164,7 +164,7 @@ export type Checkout = {
   status: CheckoutStatus;
   /** Your name for the order. */
   reference: string | null;
-  /** Whatever you want to find again with the checkout. */
+  /** Your own data for the checkout; its values can be searched. */
   metadata: Record<string, string>;
   /** Gets a receipt by e-mail once the checkout is PAID, if this service sends e-mail (`GET /account/notifications` says so). */
   customerEmail: string | null;
@@ -182,7 +182,7 @@ export type Checkout = {
   currency: string | null;
   /** What the order costs, in the currency. */
   price: Amount | null;
-  /** What is asked now for what remains. Null without a currency, without a fresh rate, once closed, and in events. */
+  /** The amount asked now for the rest. Null without a currency, without a fresh rate, once closed, and in events. */
   quote: Quote | null;
   /** How many of a FIXED product: `amount` is its price times this. Null for other checkouts. */
   quantity: number | null;
@@ -378,7 +378,7 @@ export type Event =
       data: WebhookPausedEventData;
     };
 
-/** `payment.received`: once for every payment that belongs to a link or checkout, whatever its status. `payment.completed`: once when a payment becomes COMPLETED. `payment.unmatched`: once for every payment to a wallet that belongs to no link or checkout when it is recorded. `payment.refunded`: once for every operation on the ledger that sent money of a payment back. `checkout.paid`: once when a checkout becomes PAID. `checkout.expired`: once when a checkout becomes EXPIRED: the ledger was read beyond its end, and it is proven that the money did not come in time. `wallet.gap`: a wallet misses ledgers that no ledger server has any more. `wallet.difference`: an audit found balances of a wallet that nothing on the ledger explains. `webhook.paused`: the service paused a webhook because its endpoint failed for days or answered 410; sent to the others. */
+/** `payment.received`: once for every payment that belongs to a link or checkout, whatever its status. `payment.completed`: once when a payment becomes COMPLETED. `payment.unmatched`: once for every payment to a wallet that belongs to no link or checkout when it is recorded. `payment.refunded`: once for every operation on the ledger that sent money of a payment back. `checkout.paid`: once when a checkout becomes PAID. `checkout.expired`: once when a checkout becomes EXPIRED: the ledger was read beyond its end, and it is proven that the money did not come in time. `wallet.gap`: a wallet misses ledgers that no ledger server has any more. `wallet.difference`: an audit found balances of a wallet that nothing on the ledger explains. `webhook.paused`: the service paused a webhook because its endpoint failed for days or answered 410; sent to the other webhooks. */
 export type EventType =
   | 'payment.received'
   | 'payment.completed'
@@ -394,7 +394,7 @@ export type EventType =
 export type EventsAfterMeta = {
   /** `sequence` of the last item, to be passed as `after` for the next ones. */
   after: number;
-  /** Whether there are more already. */
+  /** Whether more events follow already. */
   hasMore: boolean;
 };
 
@@ -413,7 +413,7 @@ export type Gap = {
   toLedger: number;
   /** When it was found. */
   at: string;
-  /** Null until its ledgers have been read after all. */
+  /** Null until its ledgers have been read. */
   mendedAt: string | null;
 };
 
@@ -462,7 +462,7 @@ export type Language = 'en' | 'de' | 'es' | 'fr' | 'it' | 'nl' | 'pl' | 'pt' | '
 export type ListMeta = {
   page: number;
   pageSize: number;
-  /** Count of all items that the filters let through. */
+  /** Count of all items that match the filters. */
   total: number;
   /** 0 when there are none. */
   totalPages: number;
@@ -475,7 +475,7 @@ export type MailFailure = {
   /** A kind of notification, `receipt`, or `security`. */
   kind: string;
   error: string;
-  /** False while it is tried again. */
+  /** False while it is retried. */
   isFinal: boolean;
 };
 
@@ -490,7 +490,7 @@ export type Movement = {
   /** When its ledger closed. */
   at: string;
   ledger: number;
-  /** Null where the source does not tell. */
+  /** Null where the source does not say. */
   transactionHash: string | null;
   /** Null for a fee, which is of a whole transaction. */
   operationId: string | null;
@@ -510,7 +510,7 @@ export type Movement = {
 /** Stellar network. LOCAL is the built-in development ledger. */
 export type Network = 'PUBLIC' | 'TESTNET' | 'LOCAL';
 
-/** `payment.completed`, `payment.unmatched`, `wallet.gap`, `wallet.difference`: as the events of these names. `webhook.failing`: deliveries to a webhook have failed at least three times in a row, once until one succeeds. */
+/** `payment.completed`, `payment.unmatched`, `wallet.gap`, `wallet.difference`: as the events of these names. `webhook.failing`: deliveries to a webhook have failed at least three times in a row; sent once until one succeeds. */
 export type NotificationKind =
   | 'payment.completed'
   | 'payment.unmatched'
@@ -759,7 +759,7 @@ export type Refund = {
   excessUri: string | null;
 };
 
-/** OWNER: everything. MANAGER: everything but users, API keys and what shows a secret of a webhook. CASHIER: makes, reads and cancels checkouts of their own and reads their payments, the account, wallets and products. VIEWER: reads everything but users, API keys and activity. */
+/** OWNER: everything. MANAGER: everything but users, API keys and operations that show a webhook secret. CASHIER: makes, reads and cancels checkouts of their own and reads their payments, the account, wallets and products. VIEWER: reads everything but users, API keys and activity. */
 export type Role = 'OWNER' | 'MANAGER' | 'CASHIER' | 'VIEWER';
 
 /** Decimal string in canonical form, at most 7 decimals, with a `-` where it is less than 0. */
@@ -873,9 +873,9 @@ export type WalletSummary = {
 export type WalletSync = {
   /** Every payment up to this ledger has been read; null before the first reading. */
   ledger: number | null;
-  /** When that was found; null before the first reading. */
+  /** When that was determined; null before the first reading. */
   at: string | null;
-  /** SYNCING: first reading under way. LAGGING: more than 60 s behind the newest ledger. GAP: no source has ledgers any more that were missed; mend it, or make the wallet inactive and active again to acknowledge it. */
+  /** SYNCING: first reading under way. LAGGING: more than 60 s behind the newest ledger. GAP: ledgers were missed that no source has any more; mend it, or make the wallet inactive and active again to acknowledge it. */
   state: 'SYNCING' | 'OK' | 'LAGGING' | 'GAP';
   /** Ledger records that may have paid this wallet and cannot be recorded yet. While there is one, no checkout that it may have paid becomes EXPIRED. */
   parked: number;
@@ -1043,7 +1043,7 @@ export interface Procedures {
   account: {
     /** The caller's account. Returns the account that the API key belongs to. */
     get: Query<Record<string, never>, Account>;
-    /** Change the account. Says who sells: `brand` is what payers see on pages, receipts and posters. A `brand` changes the fields that it names; null takes one away. A markup lowers the rates of the account from now on, so that prices in a currency ask for more of the asset. Rates of its own stay as they are. With a currency for its books every later payment gets a `value` in it, by the newest rate when its ledger closed, which no markup lowers. */
+    /** Change the account. `brand` is what payers see on pages, receipts and posters: only the fields given change, and null removes one. A markup lowers the rates of the account from now on, so that prices in a currency ask for more of the asset. Its own rates stay as they are. With `booksCurrency` every later payment gets a `value` in it, by the newest rate when its ledger closed, without the markup. */
     update: Mutation<
       {
         brand?:
@@ -1065,9 +1065,9 @@ export interface Procedures {
     >;
   };
   notifications: {
-    /** What the account is told by e-mail. Returns what the account is told of by e-mail and who gets it, and whether this service sends e-mail. */
+    /** E-mail notifications of the account. Returns the kinds of notifications, their recipients, and whether this service sends e-mail. */
     get: Query<Record<string, never>, Notifications>;
-    /** Say what the account is told by e-mail. From now on every recipient gets an e-mail for each event of these kinds. Both lists are replaced; without recipients or kinds nothing is sent. `sending` in the answer says whether this service sends e-mail. */
+    /** Set the e-mail notifications. From now on every recipient gets an e-mail for each event of these kinds. Both lists are replaced; without recipients or kinds nothing is sent. `sending` in the answer says whether this service sends e-mail. */
     set: Mutation<
       {
         /** Addresses; duplicates count once. */
@@ -1084,7 +1084,7 @@ export interface Procedures {
         /** Label. */
         name: string;
         scope?: ApiKeyScope | undefined;
-        /** When the key stops working; in the future. No later than the key that makes it, in any case. */
+        /** When the key stops working; in the future. Capped at the end of the key that creates it. */
         expiresAt?: string | null | undefined;
       },
       ApiKeyWithKey
@@ -1102,7 +1102,7 @@ export interface Procedures {
         meta: ListMeta;
       }
     >;
-    /** Replace the key. The old key stops working at once; the answer carries the new `key`, once. It ends no later than the key that makes it. */
+    /** Replace the key. The old key stops working at once; the answer carries the new `key`, once. It ends no later than the key that creates it. */
     rotate: Mutation<
       {
         /** Id of the API key. */
@@ -1213,7 +1213,7 @@ export interface Procedures {
       },
       Array<WalletAsset>
     >;
-    /** Rename a wallet, or stop and start watching it. What came while a wallet was inactive is not replayed. A wallet with an OPEN checkout cannot be made inactive (409). */
+    /** Rename a wallet, or stop and start watching it. Payments that came while a wallet was inactive are not recorded later. A wallet with an OPEN checkout cannot be made inactive (409). */
     update: Mutation<
       {
         /** Id of the wallet. */
@@ -1238,7 +1238,7 @@ export interface Procedures {
         meta: ListMeta;
       }
     >;
-    /** Read missed ledgers after all. Asks the configured sources, or the Horizon that you name, for the ledgers of every open gap, and records what is there: matched and judged as of its ledger, with its events. Refused (409) while no source has them. What a named server says is recorded for this wallet only. */
+    /** Read missed ledgers. Asks the configured sources, or the Horizon that you name, for the ledgers of every open gap, and records their payments: each matched and judged as of its ledger, with its events. Refused (409) while no source has them. What a named server shows is recorded for this wallet only. */
     mendGaps: Mutation<
       {
         /** Id of the wallet. */
@@ -1271,7 +1271,7 @@ export interface Procedures {
       },
       Audit
     >;
-    /** Statement of a wallet. What it held, every movement on the ledger in a time, payments or not, and what it held then. Worked back from what it holds now, so everything since `from` is read: at most 10,000 movements (409 beyond). In CSV the balances are rows of the kinds `opening` and `closing`. */
+    /** Statement of a wallet. The balances at `from`, every movement on the ledger, payments or not, and the balances at `to`. They are computed back from the current balances, so everything since `from` is read: at most 10,000 movements (409 beyond). In CSV the balances are rows of the kinds `opening` and `closing`. */
     statement: Query<
       {
         /** Id of the wallet. */
@@ -1373,7 +1373,7 @@ export interface Procedures {
       },
       Product
     >;
-    /** Delete a product, its payment links and its checkouts. Refused (409) when it has payments: make it inactive instead. Its checkouts go with it, OPEN ones too, without an event. */
+    /** Delete a product, its payment links and its checkouts. Refused (409) when it has payments: make it inactive instead. Its checkouts are deleted with it, OPEN ones too, without an event. */
     delete: Mutation<
       {
         /** Id of the product. */
@@ -1428,13 +1428,13 @@ export interface Procedures {
       },
       Instructions
     >;
-    /** Change a payment link. Names it, or switches it on or off. An inactive link rejects payments from the next ledger on; its page says that payments are not accepted. Setting the present state changes nothing. Refused (409) after 1,000 switches. */
+    /** Change a payment link. Changes the name, or switches the link on or off. An inactive link rejects payments from the next ledger on; its page says that payments are not accepted. Setting the current state changes nothing. Refused (409) after 1,000 switches. */
     update: Mutation<
       {
         /** Id of the payment link. */
         id: string;
         active?: boolean | undefined;
-        /** Null takes the name away. */
+        /** Null removes the name. */
         name?: string | null | undefined;
       },
       PaymentLink
@@ -1510,7 +1510,7 @@ export interface Procedures {
         meta: ListMeta;
       }
     >;
-    /** One checkout. Returns a checkout: where it stands, and how much has come. */
+    /** One checkout. Returns a checkout with its status and the received amount. */
     get: Query<
       {
         /** Id of the checkout. */
@@ -1534,7 +1534,7 @@ export interface Procedures {
       },
       Checkout
     >;
-    /** Take what has come as enough. When money in the right asset has come, too little or after the end: the checkout becomes PAID with it, and those payments COMPLETED. Refused (409) when it is PAID already or nothing has come. */
+    /** Accept a checkout as paid. When money in the right asset has come, too little or after the end: the checkout becomes PAID with it, and those payments COMPLETED. Refused (409) when it is already PAID, or when no such money has come. */
     accept: Mutation<
       {
         /** Id of the checkout. */
@@ -1553,7 +1553,7 @@ export interface Procedures {
         pageSize?: number | undefined;
         /** Repeatable. */
         status?: Array<PaymentStatus> | undefined;
-        /** With `true` only those that a merchant has to decide about, whatever their status. */
+        /** With `true` only payments that need a decision, in any status. */
         needsDecision?: boolean | undefined;
         /** Words, compared without case and marks: each begins a word of the memo, of the name of its link, product or checkout, of the reference, the customer’s e-mail address or a metadata value, or begins the transaction hash or the id. */
         search?: string | undefined;
@@ -1582,7 +1582,7 @@ export interface Procedures {
       },
       Payment
     >;
-    /** Take an UNDERPAID or REJECTED payment after all. It becomes COMPLETED and `payment.completed` fires. Refused (409) for a payment of a checkout: accept the checkout. One that closed after the end of a PAID checkout is accepted by itself. */
+    /** Accept an UNDERPAID or REJECTED payment. It becomes COMPLETED and `payment.completed` fires. Refused (409) for a payment of a checkout: accept the checkout. One that closed after the end of a PAID checkout is accepted by itself. */
     accept: Mutation<
       {
         /** Id of the payment. */
@@ -1590,7 +1590,7 @@ export interface Procedures {
       },
       Payment
     >;
-    /** Give an UNMATCHED payment to a link or checkout. It is judged by the terms of when its ledger closed, for a checkout with what is due now, and its events fire. Give exactly one of `paymentLinkId` and `checkoutId`. */
+    /** Assign an UNMATCHED payment to a link or checkout. It is judged by the terms of when its ledger closed, for a checkout with what is due now, and its events fire. Give exactly one of `paymentLinkId` and `checkoutId`. */
     assign: Mutation<
       {
         /** Id of the payment. */
@@ -1600,7 +1600,7 @@ export interface Procedures {
       },
       Payment
     >;
-    /** Leave a payment as it is. It keeps its status and needs no decision any more, until it is assigned. A dismissed one stays as it is; where nothing is to be decided, 409. */
+    /** Dismiss a payment. It keeps its status and needs no decision any more, until it is assigned. Dismissing it again changes nothing. Refused (409) when no decision is needed. */
     dismiss: Mutation<
       {
         /** Id of the payment. */
@@ -1610,7 +1610,7 @@ export interface Procedures {
       },
       Payment
     >;
-    /** A request that sends the payment back. No keys are held here: open `uri` in the wallet that received the payment. The amount is what was not sent back yet, or `amount` of it; once all was, 409. An overpaid payment offers its excess beside the whole. With `value` the amount is what that much of the currency is worth now, of a payment that has a `value`; 409 without a fresh rate. More than what is left is 400. */
+    /** A wallet request that refunds the payment. The service holds no keys: open `uri` in the wallet that received the payment. The amount is what was not sent back yet, or `amount` of it; 409 once all was sent back. An overpaid payment also offers its excess. With `value` the amount is that much of the currency at the current rate, for a payment that has a `value`; 409 without a fresh rate. More than what is left is 400. */
     refund: Query<
       {
         /** Id of the payment. */
@@ -1622,7 +1622,7 @@ export interface Procedures {
       },
       Refund
     >;
-    /** Book a refund by its transaction. For money that was sent back without the memo `refund <memo>`, by which refunds are booked by themselves. The transaction must hold a payment from a wallet of the account to the sender, in the same asset and after the payment (409 otherwise, and when it is booked for another payment). Repeating the call changes nothing. */
+    /** Book a refund by its transaction. For a refund that was sent without the memo `refund <memo>`; one with it is booked automatically. The transaction must hold a payment from a wallet of the account to the sender, in the same asset and after the payment (409 otherwise, and when it is booked for another payment). Repeating the call changes nothing. */
     addRefund: Mutation<
       {
         /** Id of the payment. */
@@ -1633,9 +1633,9 @@ export interface Procedures {
     >;
   };
   rates: {
-    /** List rates. The rates that the account uses: of its products and open checkouts that are priced in a currency, of what its books value, and those that it set itself. */
+    /** List rates. The rates that the account uses: those of its products and open checkouts that are priced in a currency, those for its books, and those that it set itself. */
     list: Query<Record<string, never>, Rates>;
-    /** Set a rate of your own. It holds from now on in place of what the sources say, until `expiresAt` or until it is ended. It does not get stale, and the markup does not lower it. */
+    /** Set a rate of your own. It replaces the rates of the sources from now on, until `expiresAt` or until it is ended. It does not get stale, and the markup does not lower it. */
     set: Mutation<
       {
         /** ISO 4217 code of a currency. */
@@ -1647,7 +1647,7 @@ export interface Procedures {
         network: Network;
         /** What one unit of the asset is worth: at most 12 significant digits. */
         rate: string;
-        /** Without it, it holds until it is ended. */
+        /** Without it, the rate holds until it is ended. */
         expiresAt?: string | null | undefined;
       },
       Rate
@@ -1665,7 +1665,7 @@ export interface Procedures {
       },
       RateDeleted
     >;
-    /** What a price is in an asset. What is asked now for a price. Refused (409) where there is no fresh rate. */
+    /** Convert a price to an asset. Returns the amount that is asked now for a price. Refused (409) without a fresh rate. */
     quote: Query<
       {
         price: AmountInput;
@@ -1681,7 +1681,7 @@ export interface Procedures {
     >;
   };
   events: {
-    /** List events. Newest first. For a consumer that reads instead of being called: `after` answers the events after that `sequence`, oldest first, with `meta` `{after, hasMore}`; with `wait` it answers as soon as there is one. */
+    /** List events. Newest first. For a consumer that polls instead of using webhooks: `after` answers the events after that `sequence`, oldest first, with `meta` `{after, hasMore}`; with `wait` it answers as soon as there is one. */
     list: Query<
       {
         /** Page, from 1; 1 by default. Not with `after`. */
@@ -1706,7 +1706,7 @@ export interface Procedures {
         meta: ListMeta & Partial<EventsAfterMeta>;
       }
     >;
-    /** Follow events. A stream of server-sent events: `id` is the `sequence`, `event` the type, `data` the body that webhooks get. Without `after` it begins now. After a break, `Last-Event-ID` (which wins over `after`) goes on without a hole. Comments come at least every 30 s. The stream ends when its API key does. Over tRPC it is a subscription. */
+    /** Follow events. A stream of server-sent events: `id` is the `sequence`, `event` the type, `data` the body that webhooks get. Without `after` it begins now. After a break, `Last-Event-ID` (which wins over `after`) continues without a hole. Comments come at least every 30 s. The stream ends when its API key does. Over tRPC it is a subscription. */
     stream: Subscription<
       {
         /** Begins after the event with this `sequence`. */
@@ -1806,7 +1806,7 @@ export interface Procedures {
       },
       WebhookHealth
     >;
-    /** Send events again. Sends failed deliveries again, or all events of a period that the webhook subscribes to, also from before it existed. Fresh events go first. Deliveries that are still to be tried are left alone, and not counted. For a PAUSED webhook the replay waits. 409 while a large replay of the webhook that was asked for before is still being prepared. */
+    /** Send events again. Sends failed deliveries again, or all events of a period that the webhook subscribes to, also from before it existed. Fresh events go first. Pending deliveries are not touched and not counted. For a PAUSED webhook the replay waits. 409 while a large replay of the webhook that was asked for before is still being prepared. */
     replay: Mutation<
       {
         /** Id of the webhook. */
@@ -1838,7 +1838,7 @@ export interface Procedures {
       },
       WebhookWithSecret
     >;
-    /** End older signing secrets. Ends the overlap of rotations at once: only the newest secret signs. For a secret that leaked. Also when there is no older secret. */
+    /** End older signing secrets. Ends the overlap of rotations at once: only the newest secret signs. For a secret that leaked. It succeeds also when there is no older secret. */
     deletePreviousSecret: Mutation<
       {
         /** Id of the webhook. */
@@ -1878,7 +1878,7 @@ export interface Procedures {
         timezone?: string | undefined;
         /** Repeatable. */
         status?: Array<PaymentStatus> | undefined;
-        /** With `true` the parts of PAID checkouts as well, whatever `status` says: with `status=COMPLETED` all that was received. */
+        /** With `true` the parts of PAID checkouts as well, in any `status`: with `status=COMPLETED` all that was received. */
         parts?: boolean | undefined;
         /** Adds up values in this currency as well. */
         currency?: string | undefined;
@@ -1887,7 +1887,7 @@ export interface Procedures {
     >;
   };
   activity: {
-    /** List activity. Changes and who made them, newest first. Each entry is written in the transaction of its change, so there is none without the other. Nothing changes or removes an entry, not even `RETENTION_DAYS`. READ keys get 403. */
+    /** List activity. Changes and their actors, newest first. Each entry is written in the transaction of its change, so there is none without the other. Nothing changes or removes an entry, not even `RETENTION_DAYS`. READ keys get 403. */
     list: Query<
       {
         /** Page, from 1. */
@@ -1898,7 +1898,7 @@ export interface Procedures {
         actorId?: string | undefined;
         /** An `operationId`, such as `products_update`. */
         operation?: string | undefined;
-        /** What was changed, by its id. */
+        /** Changed resource, by id. */
         subjectId?: string | undefined;
         /** At or after: ISO 8601 with an offset, or a date (midnight UTC). */
         createdFrom?: string | undefined;

@@ -102,7 +102,7 @@ export function faultOf(signed: SignedTransaction, payable: Payable, now: Date):
   if (named !== payable.memo) return fault('It does not carry this page’s memo.');
   // The asset that arrives counts, whatever the payer sends.
   const arriving = operation.type === 'payment' ? operation.asset : operation.destAsset;
-  if (!sameAsset(assetOf(arriving), payable.asset)) return fault('It pays another asset than the one asked for.');
+  if (!sameAsset(assetOf(arriving), payable.asset)) return fault('It pays a different asset than the one asked for.');
   if (signed.signatures.length === 0) return fault('It is not signed.', 'required');
   const nowSeconds = now.getTime() / 1000;
   const validUntil = Number(signed.timeBounds?.maxTime ?? 0);

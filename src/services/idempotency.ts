@@ -129,7 +129,7 @@ async function perform(deps: Deps, caller: Caller, claim: ClaimDoc, secretField:
   } catch (error) {
     // A fault may have had an effect: the claim stays, and the next request takes it over with the same reserved id.
     const giveUp = error instanceof ApiError ? claims.release(_id, runner) : claims.prolong(_id, runner, clock.now());
-    await giveUp.catch((cause: unknown) => log.warn({ err: cause }, 'claim on an Idempotency-Key not given up'));
+    await giveUp.catch((cause: unknown) => log.warn({ err: cause }, 'claim on an Idempotency-Key not released'));
     throw error;
   } finally {
     done.abort();
@@ -144,7 +144,7 @@ const keepProlonging = (
   every(
     LEASE_MS / 3,
     () => forAccount(accountId).idempotency.prolong(_id, runner, new Date(clock.nowMs() + LEASE_MS)),
-    { clock, signal, onError: (err) => log.warn({ err }, 'claim on an Idempotency-Key not prolonged') },
+    { clock, signal, onError: (err) => log.warn({ err }, 'claim on an Idempotency-Key not extended') },
   );
 
 const newClaim = ({ clock, newId }: Deps, id: string, accountId: string, body: unknown): ClaimDoc => ({

@@ -14,7 +14,7 @@ type Quote = NonNullable<Product['quote']>;
 type Network = WalletDoc['network'];
 
 const NO_RATE = 'There is no fresh rate for this currency and asset at the moment.';
-const TOO_MANY_PAIRS = `This account uses ${MAX_PAIRS_PER_ACCOUNT} pairs of a currency and an asset already, which is the most: set a rate of your own for this one, or use fewer. One that nothing uses any more is free within an hour.`;
+const TOO_MANY_PAIRS = `This account uses ${MAX_PAIRS_PER_ACCOUNT} pairs of a currency and an asset already, the maximum: set your own rate for this one, or use fewer. An unused pair is freed within an hour.`;
 
 /** Why there is none. @param isSampled the result of `NeedRate` */
 export const noRate = (isSampled: boolean): string => (isSampled ? NO_RATE : TOO_MANY_PAIRS);

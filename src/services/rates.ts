@@ -120,7 +120,7 @@ const set =
     const { ownRates } = deps.forAccount(accountId);
     const key = pairKey(pair);
     if (!(await ownRates.newest(key)) && (await ownRates.countPairs()) >= MAX_PAIRS_PER_ACCOUNT)
-      throw conflict(`There are rates of your own for ${MAX_PAIRS_PER_ACCOUNT} pairs already, which is the most.`);
+      throw conflict(`This account has its own rates for ${MAX_PAIRS_PER_ACCOUNT} pairs already, the maximum.`);
     await add(deps, caller, {
       ...rest,
       ...{ assetCode: asset.code, assetIssuer: asset.issuer, pair: key },

@@ -9,7 +9,7 @@ import { MATCHED } from './payments.js';
 import { createTurns } from './turns.js';
 
 const NO_TIMEZONE =
-  'timezone: There is no such time zone: take a name such as Europe/Berlin, or an offset of at most 14 h such as +05:30.';
+  'timezone: There is no such time zone: use a name such as Europe/Berlin, or an offset of at most 14 h such as +05:30.';
 const DATE_LENGTH = '2026-11-21'.length;
 
 /** A date means the beginning of its day; a timestamp has its own offset. */
@@ -45,7 +45,7 @@ export function createReportService(deps: { forAccount: ForAccount<'payments'> }
         ),
       );
       if (rows === 'too_many') {
-        throw badRequest('These are too many rows: choose a shorter time from `from` to `to`.');
+        throw badRequest('Too many rows: choose a shorter time from `from` to `to`.');
       }
       return rows;
     },

@@ -14,7 +14,7 @@ interface Waiting {
 }
 
 /** The caller has hung up. */
-const hungUp = () => new ApiError('unavailable', 'The caller has hung up.');
+const hungUp = () => new ApiError('unavailable', 'The caller disconnected.');
 const RETRY_AFTER_S = 5;
 
 /** @param most at a time. @param mostWaiting per account */

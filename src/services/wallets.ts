@@ -150,7 +150,7 @@ const update =
     const isSwitched = active !== undefined && active !== before.active;
     const stamp = isSwitched ? await stamper.stamp(before.network) : null;
     if (isSwitched && active && before.windows.length >= MAX_WINDOWS) {
-      throw conflict(`This wallet was made active ${MAX_WINDOWS} times already, which is the most.`);
+      throw conflict(`This wallet was made active ${MAX_WINDOWS} times already, the maximum.`);
     }
     // Before the transaction, so that it notices checkouts made from now on.
     const refusing = isSwitched && !active ? await wallets.refuseCheckouts(id) : null;
@@ -229,7 +229,7 @@ const statement =
     // Ledgers close on whole seconds: one that closes after the wallet's creation may carry the same second.
     const first = from ? begin : new Date(Math.floor(begin.getTime() / 1000) * 1000);
     const rows = await readStatement(wallet, first, end);
-    if (rows === 'away') throw unavailable('The ledger cannot be asked now: try again later.');
+    if (rows === 'away') throw unavailable('The ledger cannot be reached now: try again later.');
     if (typeof rows === 'string') throw conflict(STATEMENT_REFUSALS[rows]);
     return toStatement(id, begin, end ?? clock.now(), rows);
   };
