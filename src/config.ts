@@ -173,14 +173,14 @@ function readAddresses({ raw, integer, httpUrl }: Reader, networks: readonly Net
   const localLedgerPort = integer('LOCAL_LEDGER_PORT', 8000, 0, 65_535);
   const metricsPort = raw('METRICS_PORT') === undefined ? null : integer('METRICS_PORT', 0, 1, 65_535);
   const ledgerPort = networks.includes('LOCAL') ? localLedgerPort : null;
-  if (metricsPort === port) throw bad('METRICS_PORT', `is ${port}, as PORT is: set one of them to another.`);
+  if (metricsPort === port) throw bad('METRICS_PORT', `is ${port}, the same as PORT: change one of them.`);
   if (ledgerPort !== null && ledgerPort !== 0 && [port, metricsPort].includes(ledgerPort)) {
     const other = ledgerPort === port ? 'PORT' : 'METRICS_PORT';
-    throw bad('LOCAL_LEDGER_PORT', `is ${ledgerPort}, as ${other} is: set one of them to another.`);
+    throw bad('LOCAL_LEDGER_PORT', `is ${ledgerPort}, the same as ${other}: change one of them.`);
   }
   const publicUrl = raw('PUBLIC_URL');
   if (publicUrl !== undefined && /[?#@\\\s]/.test(publicUrl)) {
-    throw bad('PUBLIC_URL', 'must be an address and perhaps a path, without credentials, query or fragment.');
+    throw bad('PUBLIC_URL', 'must be an address with an optional path, without credentials, query or fragment.');
   }
   const mongodbUri = raw('MONGODB_URI') ?? null;
   if (mongodbUri !== null && !/^mongodb(\+srv)?:\/\/./.test(mongodbUri)) {
@@ -285,7 +285,7 @@ function trustProxy(value: string | undefined): false | number | string {
   if (value === undefined || value === 'false') return false;
   if (value === 'true') {
     throw new StartupError(
-      'TRUST_PROXY true would believe whatever a visitor sends: set it to the number of proxies, or to their addresses.',
+      'TRUST_PROXY true would trust anything that a visitor sends: set it to the number of proxies, or to their addresses.',
     );
   }
   if (/^\d{1,2}$/.test(value)) return Number(value) === 0 ? false : Number(value);

@@ -60,12 +60,12 @@ export const SETTINGS: Readonly<Record<string, { default: string; meaning: strin
   WEBHOOK_MAX_ATTEMPTS: { default: '11', meaning: 'Attempts before a delivery is FAILED' },
   RATE_LIMIT_PER_MINUTE: {
     default: '1200',
-    meaning: 'Requests of an account, whichever of its API keys is used; `0` turns the limit off',
+    meaning: 'Requests of an account, all its API keys together; `0` turns the limit off',
   },
   PUBLIC_RATE_LIMIT_PER_MINUTE: {
     default: '600',
     meaning:
-      'Requests of a client address without a valid key: payment pages, docs and wrong keys, each counted apart; `0` turns the limit off',
+      'Requests of a client address without a valid key: payment pages, docs and wrong keys, each counted separately; `0` turns the limit off',
   },
   MAX_STREAMS_PER_ACCOUNT: {
     default: '2000',
@@ -85,7 +85,7 @@ export const SETTINGS: Readonly<Record<string, { default: string; meaning: strin
   TRUST_PROXY: {
     default: 'false',
     meaning:
-      "Whose `X-Forwarded-For` names the client address, as Express's `trust proxy`: a number of proxies, or a comma list of addresses, networks, `loopback`, `linklocal`, `uniquelocal`",
+      "Proxies whose `X-Forwarded-For` names the client address, as Express's `trust proxy`: a number of proxies, or a comma list of addresses, networks, `loopback`, `linklocal`, `uniquelocal`",
   },
   METRICS_PORT: {
     default: 'none',
@@ -99,7 +99,7 @@ export const SETTINGS: Readonly<Record<string, { default: string; meaning: strin
   },
   MAIL_FROM: {
     default: 'none; required with `SMTP_URL`',
-    meaning: 'Whom e-mails are from: an address, or `Name <address>`',
+    meaning: 'Sender of e-mails: an address, or `Name <address>`',
   },
   MAX_MAILS_PER_ACCOUNT: {
     default: '1000',
@@ -114,12 +114,12 @@ export const SETTINGS: Readonly<Record<string, { default: string; meaning: strin
   RETENTION_DAYS: {
     default: '0',
     meaning:
-      'Removes deliveries and e-mails so long after they ended, events that are so old once none of their deliveries is left and no replay needs them, and dust (below). `0` keeps everything. Payments of links, and activity, are always kept',
+      'Removes deliveries and e-mails this many days after they ended, events of that age once none of their deliveries is left and no replay needs them, and dust (below). `0` keeps everything. Payments of links, and activity, are always kept',
   },
   DUST_AMOUNT: {
     default: '0',
     meaning:
-      'UNMATCHED payments below this amount, of whatever asset, are dust, which `RETENTION_DAYS` removes; `0`: none is',
+      'UNMATCHED payments below this amount, in any asset, are dust, which `RETENTION_DAYS` removes; `0`: no payment is dust',
   },
   RATE_SOURCES: {
     default: 'none; an invented demo source when only LOCAL is watched',
@@ -140,11 +140,11 @@ export const SETTINGS: Readonly<Record<string, { default: string; meaning: strin
   },
   RATE_LOCK_MINUTES: {
     default: '15',
-    meaning: 'How long the price of a sample holds for who was shown it',
+    meaning: 'How long a shown price holds for the payer',
   },
   RATE_MAX_AGE_SECONDS: {
     default: '600',
-    meaning: 'A sample that is older is not shown: there is no price until there is a newer one',
+    meaning: 'An older sample is not shown: there is no price until there is a newer one',
   },
   LOG_LEVEL: { default: 'info', meaning: `One of ${LOG_LEVELS.map((level) => `\`${level}\``).join(', ')}` },
 };

@@ -69,7 +69,7 @@ async function main(): Promise<void> {
   say(`  Health    ${url}/health/ready`);
   if (demo) {
     say('');
-    say('A demo account was made. Open its payment page, or that of an order, and pay with the button on it.');
+    say('A demo account was created. Open its payment page, or the page of an order, and pay with the button on it.');
     say('Sign in to the dashboard with the key, and see it arrive:');
     say('');
     say(`  Page      ${demo.pageUrl}`);

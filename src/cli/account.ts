@@ -12,7 +12,7 @@ export function registerAccountCommands(
 
   account
     .command('create')
-    .description('make an account and its first API key, which is shown once')
+    .description('create an account and its first API key, which is shown once')
     .requiredOption('--name <name>', 'label of the account', checkedBy(nameInput))
     .option('--json', 'print one line of JSON and nothing else')
     .action((options: { name: string; json?: true }) =>

@@ -6,7 +6,7 @@ import { type Connect, connected, print, printTable } from './program.js';
 export function registerAuditCommand(program: Command, connect: Connect<'audit'>): void {
   program
     .command('audit')
-    .description('hold the balances of wallets against everything that moved them since the last audit')
+    .description('compare the balances of wallets with everything that moved them since the last audit')
     .option('--wallet <id>', 'only this wallet; else every active wallet')
     .option('--json', 'print one line of JSON and nothing else')
     .action((options: { wallet?: string; json?: true }) =>

@@ -10,25 +10,27 @@ const onProgress = (line: string) => void process.stderr.write(`${line}\n`);
 export function registerBackupCommands(program: Command, deps: { clock: Clock; settings: () => Config }): void {
   program
     .command('backup')
-    .description('write the whole database to a file, as it is at this moment; the service may go on')
-    .requiredOption('--out <file>', 'where to; it is there once it is whole')
+    .description('write the whole database to a file, as it is at this moment; the service can keep running')
+    .requiredOption('--out <file>', 'file to write; it appears once it is complete')
     .option('--json', 'print one line of JSON and nothing else')
     .action(async ({ out, json }: { out: string; json?: true }) => {
       const { writeBackup } = await import('../core/backup.js');
       const documents = await writeBackup(deps.settings(), out, deps.clock, onProgress);
       if (json) return print(JSON.stringify({ file: out, documents }));
-      print(`${documents} documents in ${out}. Keep SECRETS_KEY (or DATA_DIR/secrets-key) as well, and apart from it.`);
+      print(
+        `${documents} documents in ${out}. Keep SECRETS_KEY (or DATA_DIR/secrets-key) as well, in a separate place.`,
+      );
     });
 
   program
     .command('restore')
     .description('fill an empty database with a backup, before the service starts on it')
-    .requiredOption('--from <file>', 'what backup wrote')
+    .requiredOption('--from <file>', 'file that backup wrote')
     .option('--json', 'print one line of JSON and nothing else')
     .action(async ({ from, json }: { from: string; json?: true }) => {
       const { restoreBackup } = await import('../core/backup.js');
       const documents = await restoreBackup(deps.settings(), from, onProgress);
       if (json) return print(JSON.stringify({ documents }));
-      print(`${documents} documents restored. Start the service with the SECRETS_KEY of before.`);
+      print(`${documents} documents restored. Start the service with the same SECRETS_KEY as before.`);
     });
 }

@@ -24,14 +24,18 @@ interface TailOptions {
 }
 
 export function registerEventCommands(program: Command, deps: { clock: Clock; settings: () => { url: string } }): void {
-  const events = program.command('events').description('what happened in an account');
+  const events = program.command('events').description('events of an account');
 
   events
     .command('tail')
     .description('print events as lines of JSON, each as it is numbered, until Ctrl-C')
-    .requiredOption('--key <key>', 'API key of the account; scope READ will do')
+    .requiredOption('--key <key>', 'API key of the account; scope READ is enough')
     .option('--url <url>', 'the running service; the configured one by default', toHttpUrl)
-    .option('--after <sequence>', 'begin after this number, with 0 at the first; else with the next one', toSequence)
+    .option(
+      '--after <sequence>',
+      'begin after this number, 0 for the first event; without it with the next one',
+      toSequence,
+    )
     .addOption(new Option('--type <type...>', 'only these').choices([...EVENT_TYPES]))
     .action(async ({ key, url, after, type }: TailOptions) => {
       const service = url ?? deps.settings().url;
@@ -46,7 +50,7 @@ export function registerEventCommands(program: Command, deps: { clock: Clock; se
         after,
         wants: ({ type: of }) => type === undefined || type.includes(of),
         out: process.stdout,
-        onBreak: (last) => process.stderr.write(`connection lost; going on after ${last}\n`),
+        onBreak: (last) => process.stderr.write(`connection lost; continuing after ${last}\n`),
         signal: stopped.signal,
         clock: deps.clock,
       });
@@ -55,7 +59,7 @@ export function registerEventCommands(program: Command, deps: { clock: Clock; se
 
 function toSequence(text: string): number {
   if (/^\d{1,15}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('It is the sequence of an event, or 0.');
+  throw new InvalidArgumentError('Must be the sequence of an event, or 0.');
 }
 
 /** Ends with `signal`. @throws Error of one line when the service does not answer at the start, or refuses */

@@ -42,11 +42,11 @@ export function registerExportCommands(program: Command, connect: Connect<Part>)
     .description('lists as files')
     .command('payments')
     .description("write an account's payments to a file, oldest first, as they are when it begins")
-    .option('--account <id>', 'whose payments')
-    .option('--key <key>', 'in place of --account: an API key of theirs')
+    .option('--account <id>', 'account whose payments to write')
+    .option('--key <key>', 'in place of --account: an API key of the account')
     .option('--format <format>', 'csv or jsonl', 'csv')
-    .requiredOption('--out <file>', 'where to; it is there once it is whole')
-    .option('--status <status...>', 'only these; UNMATCHED ones are written only when asked for');
+    .requiredOption('--out <file>', 'file to write; it appears once it is complete')
+    .option('--status <status...>', 'only these; UNMATCHED payments are written only when asked for');
   for (const name of Object.keys(FILTERS)) command.option(`--${name} <value>`, 'only these');
   command.action((options: Options) => {
     const input = inputOf(options);

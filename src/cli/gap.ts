@@ -11,7 +11,7 @@ export interface MendReport {
 
 const REASONS = {
   no_source: 'it does not have these ledgers',
-  away: 'it does not answer, or not with what can be understood',
+  away: 'it does not answer, or its answer cannot be understood',
   busy: 'they are being mended already',
 };
 
@@ -20,8 +20,8 @@ export function registerGapCommands(program: Command, connect: Connect<'mendGaps
     .command('gap')
     .description('ledgers that wallets missed')
     .command('mend')
-    .description('read them from a Horizon that still has them, and record what is there')
-    .requiredOption('--horizon <url>', 'base URL of the Horizon; which network it serves is asked')
+    .description('read missed ledgers from a Horizon that still has them, and record their payments')
+    .requiredOption('--horizon <url>', 'base URL of the Horizon, which says what network it serves')
     .option('--wallet <id>', 'only this wallet; else every wallet of that network with a gap')
     .option('--json', 'print one line of JSON and nothing else')
     .action((options: { horizon: string; wallet?: string; json?: true }) => {

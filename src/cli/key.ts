@@ -22,7 +22,7 @@ export function registerKeyCommands(
 
   key
     .command('create')
-    .description('make an API key, which is shown once')
+    .description('create an API key, which is shown once')
     .requiredOption('--account <id>', 'owner of the key')
     .requiredOption('--name <name>', 'label of the key', checkedBy(nameInput))
     .addOption(new Option('--scope <scope>', 'READ keys change nothing').choices(['FULL', 'READ']).default('FULL'))

@@ -22,14 +22,14 @@ export function registerMcpCommand(program: Command, { clock, given, serviceUrl 
     .description('serve a running service as tools of the Model Context Protocol, on stdin and stdout')
     .option(
       '--key <key>',
-      'API key of the account, or STELLAR_COLLECT_API_KEY; with scope READ there are only tools that read',
+      'API key of the account, or STELLAR_COLLECT_API_KEY; with scope READ only tools that read are offered',
     )
     .option('--url <url>', 'the running service, or STELLAR_COLLECT_URL; the configured one by default', toHttpUrl)
     .action(async (options: Options) => {
       const apiKey = options.key?.trim() || given().apiKey;
       if (!apiKey) throw new Error('Give an API key with --key, or set STELLAR_COLLECT_API_KEY.');
       // A header with this key would be refused with an error that repeats it.
-      if (!/^[\x21-\x7e]+$/.test(apiKey)) throw new Error('The API key holds characters that no key has.');
+      if (!/^[\x21-\x7e]+$/.test(apiKey)) throw new Error('The API key has invalid characters.');
       const url = options.url ?? given().url ?? serviceUrl();
       // Loaded by nothing else: the package is large.
       const { serveMcp } = await import('../mcp/serve.js');

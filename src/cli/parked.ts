@@ -15,8 +15,8 @@ export function registerParkedCommands(
 
   parked
     .command('list')
-    .description('list those that are open, oldest first')
-    .option('--dismissed', 'those that were dismissed instead, with when and why')
+    .description('list open records, oldest first')
+    .option('--dismissed', 'list dismissed records instead, each with its time and reason')
     .option('--json', 'print one line of JSON, with the records as they came')
     .action((options: { dismissed?: true; json?: true }) =>
       connected(connect, async ({ parkedRecords }) => {
@@ -32,7 +32,7 @@ export function registerParkedCommands(
   parked
     .command('retry')
     .description(
-      'try one of them again, or all that are open, as after an upgrade; the service does so too, ever more rarely',
+      'retry one record, or all open ones, as after an upgrade; the service retries too, at growing intervals',
     )
     .argument('[id]', 'only this record')
     .option('--json', 'print one line of JSON and nothing else')
@@ -47,10 +47,10 @@ export function registerParkedCommands(
   parked
     .command('dismiss')
     .description(
-      'settle one by hand: it is no money to a wallet here, or was dealt with; it no longer keeps checkouts open. The accounts that it concerns read why in their activity',
+      'dismiss a record that paid no wallet here, or was dealt with; it no longer keeps checkouts open. The affected accounts see the reason in their activity',
     )
     .argument('<id>', 'of the record, as the list shows it')
-    .requiredOption('--why <text>', 'kept with it, and told to those accounts')
+    .requiredOption('--why <text>', 'reason, kept with the record and shown to those accounts')
     .option('--json', 'print one line of JSON and nothing else')
     .action((id: string, options: { why: string; json?: true }) => {
       const why = options.why.trim();
@@ -66,7 +66,7 @@ export function registerParkedCommands(
 function toRow({ _id, createdAt, reason, dismissed, dismissing }: ParkedRecordDoc): string[] {
   const row = [_id, createdAt.toISOString(), reason];
   if (dismissed) return [...row, dismissed.at.toISOString(), dismissed.why];
-  return dismissing ? [...row, 'being dismissed; if that was cut off, dismiss it again'] : row;
+  return dismissing ? [...row, 'being dismissed; if that was interrupted, dismiss it again'] : row;
 }
 
 /** The service takes from the same share of the budget: once that is used up, the records that are left wait for their turn there. */

@@ -5,9 +5,9 @@ import { type Connect, connected, print } from './program.js';
 export function registerSecretsCommands(program: Command, connect: Connect<'resealSecrets'>): void {
   program
     .command('secrets')
-    .description('secrets that are kept encrypted')
+    .description('encrypted secrets')
     .command('reseal')
-    .description('encrypt them all with the first key of SECRETS_KEY; the others may be dropped afterwards')
+    .description('re-encrypt all secrets with the first key of SECRETS_KEY; the other keys can be removed afterwards')
     .option('--json', 'print one line of JSON and nothing else')
     .action((options: { json?: true }) =>
       connected(connect, async ({ resealSecrets }) => {

@@ -10,11 +10,11 @@ export const answeredError = (error: unknown): ErrorBody | null =>
 /** One line with what to do. @param what that the service did not take */
 export function refusal(error: unknown, service: string, what: string): Error {
   if (!(error instanceof TRPCClientError) || !error.data) {
-    return new Error(`No service answers at ${service}: start it (npm start), or say where it is with --url.`);
+    return new Error(`No service answers at ${service}: start it (npm start), or give its address with --url.`);
   }
   const detail = answeredError(error)?.details?.[0];
   const reason = detail ? `${detail.path}: ${detail.message}` : error.message;
-  return new Error(`${service} did not take ${what}: ${reason}`);
+  return new Error(`${service} did not accept ${what}: ${reason}`);
 }
 
 export function toHttpUrl(text: string): string {

@@ -18,11 +18,11 @@ export function registerUserCommands(program: Command, connect: Connect<'account
 
   user
     .command('invite')
-    .description('make a user, and a link with which they sign in for the first time: once, within 72 h')
+    .description('create a user, and an invitation link for the first sign-in: it works once, within 72 h')
     .requiredOption('--account <id>', 'account of the user')
     .requiredOption('--name <name>', 'name of the user', checkedBy(nameInput))
     .addOption(new Option('--role <role>', 'what they may do').choices([...ROLES]).makeOptionMandatory())
-    .option('--email <address>', 'where they are told of changes that matter', checkedBy(emailInput))
+    .option('--email <address>', 'address for notices of security changes', checkedBy(emailInput))
     .option('--json', 'print one line of JSON and nothing else')
     .action(({ account, name, role, email, json }: InviteOptions) =>
       connected(connect, async ({ accounts, userService }) => {

@@ -7,14 +7,14 @@ export function registerWebhookKeyCommands(program: Command, connect: Connect<'k
 
   command
     .command('rotate')
-    .description('sign with a new key from now on; those before it go on for 24 h')
+    .description('sign with a new key from now on; earlier keys keep signing for 24 h')
     .option('--json', 'print one line of JSON and nothing else')
     .action((options: { json?: true }) =>
       connected(connect, async ({ rotateWebhookKey }) => {
         const made = await rotateWebhookKey();
         if (options.json) return print(JSON.stringify(made));
         print(
-          `${made.id} ${made.publicKey} signs from now on; the keys before it until ${made.previousRetireAt.toISOString()}.`,
+          `${made.id} ${made.publicKey} signs from now on; earlier keys sign until ${made.previousRetireAt.toISOString()}.`,
         );
       }),
     );

@@ -27,7 +27,7 @@ export function registerWebhookCommands(
   program: Command,
   deps: { clock: Clock; settings: () => { url: string; dataDir: string; certificateFile: string } },
 ): void {
-  const webhook = program.command('webhook').description('webhooks while you develop');
+  const webhook = program.command('webhook').description('webhooks for development');
 
   webhook
     .command('listen')
@@ -35,7 +35,7 @@ export function registerWebhookCommands(
     .requiredOption('--key <key>', 'API key of the account, with scope FULL')
     .option('--url <url>', 'the running service; the configured one by default', toHttpUrl)
     .option('--port <port>', 'port to listen on; 0 picks a free one', toPort, 0)
-    .option('--forward <url>', 'pass each event on to your own endpoint, plain http will do', toHttpUrl)
+    .option('--forward <url>', 'pass each event on to your own endpoint; plain http is allowed', toHttpUrl)
     .option('--json', 'print each event as one line of JSON')
     .action(async ({ key, url, port, forward, json }: ListenOptions) => {
       const settings = deps.settings();
@@ -55,7 +55,8 @@ export function registerWebhookCommands(
         onHeard: (heard) => show(heard, json === true),
         clock: deps.clock,
       }).catch((error: NodeJS.ErrnoException) => {
-        if (error.code === 'EADDRINUSE') throw new Error(`Port ${port} is taken: give another with --port, or none.`);
+        if (error.code === 'EADDRINUSE')
+          throw new Error(`Port ${port} is in use: choose another with --port, or leave it out.`);
         throw error;
       });
       try {
@@ -120,7 +121,7 @@ function isListening(url: string): Promise<boolean> {
 
 function toPort(text: string): number {
   if (/^\d{1,5}$/.test(text) && Number(text) < 65_536) return Number(text);
-  throw new InvalidArgumentError('It is a number from 0 to 65535.');
+  throw new InvalidArgumentError('Must be a number from 0 to 65535.');
 }
 
 function show(heard: Heard, json: boolean): void {

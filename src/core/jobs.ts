@@ -137,7 +137,7 @@ function housekeeping(
       ...(await removeExpired(deps, { before, dustStroops }, ended)),
       mails: await removeMails(mails, before, ended),
     };
-    log.info({ ...removed, before }, 'removed what is older than RETENTION_DAYS');
+    log.info({ ...removed, before }, 'removed data older than RETENTION_DAYS');
     return { result: { orphans, ...removed } };
   };
 }

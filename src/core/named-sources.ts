@@ -121,5 +121,5 @@ async function sourceOf(
       if (!(error instanceof WrongNetwork)) throw error;
     }
   }
-  throw new Error('It serves none of the networks that are known here.');
+  throw new Error('It serves no network that this service knows.');
 }

@@ -49,7 +49,7 @@ async function tellAll({ commit }: Core, { doing, toldTo, next, step }: Telling)
       subjects.map((subject) => actOfOperator(subject, doing.operation, doing.input)),
       async (session) => {
         isTaken = await step(from, to, session);
-        return subjects.map(() => (isTaken ? null : conflict('Another run was quicker.')));
+        return subjects.map(() => (isTaken ? null : conflict('Another run was faster.')));
       },
     );
     if (isTaken && to === null) return true;

@@ -73,6 +73,6 @@ export async function resealSecrets(
       return replaced;
     });
   }
-  if (unreadable > 0) throw new StartupError(`${unreadable} secrets open with no key of SECRETS_KEY.`);
+  if (unreadable > 0) throw new StartupError(`${unreadable} secrets cannot be decrypted with any key of SECRETS_KEY.`);
   return counts;
 }

@@ -29,9 +29,7 @@ function serverOf(text: string): Omit<MailSettings, 'from'> {
   if (host === '' || (isIP(host) === 0 && !/^[A-Za-z0-9._-]+$/.test(host)))
     throw new RangeError('SMTP_URL must name a host.');
   if (!['', '/'].includes(pathname) || search !== '' || hash !== '')
-    throw new RangeError(
-      'SMTP_URL must be a server and perhaps its user and password, without path, query or fragment.',
-    );
+    throw new RangeError('SMTP_URL must be a server with optional user and password, without path, query or fragment.');
   if (port === '0') throw new RangeError('SMTP_URL must have a port from 1 to 65535.');
   if ((username === '') !== (password === ''))
     throw new RangeError('SMTP_URL must have both user and password, or neither.');

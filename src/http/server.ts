@@ -40,7 +40,7 @@ export async function listen(
     if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
     else refuse(socket, messageOf(error), newRequestId());
   });
-  server.on('connect', (_req, socket: Socket) => refuse(socket, 'This is no proxy.', newRequestId()));
+  server.on('connect', (_req, socket: Socket) => refuse(socket, 'This server is not a proxy.', newRequestId()));
   server.on('checkExpectation', (_req, res: ServerResponse) => {
     answer(res, 417, 'The header Expect may only be 100-continue.', newRequestId());
   });
@@ -112,5 +112,5 @@ export function listenError(error: NodeJS.ErrnoException, host: string, port: nu
   const at = `${setting} ${port}`;
   if (error.code === 'EADDRINUSE') return new StartupError(`${at} is taken on ${host}: set ${setting} to a free one.`);
   if (error.code === 'EACCES') return new StartupError(`${at} needs privileges: set ${setting} to one above 1023.`);
-  return new StartupError(`HOST ${host} is no address of this machine (${error.code ?? error.message}).`);
+  return new StartupError(`HOST ${host} is not an address of this machine (${error.code ?? error.message}).`);
 }

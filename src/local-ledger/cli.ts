@@ -144,11 +144,15 @@ function addFaultCommands(ledger: Command, connect: Connect): void {
   faults
     .command('add')
     .argument('<kind>', `one of ${FAULT_KINDS.join(', ')}`, toFaultKind)
-    .description('let it misbehave, for all requests or some')
+    .description('set a fault, for all requests or some')
     .addOption(new Option('--api <interface>', 'only requests to this interface').choices(['horizon', 'rpc']))
-    .option('--path <prefix>', 'only requests whose path begins so; a call of RPC has /rpc/ and its method', toPath)
-    .option('--count <number>', 'so many requests', toCount)
-    .option('--duration-ms <milliseconds>', 'so long', toCount)
+    .option(
+      '--path <prefix>',
+      'only requests whose path begins with this; an RPC call has /rpc/ and its method',
+      toPath,
+    )
+    .option('--count <number>', 'for this many requests', toCount)
+    .option('--duration-ms <milliseconds>', 'for this long', toCount)
     .option('--probability <share>', 'only this share of the requests, e.g. 0.1', toShare)
     .option(
       '--set <name=value...>',
@@ -169,7 +173,7 @@ function addFaultCommands(ledger: Command, connect: Connect): void {
   faults
     .command('clear')
     .argument('[id]', 'one fault; all without it', toCount)
-    .description('let it behave again')
+    .description('clear faults')
     .addOption(json())
     .action(async (id: number | undefined, options) => {
       const client = await connect();
@@ -181,7 +185,7 @@ const FAULT_KINDS: string[] = faultSchema.options.map((option) => option.shape.k
 
 function toFaultKind(text: string): string {
   if (FAULT_KINDS.includes(text)) return text;
-  throw new InvalidArgumentError(`It is one of ${FAULT_KINDS.join(', ')}.`);
+  throw new InvalidArgumentError(`Must be one of ${FAULT_KINDS.join(', ')}.`);
 }
 
 function toAsset(text: string): { assetCode: string; assetIssuer: string } {
@@ -237,8 +241,8 @@ const toMuxedId = textThat(
 const toSecret = textThat(StrKey.isValidEd25519SecretSeed, 'A secret key is an S... key with a valid checksum.');
 const toCode = textThat(isCode, 'An asset code has 1 to 12 letters and digits.');
 const toPath = textThat((text) => text.startsWith('/'), 'A path begins with a slash, such as /payments.');
-const toCount = numberThat((number) => Number.isSafeInteger(number) && number > 0, 'It is a whole number from 1.');
-const toShare = numberThat((number) => number > 0 && number <= 1, 'It is a share above 0, at most 1.');
+const toCount = numberThat((number) => Number.isSafeInteger(number) && number > 0, 'Must be a whole number from 1.');
+const toShare = numberThat((number) => number > 0 && number <= 1, 'Must be a share above 0, at most 1.');
 
 function toMemo({ memo, memoId, memoType }: MemoOptions): Memo | null {
   if (memoId !== undefined) return Memo.id(memoId);

@@ -20,7 +20,7 @@ interface ServeOptions {
 
 const wholeNumber = (min: number, max: number) => (text: string) => {
   if (/^\d{1,15}$/.test(text) && Number(text) >= min && Number(text) <= max) return Number(text);
-  throw new InvalidArgumentError(`It is a whole number from ${min} to ${max}.`);
+  throw new InvalidArgumentError(`Must be a whole number from ${min} to ${max}.`);
 };
 
 const SERVE_OPTIONS = [
@@ -34,11 +34,8 @@ const SERVE_OPTIONS = [
     .default(1000)
     .argParser(wholeNumber(10, 3_600_000)),
   new Option('--data-dir <directory>', 'where an embedded MongoDB keeps the ledger').env('DATA_DIR').default('./data'),
-  new Option('--mongodb-uri <uri>', 'a replica set of yours instead').env('MONGODB_URI').default(null, 'embedded'),
-  new Option('--log-level <level>', 'least level of what is logged')
-    .env('LOG_LEVEL')
-    .choices(LOG_LEVELS)
-    .default('info'),
+  new Option('--mongodb-uri <uri>', 'your own replica set instead').env('MONGODB_URI').default(null, 'embedded'),
+  new Option('--log-level <level>', 'lowest level that is logged').env('LOG_LEVEL').choices(LOG_LEVELS).default('info'),
 ];
 
 const print = (line: string) => void process.stdout.write(`${line}\n`);

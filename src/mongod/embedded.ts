@@ -123,7 +123,7 @@ function prepare(directory: string): string {
     return readFileSync(path, 'utf8');
   } catch (error) {
     throw new MongoUnavailableError(
-      `DATA_DIR cannot be used: ${(error as Error).message}. Set it to a directory that you may write to.`,
+      `DATA_DIR cannot be used: ${(error as Error).message}. Set it to a writable directory.`,
     );
   }
 }

@@ -70,7 +70,7 @@ export async function findMongod(deps: {
     makeDirectory(cacheDir);
   } catch (error) {
     throw new MongoUnavailableError(
-      `MongoDB cannot be cached: ${(error as Error).message}. Set XDG_CACHE_HOME to a directory that you may write to. ${INSTEAD}`,
+      `MongoDB cannot be cached: ${(error as Error).message}. Set XDG_CACHE_HOME to a writable directory. ${INSTEAD}`,
     );
   }
   return ownBuild(cacheDir, system.glibc, onProgress);

@@ -38,7 +38,7 @@ export async function checkMongo(uri: string, log: Logger): Promise<void> {
     }
     if (!isPatched(version)) {
       log.warn(
-        `MongoDB at ${hosts} is version ${version}: unless zlib compression is disabled there (--networkMessageCompressors snappy,zstd), anybody who reaches its port can read its memory without a password (CVE-2025-14847). Upgrade to ${PATCHED_VERSIONS}.`,
+        `MongoDB at ${hosts} is version ${version}: unless zlib compression is disabled there (--networkMessageCompressors snappy,zstd), any client that reaches its port can read its memory without a password (CVE-2025-14847). Upgrade to ${PATCHED_VERSIONS}.`,
       );
     }
   } catch (error) {

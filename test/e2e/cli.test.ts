@@ -127,15 +127,15 @@ t.test('a command that cannot be understood is one line', async (t) => {
     ['events tail --key k --after -1', /sequence/],
     ['events tail --key k --type payment.refused', /Allowed choices are payment\.received/],
     ['mcp', /^Give an API key with --key, or set STELLAR_COLLECT_API_KEY/],
-    ['mcp --key sk_ä', /API key holds characters/],
+    ['mcp --key sk_ä', /API key has invalid characters/],
     ['mcp --key sk_x --url nonsense', /http:\/\/ or https:\/\//],
     ['ledger pay --amount 1', /--to <address>/],
-    ['ledger faults add laziness', /It is one of/],
+    ['ledger faults add laziness', /Must be one of/],
   ];
   for (const [args, says] of cases) await failsHere(t, args, says);
 });
 
-t.test('what the machine or the settings lack is one line that says what to do', async (t) => {
+t.test('a fault of the machine or the settings is one line that says what to do', async (t) => {
   const work = await temporary(t);
   const nowhere = `http://127.0.0.1:${await freePort()}`;
   const noMongo = `mongodb://127.0.0.1:${await freePort()}/x?replicaSet=rs0`;
@@ -188,7 +188,7 @@ t.test('the oldest Node that is taken is the one of package.json', async (t) => 
   t.equal(engines.node, `>=${OLDEST_NODE}`);
 });
 
-t.test('what the ledger and the service refuse is one line', async (t) => {
+t.test('a refusal of the ledger or the service is one line', async (t) => {
   const database = await testDatabase(t);
   const running = await startTestService(t, { database });
   const { uri } = await testDatabase(t);
@@ -205,9 +205,9 @@ t.test('what the ledger and the service refuse is one line', async (t) => {
   const settings = { url: running.url, ledger: ledger.url, dataDir: running.dataDir };
   const cases: [string, RegExp][] = [
     ['webhook listen --key sk_wrong', /key/i],
-    ['events tail --key sk_wrong', /did not take the key: .*API key/],
+    ['events tail --key sk_wrong', /did not accept the key: .*API key/],
     [`webhook listen --key ${reader.data.key}`, /READ|read/],
-    [`webhook listen --key ${running.apiKey} --port ${port}`, /^Port \d+ is taken: give another with --port/],
+    [`webhook listen --key ${running.apiKey} --port ${port}`, /^Port \d+ is in use: choose another with --port/],
     [`ledger pay --to ${address} --amount 0.00000001`, /amount/],
     [`ledger pay --to ${address} --amount 1 --from ${poor.secret()}`, /account|fund/i],
     [`ledger pay --to ${poor.publicKey()} --amount 1`, /account|destination/i],
@@ -396,7 +396,7 @@ t.test('events tail prints each event once, whatever breaks, and ends with 0 at 
 
   whole.process.kill('SIGINT');
   const { code, stderr } = await whole.ended;
-  t.same([code, stderr], [0, `connection lost; going on after ${after}\n`]);
+  t.same([code, stderr], [0, `connection lost; continuing after ${after}\n`]);
   // A pipe whose reader has gone.
   fromNow.process.stdout!.destroy();
   await happen(accountId, 'payment.completed');
@@ -434,7 +434,7 @@ t.test('events tail takes from the service only what its reader takes', async (t
     return steady === 10;
   };
   await eventually(isFull, 'nothing more is fetched');
-  t.ok(fetched < 500, `${fetched} of 600 while nobody reads`);
+  t.ok(fetched < 500, `${fetched} of 600 while no output is read`);
   const taken: number[] = [];
   for await (const line of createInterface(out)) if (taken.push(JSON.parse(line).sequence) === 600) break;
   stopped.abort();

@@ -42,7 +42,7 @@ const everyType = [
   { _id: 3, bytes: new mongo.Binary(Buffer.from([0, 1, 2])), text: 'Grüße\n{"documents":1}\n', big: 'x'.repeat(2e5) },
 ];
 
-t.test('what is restored is what was there, to the type', async (t) => {
+t.test('the restored documents equal the original ones, to the type', async (t) => {
   const [from, to] = [await testDatabase(t), await testDatabase(t)];
   await from.db.collection<any>('things').insertMany(everyType);
   await from.db.collection<any>('many').insertMany(Array.from({ length: 1203 }, (_, index) => ({ _id: index })));
@@ -150,7 +150,7 @@ t.test('backup and restore of a service that runs: what came after the backup is
   const done = await cli(['restore', '--from', backup], into);
   t.same(
     [done.code, done.stdout],
-    [0, `${documents} documents restored. Start the service with the SECRETS_KEY of before.\n`],
+    [0, `${documents} documents restored. Start the service with the same SECRETS_KEY as before.\n`],
   );
   const again = await startTestService(t, { database: other, env: { HORIZON_URLS_LOCAL: ledger.url } });
   const of = (path: string) => again.api('GET', path, undefined, service.apiKey);

@@ -75,7 +75,7 @@ t.test('secrets move to a new key while old and new are both given; then the old
   await t.rejects(checkSecretsKey(stores.system.installation, before), { name: 'StartupError' });
   await t.rejects(resealSecrets(sealedRows(db), before, plainly), {
     name: 'StartupError',
-    message: /^7 secrets open with no key/,
+    message: /^7 secrets cannot be decrypted with any key/,
   });
 });
 

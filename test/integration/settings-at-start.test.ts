@@ -25,7 +25,7 @@ t.test('a port that is taken and a host that is not there are one line that name
     `METRICS_PORT ${port} is taken on 127.0.0.1: set METRICS_PORT to a free one.`,
   );
   for (const host of ['203.0.113.7', 'no-such-host.invalid', '999.1.1.1']) {
-    t.match(await told(host, 0, 'PORT'), new RegExp(`^HOST ${host} is no address of this machine`));
+    t.match(await told(host, 0, 'PORT'), new RegExp(`^HOST ${host} is not an address of this machine`));
   }
   t.ok((await usablePort('127.0.0.1', 0, 'PORT')) > 0);
 });

@@ -15,8 +15,7 @@ export interface LedgerStatus {
 export const TIMEOUT_MS = 35_000;
 /** Identifies a local ledger, regardless of faults. */
 const STATUS_PATH = '/local-ledger';
-const WHAT_TO_DO =
-  'start the service (npm start) or the ledger alone (npm run ledger), or say with --url where it is served';
+const WHAT_TO_DO = 'start the service (npm start) or the ledger alone (npm run ledger), or give its address with --url';
 
 export type LedgerControl = ReturnType<typeof createControl>;
 
@@ -32,7 +31,7 @@ export function createControl(url: string) {
     });
     const answer = (await response.json().catch(() => null)) as (T & { title?: string; detail?: string }) | null;
     if (answer === null || (response.ok && path === STATUS_PATH && !('databaseId' in (answer as object)))) {
-      throw new LedgerRefusedError(`what answers at ${url} is no local ledger: ${WHAT_TO_DO}`);
+      throw new LedgerRefusedError(`the server at ${url} is not a local ledger: ${WHAT_TO_DO}`);
     }
     if (response.ok) return answer;
     throw new LedgerRefusedError(`the ledger refused: ${answer.detail ?? answer.title ?? response.statusText}`);
@@ -44,7 +43,7 @@ export function createControl(url: string) {
 /** Why a request got no answer. */
 function reasonOf(error: unknown): string {
   const { name, message, cause } = error as Error & { cause?: NodeJS.ErrnoException };
-  if (name === 'TimeoutError') return `nothing came for ${TIMEOUT_MS / 1000} s`;
+  if (name === 'TimeoutError') return `no answer within ${TIMEOUT_MS / 1000} s`;
   if (cause?.code === 'ECONNREFUSED') return 'nothing listens there';
   return cause?.message || cause?.code || message;
 }

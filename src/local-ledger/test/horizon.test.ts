@@ -149,7 +149,7 @@ t.test('the SDK asks for a memo where an account requires one, and only there', 
   t.match(await pay(Memo.text('x')), { successful: true });
 });
 
-t.test('friendbot helps those who have less than ten thousand', async (t) => {
+t.test('friendbot helps accounts that have less than ten thousand', async (t) => {
   const redirect = await fetch(`${url}/friendbot?addr=x`, { redirect: 'manual' });
   t.match([redirect.status, redirect.headers.get('location')], [307, /\?addr=x$/]);
   t.match(await get('/friendbot?addr=x'), { status: 400, body: { extras: { invalid_field: 'addr' } } });
@@ -1096,7 +1096,7 @@ t.test('a record can be hidden from lists while the balance shows it', async (t)
   }
   t.equal((await server.loadAccount(payee.address)).balances[0]!.balance, '10010.0000000');
   const [operation] = await records(`/transactions/${hash}/operations`);
-  t.match(operation, { amount: '2.0000000' }, 'whoever knows it finds it');
+  t.match(operation, { amount: '2.0000000' }, 'by its hash it is found');
   t.match(await get(`/operations/${operation!.id}`), { status: 200 });
   t.equal((await records(`${path}/effects?limit=200`)).length, 6, 'effects show it unless they are to hide it');
   t.match(await client.faults.list(), [{ id: fault.id, hits: 2 }]);
@@ -1231,7 +1231,7 @@ t.test('a person can play it from a shell', async (t) => {
 
   const [stray, straySecret] = [Keypair.random().publicKey(), Keypair.random().secret()];
   const wrong: [string[], RegExp][] = [
-    [['faults', 'add', 'earthquake'], /It is one of rate_limited, /],
+    [['faults', 'add', 'earthquake'], /Must be one of rate_limited, /],
     [['faults', 'add', 'lag'], /the ledger refused: .*ledgers/s],
     [['faults', 'add', 'html', '--count', 'many'], /'--count <number>' argument 'many' is invalid.*whole number/],
     [['faults', 'add', 'html', '--probability', '2'], /'--probability <share>' argument '2' is invalid/],
@@ -1272,7 +1272,7 @@ t.test('a person can play it from a shell', async (t) => {
       /no local ledger answers at http:\/\/127.0.0.1:\d+ \(nothing listens there\): start .*npm run ledger.*--url/,
     ],
     [['--url', dead, 'status'], /no local ledger answers at http:\/\/127.0.0.1:\d+ \(nothing listens/],
-    [['--url', stranger, 'status'], /what answers at http:\/\/127.0.0.1:\d+ is no local ledger: start/],
+    [['--url', stranger, 'status'], /the server at http:\/\/127.0.0.1:\d+ is not a local ledger: start/],
   ];
   for (const [args, message] of wrong) await t.rejects(run(...args), { message }, args.join(' '));
 });

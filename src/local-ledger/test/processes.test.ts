@@ -195,7 +195,7 @@ t.test('killed in the middle of a close, a ledger is whole or not there at all',
 
     const startMs = Date.now();
     const second = await startTestLedger(t, { db, closeMs: 20 });
-    t.ok(Date.now() - startMs < 20_000, 'what the dead left open holds nobody up');
+    t.ok(Date.now() - startMs < 20_000, 'a transaction that a dead process left open holds up no other');
     const { server } = second.client;
     const seen = await db.collection('ledger_operations').countDocuments({ accounts: payee.address });
     t.equal(seen > 1, isThere, 'and so are its operations');
@@ -219,7 +219,7 @@ t.test('killed in the middle of a close, a ledger is whole or not there at all',
   }
 });
 
-t.test('of all processes on a database one serves; when it is killed another takes over', async (t) => {
+t.test('one of all processes on a database serves; when it is killed another takes over', async (t) => {
   const { db, uri } = await testDatabase(t);
   const port = await freePort();
   const env = {
@@ -256,7 +256,7 @@ t.test('of all processes on a database one serves; when it is killed another tak
   await t.rejects(client.status(), /no local ledger answers/);
 });
 
-t.test('who has lost the ledger to another closes nothing more', async (t) => {
+t.test('a process that lost the ledger to another closes nothing more', async (t) => {
   const { db } = await testDatabase(t);
   const options = { db, clock, log, closeMs: 1000 };
   const [slow, quick] = [await createLocalLedger(options), await createLocalLedger(options)];

@@ -195,7 +195,7 @@ t.test('a transaction that core turns away leaves no trace, and its answer says 
       'AAAAAAAAAAD////6AAAAAA==',
     ],
     [
-      'signed by somebody else',
+      'signed by another account',
       async () => (await build(source, [payment], { signers: [other] })).toXdr(),
       'tx_bad_auth',
     ],
@@ -223,7 +223,7 @@ t.test('a transaction that core turns away leaves no trace, and its answer says 
       'AAAAAAAAAAD////5AAAAAA==',
     ],
     [
-      'a signature that nobody needs',
+      'a signature that is not needed',
       async () => (await build(source, [payment], { signers: [source, other] })).toXdr(),
       'tx_bad_auth_extra',
       'AAAAAAAAAAD////2AAAAAA==',
@@ -280,7 +280,7 @@ t.test('operations that core refuses before a ledger: one has the code, nothing 
       'op_bad_signer',
     ],
     [
-      'flags on a line of somebody else',
+      'flags on a line of another issuer',
       Operation.setTrustLineFlags({
         trustor: id,
         asset: new Asset('TEST', other.publicKey()),
@@ -354,7 +354,7 @@ t.test('operations that fail in a ledger: the fee is taken, the effects are not'
       'op_underfunded',
     ],
     [
-      'payment to nobody',
+      'payment to an unknown account',
       source,
       pay(nobody, '1'),
       'op_no_destination',
@@ -368,7 +368,7 @@ t.test('operations that fail in a ledger: the fee is taken, the effects are not'
       'AAAAAAAAAGT/////AAAAAQAAAAAAAAAB/////gAAAAA=',
     ],
     ['payment of what is reserved', source, pay(other.publicKey(), '9999.5'), 'op_underfunded'],
-    ['payment of an asset to nobody', holder, pay(nobody, '1', asset), 'op_no_destination'],
+    ['payment of an asset to an unknown account', holder, pay(nobody, '1', asset), 'op_no_destination'],
     [
       'payment without trust at the destination',
       holder,
@@ -429,7 +429,7 @@ t.test('operations that fail in a ledger: the fee is taken, the effects are not'
       'op_too_few_offers',
     ],
     [
-      'path payment to nobody',
+      'path payment to an unknown account',
       source,
       Operation.pathPaymentStrictReceive({ ...send, destination: nobody, sendMax: '2', destAmount: '2' }),
       'op_no_destination',
@@ -440,7 +440,7 @@ t.test('operations that fail in a ledger: the fee is taken, the effects are not'
     ['end of a trust with money in it', holder, Operation.changeTrust({ asset, limit: '0' }), 'op_invalid_limit'],
     ['limit below the balance', holder, Operation.changeTrust({ asset, limit: '99' }), 'op_invalid_limit'],
     ['trust without the reserve for it', poor, Operation.changeTrust({ asset }), 'op_low_reserve'],
-    ['merge into nobody', source, Operation.accountMerge({ destination: nobody }), 'op_no_account'],
+    ['merge into an unknown account', source, Operation.accountMerge({ destination: nobody }), 'op_no_account'],
     ['merge of an account with data', owner, Operation.accountMerge({ destination: id }), 'op_has_sub_entries'],
     ['merge of an account with a trustline', holder, Operation.accountMerge({ destination: id }), 'op_has_sub_entries'],
     ['merge of an account that shall stay', frozen, Operation.accountMerge({ destination: id }), 'op_immutable_set'],
@@ -463,7 +463,12 @@ t.test('operations that fail in a ledger: the fee is taken, the effects are not'
       Operation.setOptions({ setFlags: AuthClawbackEnabledFlag }),
       'op_auth_revocable_required',
     ],
-    ['inflation to nobody', source, Operation.setOptions({ inflationDest: nobody }), 'op_invalid_inflation'],
+    [
+      'inflation to an unknown account',
+      source,
+      Operation.setOptions({ inflationDest: nobody }),
+      'op_invalid_inflation',
+    ],
     [
       'end of a signer that is none',
       source,
@@ -483,7 +488,7 @@ t.test('operations that fail in a ledger: the fee is taken, the effects are not'
       'op_no_trust_line',
     ],
     [
-      'a line taken back by who may not',
+      'a line taken back by an account that may not',
       issuer,
       Operation.setTrustLineFlags({ trustor: holder.publicKey(), asset, flags: { authorized: false } }),
       'op_cant_revoke',
@@ -535,7 +540,7 @@ t.test('operations that fail in a ledger: the fee is taken, the effects are not'
   );
 });
 
-t.test('what no ordinary life brings about: too many entries, more lumens than fit', async (t) => {
+t.test('extreme cases: too many entries, more lumens than fit', async (t) => {
   const [source, heir] = await Promise.all([fresh(), fresh()]);
   const names = Array.from({ length: 1000 }, (_, index) => `entry ${index}`);
   for (let done = 0; done < names.length; done += 100) {

@@ -212,7 +212,7 @@ t.test('a keeper that is killed takes its mongod along, so that none is left wit
   t.ok((await until(() => !isAlive(mongod))) < 5_000);
 });
 
-t.test('only who can read the data directory can use the database', async (t) => {
+t.test('only a user who can read the data directory can use the database', async (t) => {
   const dataDir = join(dataDirectory(t), 'deep'.repeat(30), 'data');
   const opened = await openEmbedded(dataDir);
   t.teardown(() => opened.close());
@@ -302,7 +302,7 @@ t.test('a mongod on the PATH is used only with the fix for CVE-2025-14847', asyn
   }
 });
 
-const asRoot = { skip: process.getuid?.() !== 0 && 'only root can become somebody else' };
+const asRoot = { skip: process.getuid?.() !== 0 && 'only root can become another user' };
 
 t.test('a user without any rights can run it, out of a home of his own', asRoot, async (t) => {
   const home = dataDirectory(t);
@@ -319,7 +319,7 @@ t.test('a user without any rights can run it, out of a home of his own', asRoot,
   t.match(await refused.failed(), /^DATA_DIR cannot be used: EACCES/);
 });
 
-t.test('what keeps mongod from starting is said in one line', async (t) => {
+t.test('the reason why mongod does not start is one line', async (t) => {
   const dataDir = dataDirectory(t);
   mkdirSync(join(dataDir, 'mongodb/data'), { recursive: true });
   for (const name of ['WiredTiger', 'WiredTiger.turtle']) writeFileSync(join(dataDir, 'mongodb/data', name), 'rubbish');
@@ -334,9 +334,7 @@ t.test('what keeps mongod from starting is said in one line', async (t) => {
   writeFileSync(file, '');
   await t.rejects(
     openEmbedded(file),
-    new MongoUnavailableError(
-      `DATA_DIR cannot be used: ${file} is not a directory. Set it to a directory that you may write to.`,
-    ),
+    new MongoUnavailableError(`DATA_DIR cannot be used: ${file} is not a directory. Set it to a writable directory.`),
   );
 });
 

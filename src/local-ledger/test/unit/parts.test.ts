@@ -140,7 +140,7 @@ t.test('a layer keeps its changes to itself until it is committed', async (t) =>
   t.throws(() => ledger.account('G'), /was not loaded/);
 });
 
-t.test('what is no envelope is none, whatever it is', async (t) => {
+t.test('a text that is not an envelope is not decoded', async (t) => {
   for (const text of ['', 'A', 'AAAA', '====', 'AAAAAgAAAAA=', 'not base64!!', '\u0000'.repeat(4)]) {
     t.equal(decodeEnvelope(text, 'x'), null, JSON.stringify(text));
   }
