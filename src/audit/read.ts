@@ -239,7 +239,7 @@ async function listPayments(session: ReadDeps['session'], address: string, group
       if (pagingToken !== null && wanted.has(pagingToken)) found.set(pagingToken, record);
     }
     if (!page.full || page.cursor === null || BigInt(page.cursor) >= last) return found;
-    if (BigInt(page.cursor) <= BigInt(cursor)) throw new LedgerUnavailable('it answers a page that leads nowhere', 0);
+    if (BigInt(page.cursor) <= BigInt(cursor)) throw new LedgerUnavailable('its page does not advance', 0);
     cursor = page.cursor;
   }
 }

@@ -114,7 +114,7 @@ async function takeBalances(
   const isCutShort = start.fromLedger > (last?.toLedger ?? firstLedger);
   if (isCutShort && servers.isOneAway && isPatient(audit, clock))
     throw new Late(
-      `What answers begins with ledger ${start.fromLedger + 1}, and a Horizon that may keep more is away.`,
+      `The Horizon that answers begins with ledger ${start.fromLedger + 1}, and another one that may keep more does not answer.`,
     );
   const { held, balanceSource, asked } = await readBalances(ledger.on, wallet.address, servers, {
     before: last && { held: closingOf(last.assets), ledger: last.toLedger! },

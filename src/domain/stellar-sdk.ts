@@ -11,7 +11,7 @@ export const SDK_PROTOCOL = 29;
 /** What an operator must know about a network's protocol; null for nothing. @param protocol null if the source does not tell */
 export const protocolWarning = (protocol: number | null | undefined): string | null =>
   typeof protocol === 'number' && protocol > SDK_PROTOCOL
-    ? `protocol ${protocol} is newer than what this version can decode (${SDK_PROTOCOL}): upgrade it. Until then payments are read by events and by the servers' own JSON.`
+    ? `protocol ${protocol} is newer than what this version can decode (${SDK_PROTOCOL}): upgrade stellar-collect. Until then payments are read by events and by the servers' own JSON.`
     : null;
 
 /** The first call loads the SDK. */

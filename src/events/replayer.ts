@@ -52,7 +52,7 @@ export function createReplayer(deps: ReplayerDeps) {
         deliveriesDue();
         return { isOpen: true, isBusy: true };
       } catch (err) {
-        if (!(err instanceof CounterConflict)) log.error({ err, replayId: replay._id }, 'replay goes on later');
+        if (!(err instanceof CounterConflict)) log.error({ err, replayId: replay._id }, 'replay continues later');
         return { isOpen: true, isBusy: false };
       }
     },

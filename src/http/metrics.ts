@@ -32,25 +32,25 @@ export function createMetrics(deps: MetricsDeps) {
   });
   const parked = new Counter({
     name: 'collect_records_parked_total',
-    help: 'Ledger records that this process set aside: they lacked something, or could not be understood.',
+    help: 'Ledger records that this process parked: incomplete, or not understood.',
     labelNames: ['network'],
     registers: [registry],
   });
   const attempts = new Counter({
     name: 'collect_delivery_attempts_total',
-    help: 'Attempts to deliver a webhook by this process, by what became of the delivery.',
+    help: 'Attempts of this process to deliver a webhook, by the outcome for the delivery.',
     labelNames: ['status'],
     registers: [registry],
   });
   const mailAttempts = new Counter({
     name: 'collect_mail_attempts_total',
-    help: 'Attempts to send an e-mail by this process, by what became of it.',
+    help: 'Attempts of this process to send an e-mail, by outcome.',
     labelNames: ['status'],
     registers: [registry],
   });
   const leftOut = new Counter({
     name: 'collect_rate_sources_left_out_total',
-    help: 'Sources of rates that did not answer well when this process asked them.',
+    help: 'Sources of rates that gave this process no usable answer.',
     labelNames: ['source'],
     registers: [registry],
   });
@@ -89,7 +89,7 @@ const soon = <T>(clock: Clock, asked: Promise<T>, none: T) =>
 function registerStored(registry: Registry, { parkedRecords, mails, networks, clock }: MetricsDeps): void {
   new Gauge({
     name: 'collect_mails_waiting',
-    help: 'E-mails that are to be sent and have waited for more than a minute; counted up to 1,000.',
+    help: 'E-mails that have waited for more than a minute to be sent; counted up to 1,000.',
     registers: [registry],
     async collect() {
       const before = new Date(clock.nowMs() - MAIL_WAITS_MS);
@@ -98,7 +98,7 @@ function registerStored(registry: Registry, { parkedRecords, mails, networks, cl
   });
   new Gauge({
     name: 'collect_records_parked',
-    help: 'Ledger records that are set aside and neither recorded nor dismissed yet.',
+    help: 'Ledger records that are parked: neither recorded nor dismissed yet.',
     registers: [registry],
     async collect() {
       this.set(await soon(clock, parkedRecords.count(networks), Number.NaN));
@@ -111,7 +111,7 @@ function registerNetworks(registry: Registry, { networkStates, networks, clock }
   const watched = async () => (await soon(clock, networkStates.all(), [])).filter(({ _id }) => networks.includes(_id));
   new Gauge({
     name: 'collect_network_silence_seconds',
-    help: 'Time since a network was last read, by whichever process.',
+    help: 'Time since a network was last read, by any process.',
     labelNames: ['network'],
     registers: [registry],
     async collect() {

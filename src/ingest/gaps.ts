@@ -41,7 +41,7 @@ export function createGaps(deps: GapDeps) {
 
   async function passOver(cursor: CursorDoc, toLedger: number): Promise<CursorDoc> {
     const gap = { fromLedger: cursor.shownLedger + 1, toLedger, at: clock.now() };
-    log.error({ network, stream: cursor._id, ...gap }, 'no source has ledgers any more that were not read');
+    log.error({ network, stream: cursor._id, ...gap }, 'ledgers were missed that no source has any more');
     await flagGap(network, { gap, address: cursor.address, without: await done() });
     const after = cursorAfter(toLedger);
     const moved = {

@@ -92,7 +92,7 @@ async function read(
   const hasRecords = await hasKeptRecords(deps, wallet, tip);
   const readPage = async (from: string) => {
     const page = await session.accountPayments(address, from, PAGE_LIMIT, { hasRecords });
-    if (page.gone) throw new LedgerUnavailable('it no longer has what comes next', 0);
+    if (page.gone) throw new LedgerUnavailable('it no longer has the next records', 0);
     const within = page.records.filter(({ outcome }) => isUpTo(outcome.pagingToken, gap.toLedger));
     return { page, reading: await readRecords({ network, session, clock, isOurs, historyOf: address }, within) };
   };
@@ -110,7 +110,8 @@ async function read(
       break;
     }
     const { page, reading } = read;
-    if (isForeign && reading.parked.length > 0) throw new LedgerUnavailable('it holds what cannot be understood', 0);
+    if (isForeign && reading.parked.length > 0)
+      throw new LedgerUnavailable('it has records that cannot be understood', 0);
     await recorder.record(network, { ...reading, only: wallet }, null);
     const end = page.cursor;
     if (end !== null && ledgerOfCursor(end) > gap.toLedger) return keeps(firstLedger);
@@ -120,8 +121,7 @@ async function read(
         return keeps(firstLedger);
       throw new LedgerUnavailable('it does not show the end of the gap', 0);
     }
-    if (end === null || BigInt(end) <= BigInt(cursor))
-      throw new LedgerUnavailable('it answers a page that leads nowhere', 0);
+    if (end === null || BigInt(end) <= BigInt(cursor)) throw new LedgerUnavailable('its page does not advance', 0);
     cursor = end;
   }
   // The last ledger may continue on the next page.
@@ -169,7 +169,7 @@ async function keepsOn(
   void clock.sleep(LAST_WAIT_MS, done.signal).then(() => tooLong.abort());
   try {
     const { oldestLedger } = await from.session(asker, tooLong.signal).on(server).tip();
-    if (oldestLedger > ledger) throw new LedgerUnavailable('it dropped what was being read', 0);
+    if (oldestLedger > ledger) throw new LedgerUnavailable('it dropped the ledgers that were being read', 0);
     return true;
   } finally {
     done.abort();

@@ -65,7 +65,7 @@ export async function readRecords(deps: ReadingDeps, records: readonly LedgerRec
       const { pagingToken, needs, receivers } = outcome;
       // A record that is too large to be read is never booked as a refund: its senders do not count.
       if (concernsUs(outcome.isTooLarge ? receivers : partiesOf(outcome)))
-        park(raw, { id: pagingToken, pagingToken, receivers, reason: `its ${needs} cannot be had` });
+        park(raw, { id: pagingToken, pagingToken, receivers, reason: `its ${needs} cannot be fetched` });
     } else if (outcome.kind === 'parked') {
       const { pagingToken } = outcome;
       const isNew = historyOf !== null && outcome.fault === 'unknown_type';

@@ -113,7 +113,7 @@ async function fetchPage(
 async function readPage(deps: StreamReaderDeps, { session, tip }: ReadOptions, from: CursorDoc): Promise<PageRead> {
   const page = await fetchPage(deps, session, from, hasKeptRecords(tip, from));
   if (page.gone || (await wasCut(session, tip, from)))
-    throw new LedgerUnavailable('it no longer has what comes next', GONE_RETRY_MS);
+    throw new LedgerUnavailable('it no longer has the next records', GONE_RETRY_MS);
   const { address: historyOf, shownClosedAt: closedFrom } = from;
   // One incomplete record must not block the others.
   const leavesBehind = deps.isStuck(from) ? 'everything' : 'one_by_one';
@@ -126,7 +126,7 @@ async function readPage(deps: StreamReaderDeps, { session, tip }: ReadOptions, f
     page.records,
   );
   if (page.full && (page.cursor === null || page.cursor === from.cursor))
-    throw new LedgerUnavailable('it answers a full page that leads nowhere', GONE_RETRY_MS);
+    throw new LedgerUnavailable('its full page does not advance', GONE_RETRY_MS);
   return { ...reading, to: progressAfter(deps, page, tip, from), full: page.full };
 }
 

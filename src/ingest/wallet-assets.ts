@@ -21,7 +21,7 @@ export const createReadWalletAssets =
     } catch (error) {
       if (error instanceof BudgetUsedUp) throw rateLimited(error.retryAfterSeconds);
       if (error instanceof LedgerUnavailable || error instanceof UnfitServer)
-        throw unavailable('The ledger cannot be asked now: try again later.');
+        throw unavailable('The ledger cannot be reached now: try again later.');
       throw error;
     }
   };

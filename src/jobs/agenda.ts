@@ -146,8 +146,8 @@ const ABOUT_LOCKS = /^execution of '.*' canceled, /;
 function report(err: unknown, log: Logger): void {
   const { name, message } = err instanceof Error ? err : { name: '', message: String(err) };
   if (ABOUT_LOCKS.test(message)) log.debug({ err }, 'Agenda gave up the lock of a job');
-  else if (name.startsWith('Mongo')) log.error({ err }, 'Agenda failed; it goes on when MongoDB answers');
-  else log.error({ err }, 'Agenda failed; it goes on');
+  else if (name.startsWith('Mongo')) log.error({ err }, 'Agenda failed; it continues when MongoDB answers');
+  else log.error({ err }, 'Agenda failed; it continues');
 }
 
 /** One run, within its time, and its record. @throws what the run threw, which Agenda notes too */

@@ -60,13 +60,13 @@ const OTHERS = [
   {
     name: 'send e-mails',
     schedule: 'always with SMTP_URL; a run lasts a minute and looks twice a second',
-    does: 'sends the e-mails that are due, one of each account in turn, each under a lease; tells of webhooks that fail',
+    does: 'sends the e-mails that are due, one of each account in turn, each under a lease; notifies of webhooks that fail',
     ...drains,
   },
   {
     name: 'expire checkouts',
     schedule: 'every second',
-    does: 'expires checkouts whose wallet has been read beyond their end without enough money; completes and decides what very many payments of a checkout left; removes links and checkouts of deleted products',
+    does: 'expires checkouts whose wallet has been read beyond their end without enough money; finishes the decisions about checkouts with very many payments; removes links and checkouts of deleted products',
     everyMs: SECOND_MS,
     lastsMs: null,
     processes: 'one',
@@ -75,7 +75,7 @@ const OTHERS = [
     name: 'audit wallets',
     schedule:
       'always; a run lasts a minute; each active wallet every AUDIT_INTERVAL_HOURS, spread over that time, and when asked',
-    does: 'holds the lease of each network’s audits, and holds balances against everything that moved them, one audit at a time',
+    does: 'holds the lease of each network’s audits, and compares balances with everything that moved them, one audit at a time',
     ...drains,
   },
   {
@@ -89,7 +89,7 @@ const OTHERS = [
   {
     name: 'housekeeping',
     schedule: 'hourly',
-    does: 'removes jobs of processes that died and, with RETENTION_DAYS, what is older',
+    does: 'removes jobs of processes that died and, with RETENTION_DAYS, older data',
     everyMs: HOUR_MS,
     lastsMs: null,
     processes: 'one',

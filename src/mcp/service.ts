@@ -74,7 +74,7 @@ function errorBodyIn(error: unknown): ErrorBody | null {
 
 const tooLate = (base: string, timeoutMs: number): ErrorBody => ({
   code: 'unavailable',
-  message: `${base} did not answer within ${timeoutMs / 1000} s. If this was to change something, look whether it did before you repeat it.`,
+  message: `${base} did not answer within ${timeoutMs / 1000} s. If it was a change, check whether it was made before you repeat it.`,
 });
 
 function away(base: string, error: unknown): ErrorBody {

@@ -51,7 +51,7 @@ export function parseJson(text: string): unknown {
 /** @throws BadAnswer for an answer of another form */
 export function shaped<T>(schema: z.ZodType<T>, answer: unknown): T {
   const parsed = schema.safeParse(answer);
-  if (!parsed.success) throw new BadAnswer('not the form of its answers');
+  if (!parsed.success) throw new BadAnswer('answer of an unexpected form');
   return parsed.data;
 }
 

@@ -62,7 +62,8 @@ export function createTake(deps: TakeDeps): Take {
     if (agreement.outcome === 'agreed') {
       return { rate: agreement.rate, source: good.map(({ source }) => source).join(',') };
     }
-    if (agreement.outcome === 'none') return { rate: null, reason: 'no source answers well', disagreed: false };
+    if (agreement.outcome === 'none')
+      return { rate: null, reason: 'no source gives a usable answer', disagreed: false };
     const shown = good.map(({ source, rate }) => `${source} says ${formatRate(rate)}`).join(', ');
     return { rate: null, reason: `two sources differ by more than 5 %: ${shown}`, disagreed: true };
   };
@@ -117,7 +118,7 @@ function createDirect({ maxAgeMs, clock }: Pick<TakeDeps, 'maxAgeMs' | 'clock'>)
     const ageMs = clock.nowMs() - quote.at.getTime();
     // An invalid time fails, too: a comparison with NaN is false.
     if (!(ageMs <= maxAgeMs)) throw new BadAnswer('too old');
-    if (ageMs < -AHEAD_MS) throw new BadAnswer('of the future');
+    if (ageMs < -AHEAD_MS) throw new BadAnswer('a rate from the future');
     return quote;
   };
 }

@@ -88,7 +88,7 @@ export function createFollower<Change>(deps: FollowerDeps<Change>): Follower {
     look() {
       looking = looking
         .then(() => catchUp(answeredMs))
-        .catch((err: unknown) => log.warn({ err, what }, 'not looked for news; the change stream tells it'));
+        .catch((err: unknown) => log.warn({ err, what }, 'check for news failed; the change stream will report it'));
       return looking;
     },
     async close() {

@@ -57,7 +57,7 @@ async function* blocksOf(chunks: AsyncIterable<Buffer>): AsyncGenerator<Block> {
   const take = createReader(chunks);
   const { format } = await take.line();
   if (format !== FORMAT)
-    throw new StartupError(`This is no backup that this release can read: it begins with ${JSON.stringify(format)}.`);
+    throw new StartupError(`This release cannot read this backup: it begins with ${JSON.stringify(format)}.`);
   let count = 0;
   for (;;) {
     const { collection, bytes, documents } = await take.line();
@@ -72,7 +72,7 @@ async function* blocksOf(chunks: AsyncIterable<Buffer>): AsyncGenerator<Block> {
 }
 
 const cut = () =>
-  new StartupError('The backup is damaged or was cut off: nothing was restored from it. Take another one.');
+  new StartupError('The backup is damaged or was cut off: nothing was restored from it. Use another one.');
 
 /** Reads lines and blocks of bytes from a stream. */
 function createReader(chunks: AsyncIterable<Buffer>) {

@@ -101,7 +101,7 @@ function createRun(deps: DispatcherDeps, throttles: Throttles, enough?: AbortSig
       return untilNextLookMs(due.length);
     },
     onError(err) {
-      log.error({ err }, 'webhook dispatch failed; it goes on');
+      log.error({ err }, 'webhook dispatch failed; it continues');
       look.failed();
       return WAIT_AFTER_FAULT_MS;
     },

@@ -212,7 +212,7 @@ t.test('health and metrics tell of sources that fail or differ', async (t) => {
   t.match(await textOf('/metrics'), /^collect_rate_disagreements_total [1-9]/m);
   servers.trouble.kraken = { status: 500, body: '' };
   servers.trouble.coinbase = { body: '<html>' };
-  await eventually(async () => /no source answers well/.test(await textOf('/health/ready')), 'another one');
+  await eventually(async () => /no source gives a usable answer/.test(await textOf('/health/ready')), 'another one');
   t.match(await textOf('/metrics'), /^collect_rate_sources_left_out_total\{source="kraken"\} [1-9]/m);
   t.match(await quote(), { data: { amount: '40' } }, 'the last sample is shown until it is too old');
   servers.trouble = {};

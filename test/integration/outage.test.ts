@@ -244,7 +244,7 @@ t.test('where a transaction of several pages takes too long, each round comes fu
   t.same(await stored(), all);
 });
 
-t.test('what took long is stored in smaller parts from then on', async (t) => {
+t.test('a slow batch is stored in smaller parts from then on', async (t) => {
   const { round, stored, all, sizes } = await afterOutage(t, shops(40), { tookMs: (credits) => credits * 600 });
   await round();
   t.same(await stored(), all);
@@ -336,7 +336,7 @@ t.test(
     const [pages, first] = [asked.feed + asked.accounts, asked.transactions];
     t.ok(first <= 16 * pages, `${first} requests in ${pages} pages`);
     t.equal((await parked()).length, all.length);
-    t.match(await parked(), [{ reason: 'its transaction cannot be had' }]);
+    t.match(await parked(), [{ reason: 'its transaction cannot be fetched' }]);
     // For an hour.
     for (let looks = 0; looks < 360; looks++, passTime(10_000)) await retry();
     const tries = (asked.transactions - first) / all.length;

@@ -122,14 +122,18 @@ t.test(
     await sampler.need(inCurrency('CHF'), 'acct_1');
     t.same(await newest(inCurrency('CHF')), ['0.2375', 'kraken*ecb'], '0.25 EUR, and 0.95 CHF for a EUR');
     for (let nth = 0; nth < 3; nth += 1) await minute();
-    t.equal(servers.requests.filter(({ url }) => url.includes('XLMCHF')).length, 1, 'asked once for what it has not');
+    t.equal(
+      servers.requests.filter(({ url }) => url.includes('XLMCHF')).length,
+      1,
+      'asked once for pairs that it does not have',
+    );
     t.equal(servers.count('ecb'), 1);
     clock.advance(5 * 24 * 3_600_000);
     await minute();
     t.equal(await troubleOf(inCurrency('CHF')), null, 'over Easter');
     clock.advance(24 * 3_600_000);
     await minute();
-    t.equal(await troubleOf(inCurrency('CHF')), 'no source answers well');
+    t.equal(await troubleOf(inCurrency('CHF')), 'no source gives a usable answer');
     await sampler.need(inCurrency('GBP'), 'acct_1');
     t.equal(await newest(inCurrency('GBP')), null);
   },
@@ -187,7 +191,7 @@ t.test('a source that stalls costs five seconds at most, and no sample of the ot
   t.same(seen.leftOut, ['kraken']);
 });
 
-t.test('what a source says of an old time, or of the future, is no rate', async (t) => {
+t.test('a rate from an old time, or from the future, is not used', async (t) => {
   const { newest, servers, sampler, clock, troubleOf } = await setUp(t, ['custom']);
   servers.at = new Date(clock.nowMs() - 600_001);
   await sampler.need(EUR, 'acct_1');
@@ -196,7 +200,7 @@ t.test('what a source says of an old time, or of the future, is no rate', async 
   clock.advance(60_000);
   await sampler.run(never);
   t.equal(await newest(), null);
-  t.equal(await troubleOf(), 'no source answers well');
+  t.equal(await troubleOf(), 'no source gives a usable answer');
   servers.at = clock.now();
   clock.advance(60_000);
   await sampler.run(never);
@@ -387,7 +391,7 @@ t.test('a hundred pairs that stall do not keep the pair of another account waiti
   servers.trouble.custom = (path) => (path.includes('base=N') ? { trouble: 'hang' } : null);
   for (let nth = 0; nth < 100; nth += 1) {
     const doc = pairDoc(invented(nth), new Date(clock.nowMs() - 60_000));
-    await ratePairs.open({ ...doc, trouble: { since: clock.now(), reason: 'no source answers well' } });
+    await ratePairs.open({ ...doc, trouble: { since: clock.now(), reason: 'no source gives a usable answer' } });
   }
   clock.advance(60_000);
   servers.at = clock.now();

@@ -183,7 +183,7 @@ t.test('what an account holds is told alike, of the assets that are named', asyn
     t.ok(held.changedLedger <= held.latestLedger!);
   }
   const [lumens, ...others] = (await rpc.holdings(to, [])).balances;
-  t.match([lumens!.asset, others], [NATIVE, []], 'of what is not named nothing is told');
+  t.match([lumens!.asset, others], [NATIVE, []], 'nothing is told of assets that are not named');
   const many = Array.from({ length: MOST_ASSETS }, (_, n) => ({ code: `N${n}`, issuer: accounts.issuer }));
   t.equal((await rpc.holdings(to, many)).balances.length, 1, 'as many as one request can name, which it does not hold');
   await t.rejects(rpc.holdings(to, [...many, { code: 'EUR', issuer: accounts.issuer }]), RangeError);
@@ -365,7 +365,7 @@ t.test("what becomes of a transaction is told alike, by Horizon's codes", async 
         throw error;
       };
       const told = await submitTransaction(sentThenAway as never, 'x', clock);
-      t.strictSame(told, { state: 'pending' }, `${status}, then ${error.name}: nobody is asked to pay again`);
+      t.strictSame(told, { state: 'pending' }, `${status}, then ${error.name}: the payer is not asked to pay again`);
     }
 });
 
@@ -382,9 +382,9 @@ t.test('a payment whose transaction could not be read is parked, and stored when
     await watcher.round();
     const found = async () => (await watcher.payments()).filter(({ transactionHash }) => transactionHash === hash);
     t.strictSame(await found(), []);
-    t.match(await watcher.parked(), [{ reason: 'its transaction cannot be had' }]);
+    t.match(await watcher.parked(), [{ reason: 'its transaction cannot be fetched' }]);
     const tooSmall = openLedger('rpc', { maxTransactionBytes: small });
-    t.match(await watcher.retry(tooSmall), [{ payments: 0, reason: 'its transaction cannot be had' }]);
+    t.match(await watcher.retry(tooSmall), [{ payments: 0, reason: 'its transaction cannot be fetched' }]);
     t.strictSame(await watcher.retry(openLedger(kind)), [{ payments: 1, reason: null }], `by ${kind}`);
     t.match(await found(), [{ amount: '5', memo: 'long' }]);
     t.strictSame(await watcher.parked(), []);

@@ -41,7 +41,7 @@ const read = (
 };
 const parked = async (reading: ReturnType<typeof read>) =>
   (await reading).parked.map(({ reason, concerns }) => ({ reason, concerns }));
-const reason = 'its transaction cannot be had';
+const reason = 'its transaction cannot be fetched';
 
 t.test(
   'what a wallet here received, or may have refunded, is set aside; only the former may have paid it',
@@ -52,7 +52,7 @@ t.test(
   },
 );
 
-t.test('what is too large to be read is set aside for who received it only', async (t) => {
+t.test('a record too large to be read is set aside for its receivers only', async (t) => {
   t.same(await parked(read(SHOP, { isTooLarge: true })), [{ reason, concerns: [SHOP] }]);
   t.same(await parked(read(PAYER, { isTooLarge: true })), []);
 });

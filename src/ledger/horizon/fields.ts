@@ -10,17 +10,17 @@ import { isOperation, parseToid } from '../toid.js';
 /** Marks a fault that is not `malformed`. */
 const OUT_OF_RANGE = { fault: 'out_of_range' } as const;
 
-export const hash = z.string().regex(/^[0-9a-f]{64}$/, 'is no hash');
+export const hash = z.string().regex(/^[0-9a-f]{64}$/, 'is not a hash');
 
 /** The id (TOID) of an operation: it names a ledger, a transaction and an operation. */
 export const toid = z.string().transform((text, ctx) => {
   const id = parseToid(text);
   if (id !== null && isOperation(id)) return id;
-  ctx.addIssue({ code: 'custom', message: 'is no operation id' });
+  ctx.addIssue({ code: 'custom', message: 'is not an operation id' });
   return z.NEVER;
 });
 
-export const moment = z.iso.datetime({ offset: true, error: 'is no time' }).transform((text) => new Date(text));
+export const moment = z.iso.datetime({ offset: true, error: 'is not a time' }).transform((text) => new Date(text));
 
 /** Stroops, perhaps 0. */
 export const amount = z.string().transform((text, ctx) => {
@@ -29,7 +29,7 @@ export const amount = z.string().transform((text, ctx) => {
   const numeric = /^-?\d{1,60}(\.\d{1,60})?$/.test(text);
   ctx.addIssue({
     code: 'custom',
-    message: numeric ? 'is no amount that the ledger can hold' : 'is no amount',
+    message: numeric ? 'is not an amount that the ledger can hold' : 'is not an amount',
     ...(numeric ? { params: OUT_OF_RANGE } : {}),
   });
   return z.NEVER;
@@ -39,7 +39,7 @@ export const amount = z.string().transform((text, ctx) => {
 export const account = z.string().transform((text, ctx) => {
   const base = accountOf(text);
   if (base !== null) return base;
-  ctx.addIssue({ code: 'custom', message: 'is no account' });
+  ctx.addIssue({ code: 'custom', message: 'is not an account' });
   return z.NEVER;
 });
 
@@ -47,7 +47,7 @@ export const account = z.string().transform((text, ctx) => {
 export const holder = z.string().transform((text, ctx) => {
   const base = accountOf(text) ?? (isOtherHolder(text) ? text : null);
   if (base !== null) return base;
-  ctx.addIssue({ code: 'custom', message: 'is no address' });
+  ctx.addIssue({ code: 'custom', message: 'is not an address' });
   return z.NEVER;
 });
 
@@ -57,7 +57,7 @@ export const muxedAddress = z
   .transform((text, ctx) => {
     const muxed = parseMuxed(text);
     if (muxed) return muxed;
-    ctx.addIssue({ code: 'custom', message: 'is no muxed account' });
+    ctx.addIssue({ code: 'custom', message: 'is not a muxed account' });
     return z.NEVER;
   })
   .optional();
@@ -67,7 +67,10 @@ const MAX_UINT64 = 18_446_744_073_709_551_615n;
 /** Decimal text of an unsigned 64-bit integer. */
 export const uint64 = z
   .string()
-  .refine((text) => /^(0|[1-9]\d{0,19})$/.test(text) && BigInt(text) <= MAX_UINT64, 'is no unsigned 64-bit integer');
+  .refine(
+    (text) => /^(0|[1-9]\d{0,19})$/.test(text) && BigInt(text) <= MAX_UINT64,
+    'is not an unsigned 64-bit integer',
+  );
 
 /** The triple `asset_type`, `asset_code`, `asset_issuer`. */
 export const asset = z
@@ -75,8 +78,8 @@ export const asset = z
     z.object({ asset_type: z.literal('native') }),
     z.object({
       asset_type: z.enum(['credit_alphanum4', 'credit_alphanum12']),
-      asset_code: z.string().regex(/^[A-Za-z0-9]{1,12}$/, 'is no asset code'),
-      asset_issuer: z.string().refine(isAccountAddress, 'is no account'),
+      asset_code: z.string().regex(/^[A-Za-z0-9]{1,12}$/, 'is not an asset code'),
+      asset_issuer: z.string().refine(isAccountAddress, 'is not an account'),
     }),
   ])
   .transform((triple): Asset => {

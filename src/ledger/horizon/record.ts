@@ -34,7 +34,7 @@ export function parseRecord(raw: unknown, supplement: Supplement = {}): RecordOu
 }
 
 function toOutcome(raw: unknown, supplement: Supplement): RecordOutcome {
-  if (!isObject(raw)) return park({}, { fault: 'not_a_record', reason: 'is no JSON object' });
+  if (!isObject(raw)) return park({}, { fault: 'not_a_record', reason: 'is not a JSON object' });
   const { data: record, error } = recordSchema.safeParse(raw);
   if (error) return park(raw, faultOf(error));
   if (record.id !== record.paging_token) return park(raw, malformed('id is not the paging token'));

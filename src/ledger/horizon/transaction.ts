@@ -8,9 +8,9 @@ import { account, amount, type FieldFault, faultOf, hash, uint64 } from './field
 /** A text memo has at most 28 bytes, hence at most as many characters, including those shown as U+FFFD. */
 const MAX_TEXT_BYTES = 28;
 
-const base64Bytes = z.base64({ error: 'is no base64' }).transform((text) => Buffer.from(text, 'base64'));
+const base64Bytes = z.base64({ error: 'is not base64' }).transform((text) => Buffer.from(text, 'base64'));
 const textBytes = base64Bytes.refine((bytes) => bytes.length <= MAX_TEXT_BYTES, 'is too long for a text memo');
-const hashMemo = z.base64().refine((text) => Buffer.from(text, 'base64').length === 32, 'is no hash memo');
+const hashMemo = z.base64().refine((text) => Buffer.from(text, 'base64').length === 32, 'is not a hash memo');
 
 const common = {
   hash: hash.optional(),

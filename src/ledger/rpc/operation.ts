@@ -78,7 +78,7 @@ export function isReadable(
  *  @param decoded the transaction, if several of its operations are parsed */
 export function parseOperation(raw: unknown, contractIdOf: ContractIdOf, decoded?: DecodedTransaction): RecordOutcome {
   const { data } = operationSchema.safeParse(raw);
-  if (!data) return parked(Object(raw), 'is no operation of Stellar RPC', null);
+  if (!data) return parked(Object(raw), 'is not an operation of Stellar RPC', null);
   const told = toldBy(data, contractIdOf);
   const known = told.flatMap((each) => (each && each !== 'unreadable' ? [each] : []));
   const receivers = known.flatMap(({ event }) => receiverOf(event) ?? []);

@@ -66,7 +66,7 @@ const setAside = (raw: unknown): LedgerRecord => ({
   outcome: {
     kind: 'parked',
     ...{ pagingToken: null, operationId: null, transactionHash: null },
-    ...{ fault: 'not_a_record', reason: 'is no event', receivers: null },
+    ...{ fault: 'not_a_record', reason: 'is not an event', receivers: null },
   },
 });
 
