@@ -20,7 +20,7 @@ const MEMO = createMemo(systemClock, 'link');
 export async function catchUp(): Promise<Section> {
   const rows: Section['rows'] = [];
   for (const [name, options] of Object.entries({
-    'no memo of ours (payments only)': { memo: 'none', webhooks: 0 },
+    'unknown memo (payments only)': { memo: 'none', webhooks: 0 },
     'one link, its events, no webhook': { memo: MEMO, webhooks: 0 },
     'one link, its events, one webhook': { memo: MEMO, webhooks: 1 },
   })) {

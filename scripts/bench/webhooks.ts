@@ -326,7 +326,7 @@ export async function webhooks(): Promise<Section> {
       bound: { least: 1.25 },
       rows,
       notes: [
-        'Each sends the same kind of body, signed anew, over kept connections to an HTTPS server in a process of its own, and is done when the last result is recorded. MongoDB has each result on disk in the journal of a majority; Redis, as Debian ships it, in memory. The bare loop records nothing.',
+        'Each sends the same kind of body, signed each time, over kept connections to an HTTPS server in a process of its own, and is done when the last result is recorded. MongoDB has each result on disk in the journal of a majority; Redis, as Debian ships it, in memory. The bare loop records nothing.',
         `What sends is a process of its own. With ${SHARE} of a core for each of them, MongoDB and the endpoint have what they ask for on two cores, as they have on cores of their own. Two send to eight endpoints.`,
         ...notes,
       ],

@@ -56,7 +56,7 @@ const NOT_TOLD: Readonly<Record<string, string>> = {
   mcp: 'calls the API, which tells',
   'webhook listen': 'calls the API, which tells',
   'parked retry': 'records what the ledger brings, of which events tell',
-  ledger: 'plays on the local ledger, which is nobody’s',
+  ledger: 'plays on the local ledger, which belongs to no account',
 };
 
 interface Told {
@@ -138,11 +138,11 @@ t.test('every command that changes something of an account is told there, once',
     t.equal(after.length, before.length + 1, `${name} is told once`);
     t.match(after[0], { ...expected, actor: { type: 'cli', id: 'cli', name: 'cli' }, address: null }, name);
   }
-  t.same(await told('', other.apiKey), [], 'the other account, which none of it concerns, hears of nothing');
+  t.same(await told('', other.apiKey), [], 'the other account has no activity');
   await worker.close();
 });
 
-t.test('what changed nothing is not told', async (t) => {
+t.test('a call that changed nothing is not told', async (t) => {
   const before = (await told()).length;
   t.equal((await cli(['gap', 'mend', '--horizon', ledgerUrl])).code, 0);
   t.equal((await cli(['gap', 'mend', '--horizon', ledgerUrl, '--wallet', wallet.id])).code, 0, 'it has no gap left');

@@ -154,7 +154,7 @@ t.test('every operation that changes something is told of, with the change or no
   }
 });
 
-t.test('what changes nothing is not told of, and what is repeated is told once', async (t) => {
+t.test('a call that changes nothing is not recorded, and a repeated one is recorded once', async (t) => {
   const count = async () => (await api('GET', '/activity?pageSize=1')).meta!.total;
   const before = await count();
   for (const [path, body] of [
@@ -176,7 +176,7 @@ t.test('what changes nothing is not told of, and what is repeated is told once',
   t.equal(await count(), before + 1);
 });
 
-t.test('who it was: a user, a key, an assistant with it, the command line, the service', async (t) => {
+t.test('the actor: a user, a key, an assistant with it, the command line, the service', async (t) => {
   const manager = await comeIn(service, 'MANAGER', 'Mia');
   const joined = (await list(`&subjectId=${manager.id}`))[0];
   t.match(joined, {
@@ -226,7 +226,7 @@ t.test('who it was: a user, a key, an assistant with it, the command line, the s
   await worker.close();
 });
 
-t.test('who may read it, and of which account', async (t) => {
+t.test('which callers may read it, and of which account', async (t) => {
   const other = await service.openAccount();
   const mine = await list();
   const theirs = await list('', other.apiKey);

@@ -201,7 +201,7 @@ t.test('a book that has moved costs the payer nothing, and the payer is told why
   t.match(
     await post(`/p/${fourth.link.slug}/submit`, { xdr: sign(data.xdr, stranger) }),
     { status: 422, error: { message: /trustline to this EURC/, details: [{ code: 'op_src_no_trust' }] } },
-    'who holds none of it',
+    'an account that holds none of it',
   );
   const checkout = await service.api('POST', '/checkouts', { productId: link.product.id, quantity: 2 });
   const order = `/c/${checkout.data.slug}`;

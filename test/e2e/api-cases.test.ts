@@ -982,7 +982,7 @@ const checkouts: Case[] = [
       },
     },
   ],
-  ['one is bought when nobody says how many', 'checkouts.create', order(), ok({ quantity: 1, amount: '25', metadata: {}, reference: null })],
+  ['one is bought when no quantity is given', 'checkouts.create', order(), ok({ quantity: 1, amount: '25', metadata: {}, reference: null })],
   ...['https:shop.example', 'https:///shop.example', 'https:/shop.example', 'https://@shop.example', 'http:localhost'].flatMap((url): Case[] => [
     [`a page at ${url} is refused`, 'checkouts.create', order({ successUrl: url, cancelUrl: url }), faults(['successUrl', 'invalid_format'], ['cancelUrl', 'invalid_format'])],
     [`a webhook at ${url} is refused`, 'webhooks.create', { name: 'a', url, events: ['payment.completed'] }, faults(['url', 'invalid_format'])],

@@ -46,7 +46,7 @@ t.test('the docs let a person call the API with a key that no storage keeps', as
   t.match(await run('get', '/products'), { status: '200', body: /"totalPages": 0/ });
   t.match(await run('post', '/api-keys', '{"name": "from the docs"}'), { status: '201', body: /"key": "sk_/ });
   t.match(await run('post', '/wallets', '{}'), { status: '422', body: /"path": "address"/ });
-  t.same(foreign, [], 'nothing is asked of anybody else');
+  t.same(foreign, [], 'nothing is asked of other hosts');
   t.same(
     problems.filter((text) => !/status of 422/.test(text)),
     [],

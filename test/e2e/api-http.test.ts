@@ -689,7 +689,7 @@ t.test('broken HTTP gets the envelope, and disturbs no other request', async (t)
   t.equal((await send('GET', '/account')).status, 200);
 });
 
-t.test('what is read is sent compressed; streams, files and what shows a secret are not', async (t) => {
+t.test('answers to reads are compressed; streams, files and answers with a secret are not', async (t) => {
   const authorization = `Bearer ${apiKey}`;
   const encodingsOf = async (path: string, init: { method?: string; body?: string } = {}) => {
     const headers = { authorization, 'content-type': 'application/json' };
@@ -807,7 +807,7 @@ type Tap = Parameters<Parameters<typeof t.test>[0]>[0];
 
 const sampleOf = ({ examples }: Operation) => ({ ...examples?.query, ...examples?.body });
 
-t.test('a fault of ours says nothing but the request id, over both transports, and is logged with it', async (t) => {
+t.test('an internal error says nothing but the request id, over both transports, and is logged with it', async (t) => {
   const { origin, lines } = await startApp(t, {});
   for (const transport of TRANSPORTS) {
     for (const [name, operation] of operations) {
@@ -830,7 +830,7 @@ t.test('a fault of ours says nothing but the request id, over both transports, a
     t.equal((await call(transport, authless.origin, 'sk_a', 'account.get')).outcome, 'internal');
 });
 
-t.test('what no contract names does not leave, and what breaks the contract is a fault', async (t) => {
+t.test('a field that no contract names is not sent, and an answer that breaks the contract is an error', async (t) => {
   const account = {
     id: 'acct_a',
     name: 'a',
@@ -973,7 +973,7 @@ t.test('metrics and the reasons of readiness are for the operator', async (t) =>
   const { origin } = await startApp(t, {});
   t.match(await ask(origin, '/metrics'), /^200/, 'loopback');
   t.match(await ask(origin, '/health/ready'), ready);
-  t.match(await ask(origin, '/metrics', '127.0.0.1'), /^404/, 'a proxy that is not trusted may forward anybody');
+  t.match(await ask(origin, '/metrics', '127.0.0.1'), /^404/, 'a proxy that is not trusted may forward any client');
   t.equal(await ask(origin, '/health/ready', '127.0.0.1'), '503 {"status":"unavailable"}');
   const trusting = await startApp(t, {}, systemClock, { trustProxy: 1 });
   t.match(
@@ -1047,7 +1047,7 @@ t.test('answers of REST were held against openapi.json', async (t) => {
   t.ok(count > 400);
 });
 
-t.test('of the faults of a body fifty are listed, and the next one says how many more there are', async (t) => {
+t.test('fifty faults of a body are listed, and the next one says how many more there are', async (t) => {
   const wide = (fields: number) =>
     JSON.stringify({ ...shirt, ...Object.fromEntries(Array.from({ length: fields }, (_, n) => [`x${n}`, 0])) });
   const exact = await send('POST', '/products', wide(50));

@@ -157,7 +157,7 @@ t.test('a statement is not empty because a Horizon no longer knows the account',
     t.equal(told.status, 200);
     t.ok(told.data.assets[0].movements.some(isSeven), `${list}: the other Horizon is asked`);
     sound.forgets.add(list);
-    t.match(await statement(), { status: 503, error: { code: 'unavailable' } }, `${list}: nobody can be asked`);
+    t.match(await statement(), { status: 503, error: { code: 'unavailable' } }, `${list}: no source can be asked`);
     for (const each of [sound, forgetful]) each.forgets.clear();
   }
   const unfunded = await shop.api('POST', '/wallets', { name: 'New', address: newAddress(), network: 'LOCAL' });
@@ -220,7 +220,7 @@ t.test(
     for (const memo of [link.memo, link.memo, null, link.memo, link.memo])
       await client.pay({ to: wallet.address, amount: '25', ...(memo === null ? {} : { memo }) });
     await new Promise((resolve) => setTimeout(resolve, 10 * CLOSE_MS));
-    t.equal((await paymentsOf(wallet.id)).length, 1, 'nobody can see them');
+    t.equal((await paymentsOf(wallet.id)).length, 1, 'no source shows them');
     const found = await audit(wallet.id);
     t.match(found, { status: 'PROVEN', missingPayments: 5, assets: [{ movements: { received: '125' } }] });
     const recorded = await paymentsOf(wallet.id);
@@ -378,7 +378,7 @@ t.test('ledgers that a server lacks because it is behind, or has dropped them, a
   const ended = audit(wallet.id, own);
   await eventually(async () => (await auditsOf(wallet.id, own))[0].toLedger !== null, 'it reads');
   await new Promise((resolve) => setTimeout(resolve, 1500));
-  t.match((await auditsOf(wallet.id, own))[0], { status: 'RUNNING' }, 'nothing is told meanwhile');
+  t.match((await auditsOf(wallet.id, own))[0], { status: 'RUNNING' }, 'nothing is told before');
   time.aheadMs += 2 * 60_000;
   t.match(await ended, { status: 'FAILED', reason: /does not show ledger \d+ yet/ });
 

@@ -177,7 +177,7 @@ t.test('nothing came: EXPIRED once, and only when the ledger was read beyond the
   t.ok(expired.closedAt);
   t.same(await eventsOf(checkout.id, 2), ['payment.received', 'checkout.expired']);
 
-  t.test('what comes later is REJECTED, and the merchant may accept all of it', async (t) => {
+  t.test('later payments are REJECTED, and the merchant may accept all of them', async (t) => {
     await pay(checkout.memo, '5');
     const [late] = await cameFor(checkout.id, 2);
     t.match(late, { status: 'REJECTED', reason: 'checkout_expired', expectedAmount: '30' });

@@ -79,7 +79,7 @@ t.test('behind https the cookie is Secure and has the path that the browser sees
   t.end();
 });
 
-t.test('who has no session, a made-up or another one sees nothing', async (t) => {
+t.test('without a session, or with a made-up or another one, nothing is shown', async (t) => {
   const other = await service.openAccount('Other');
   const cookie = await signIn(other.apiKey);
   t.equal((await query('products.get', { cookie }, { id: product.id })).status, 404);
@@ -91,7 +91,7 @@ t.test('who has no session, a made-up or another one sees nothing', async (t) =>
   }
 });
 
-t.test('signing in refuses what is no key that works, naming the field', async (t) => {
+t.test('signing in refuses a key that does not work, naming the field', async (t) => {
   for (const [body, status] of [
     [{ key: `sk_${'0'.repeat(43)}` }, 401],
     [{ key: 'banana' }, 401],

@@ -84,7 +84,7 @@ t.test('until it is part of a checkout that became PAID', async (t) => {
   t.equal((await dismiss(first.id)).status, 409);
 
   const twice = await paid('20', whole.memo);
-  t.match([twice.reason, await toDecide()], ['checkout_paid', [twice.id]], 'what is paid twice is no part of it');
+  t.match([twice.reason, await toDecide()], ['checkout_paid', [twice.id]], 'a second payment is no part of it');
   await dismiss(twice.id);
 });
 

@@ -103,7 +103,7 @@ t.test(
   },
 );
 
-t.test('who waits is counted, and no longer once he has hung up', async (t) => {
+t.test('a waiter is counted until it hangs up', async (t) => {
   const { apiKey } = await service.openAccount();
   const hungUp = new AbortController();
   const six = Array.from({ length: 6 }, () =>
@@ -116,7 +116,7 @@ t.test('who waits is counted, and no longer once he has hung up', async (t) => {
   t.ok(Number(refused.headers.get('retry-after')) > 0);
   t.equal(((await refused.json()) as any).error.code, 'rate_limited');
   const { apiKey: other } = await service.openAccount();
-  t.equal((await pull('?after=0&wait=1', other)).status, 200, 'of another account nobody is refused');
+  t.equal((await pull('?after=0&wait=1', other)).status, 200, 'no waiter of another account is refused');
   hungUp.abort();
   await Promise.all(six);
   await eventually(async () => !(await isFull()), 'room again', 3000);

@@ -40,7 +40,7 @@ async function miss(amount: string, memo = link.memo): Promise<void> {
   await client.faults.remove(dropped.id);
 }
 
-t.test('what was missed is read after all, judged as of its ledger, and the gap ends', async (t) => {
+t.test('missed ledgers are read later, their payments judged as of their ledger, and the gap ends', async (t) => {
   await client.pay({ to: wallet.address, amount: '25', memo: link.memo });
   await eventually(async () => (await paymentsOf()).length === 1, 'the payment before');
   t.same((await mend()).data, { mended: 0, open: 0 }, 'nothing to mend');
@@ -64,7 +64,7 @@ t.test('what was missed is read after all, judged as of its ledger, and the gap 
 
   aheadMs += Date.parse(order.expiresAt) - nowMs() + MINUTE_MS;
   await new Promise((resolve) => setTimeout(resolve, 3000));
-  t.equal((await service.api('GET', `/checkouts/${order.id}`)).data.status, 'OPEN', 'nobody guesses');
+  t.equal((await service.api('GET', `/checkouts/${order.id}`)).data.status, 'OPEN', 'not EXPIRED while a gap is open');
 
   t.same((await mend()).data, { mended: 2, open: 0 });
   t.same(
@@ -99,8 +99,8 @@ t.test('payments from a Horizon that an account names are recorded for its own w
     );
   t.same((await mend({ horizonUrl: url })).data, { mended: 1, open: 0 });
   t.equal((await paymentsOf()).filter(({ amount }: any) => amount === '28').length, 1);
-  t.same(await ofOther(), [], 'what a tenant says does not reach another');
-  t.equal((await mend({ horizonUrl: url }, other.apiKey)).status, 404, 'nor for a wallet of somebody else');
+  t.same(await ofOther(), [], 'a source named by one tenant does not affect another');
+  t.equal((await mend({ horizonUrl: url }, other.apiKey)).status, 404, 'nor for a wallet of another account');
   const path = `/wallets/${theirs.id}/gaps/mend`;
   t.same((await service.api('POST', path, {}, other.apiKey)).data, { mended: 1, open: 0 });
   t.equal((await ofOther()).length, 1);

@@ -62,6 +62,6 @@ t.test('SIGKILL in the middle of an e-mail', async (t) => {
   t.same(
     server.mails.map(({ parsed }) => parsed.messageId).sort(),
     (await docs.find().toArray()).map(({ _id }) => `<${_id}@service.example>`).sort(),
-    'each is known by its own id, whoever sends it',
+    'each is known by its own id, from whichever process',
   );
 });

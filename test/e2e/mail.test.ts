@@ -83,7 +83,7 @@ t.test('the payer’s address finds the checkout and its payment, and is in the 
   t.ok(column > 0);
   t.ok(lines.some((line) => line.includes(',ana@payer.example,de,')));
   const page = await (await fetch((await service.api('GET', '/checkouts?search=ana@payer')).data[0].url)).text();
-  t.notMatch(page, /payer\.example/, 'the page, which anybody may open, does not show it');
+  t.notMatch(page, /payer\.example/, 'the page, which is public, does not show it');
 });
 
 t.test('what strangers put into names and references is text, and makes no header, recipient or markup', async (t) => {
@@ -104,7 +104,7 @@ t.test('what strangers put into names and references is text, and makes no heade
   const [receipt] = (await server.to('eve+1@payer.example')) as [TakenMail];
   const [notice] = (await server.to('me@evil.example')) as [TakenMail];
   for (const mail of [receipt, notice]) {
-    t.equal(mail.to.length, 1, 'nobody else gets it');
+    t.equal(mail.to.length, 1, 'no other address gets it');
     t.equal(mail.parsed.headers.has('bcc'), false);
     t.notMatch(mail.raw.split('\r\n\r\n')[0], /^(bcc|cc):/im);
     t.notMatch(html(mail), /<script|<img|<\/td><img/);
@@ -173,7 +173,7 @@ t.test('a webhook that fails is told of once, until it works and fails again', a
 
 const failure = async (of: TestService = service) => (await of.api('GET', '/account/notifications')).data.lastFailure;
 
-t.test('every OWNER is told of what changes where money goes and who may, and by whom', async (t) => {
+t.test('every OWNER is told of changes to where money goes and to roles, and by which actor', async (t) => {
   const { apiKey } = await service.openAccount('Careful');
   const ask = async (method: string, path: string, body: unknown) => {
     const { data, error } = await service.api(method, path, body, apiKey);
@@ -213,7 +213,7 @@ t.test('every OWNER is told of what changes where money goes and who may, and by
   for (const part of ['First', 'Second', 'Mug', 'https://a.example/', 'https://b.example/', 'Mia', 'first key'])
     t.match(all, part);
   t.same(subjects('otto@shop.example').toSorted(), subjects('olga@shop.example').toSorted());
-  t.same((await server.to('mia@shop.example', 1)).length, 1, 'who is an OWNER by then is told of that');
+  t.same((await server.to('mia@shop.example', 1)).length, 1, 'an OWNER by that time is told of it');
 });
 
 t.test('a server that is away delays no webhook; the e-mail comes by the schedule once it is back', async (t) => {

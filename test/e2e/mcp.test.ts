@@ -148,7 +148,7 @@ t.test('with the service away tools are listed and each call is an error; when i
   t.match(await ask, { error: { code: 'unavailable', message: /did not answer within 28 s/ } });
   const probe = silent.isReadOnly();
   clock.advance(5_000);
-  t.equal(await probe, null, 'nobody can say');
+  t.equal(await probe, null, 'the outcome is unknown');
 });
 
 t.test('stdout has answers only, and the end of stdin ends it with 0, whatever is going on', async (t) => {
@@ -172,7 +172,7 @@ t.test('stdout has answers only, and the end of stdin ends it with 0, whatever i
       .map((line) => JSON.parse(line));
   };
   const [answers, hanging] = await Promise.all([run(`${service.url}/`), run(await silentServer(t))]);
-  t.same(answers.map(({ id }) => id).sort(), [1, 2, 3], 'what was asked before the end is answered');
+  t.same(answers.map(({ id }) => id).sort(), [1, 2, 3], 'a call before the end is answered');
   t.equal(answers.find(({ id }) => id === 3).result.structuredContent.id, service.accountId);
-  t.same(hanging.map(({ id }) => id).sort(), [1, 2], 'what hangs is given up');
+  t.same(hanging.map(({ id }) => id).sort(), [1, 2], 'a call that hangs is given up');
 });

@@ -3,7 +3,7 @@ import t from 'tap';
 import { testDatabase } from '../helpers/mongo.js';
 import { eventually, startSelling, startTestService } from '../helpers/service.js';
 
-t.test('what comes for a link or checkout whose memo has no name is its payment, and names it', async (t) => {
+t.test('a payment to a link or checkout whose memo has no name is found, and stores the name', async (t) => {
   const database = await testDatabase(t);
   const service = await startTestService(t, { database });
   const ledger = service.context.localLedger!.client;

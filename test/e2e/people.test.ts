@@ -64,7 +64,7 @@ t.test('a key that ends makes no user and no OWNER, who would outlive it', async
   t.match(await api('PATCH', `/users/${id}`, { name: 'Ann' }, key), { status: 200, data: { name: 'Ann' } });
 });
 
-t.test('two who use an invitation at once: one is let in', async (t) => {
+t.test('two uses of an invitation at once: one is let in', async (t) => {
   const { url } = await invite();
   const token = url.split('/').at(-1);
   const asked = await Promise.all([1, 2].map(() => post(service, '/invitation/options', { token })));
@@ -95,7 +95,7 @@ t.test('only the right passkey, for this host, signing this challenge, lets one 
   t.equal((await post(service, '/passkey', { response })).status, 200);
   t.equal((await post(service, '/passkey', { response })).status, 401, 'a challenge is answered once');
   t.equal((await post(service, '/passkey', { response: authenticator.sign({ challenge: 'bm9uZQ' }) })).status, 401);
-  t.equal((await signIn(createAuthenticator({ origin }))).status, 401, 'of nobody');
+  t.equal((await signIn(createAuthenticator({ origin }))).status, 401, 'a passkey of no user');
   t.equal((await signIn(authenticator, { id: 'x' })).status, 401);
   for (const body of [{}, { response: null }, { response: [] }, { response: { id: { $gt: '' } } }, { response: 'x' }])
     t.ok([401, 422].includes((await post(service, '/passkey', body)).status), JSON.stringify(body));
@@ -136,7 +136,7 @@ t.test('a changed or removed user’s sessions end at once', async (t) => {
     code: 'forbidden',
   });
   await api('PATCH', `/users/${changed.id}`, { role: 'VIEWER' });
-  t.equal((await viewer.call('webhooks.list', true)).status, 200, 'what changes nothing ends nothing');
+  t.equal((await viewer.call('webhooks.list', true)).status, 200, 'an update without changes ends no session');
   t.equal((await api('DELETE', `/users/${removed.id}`)).status, 200);
   t.equal((await removed.call('webhooks.list', true)).status, 401);
   t.equal((await signIn(removed.authenticator)).status, 401);
@@ -152,13 +152,17 @@ t.test('the last OWNER stays', async (t) => {
   t.match(await api('PATCH', `/users/${first.id}`, { name: 'Olga' }, key), { status: 200, data: { name: 'Olga' } });
   const second = await make();
   const ended = await Promise.all([first, second].map(({ id }) => api('DELETE', `/users/${id}`, undefined, key)));
-  t.same(ended.map(({ status }) => status).sort(), [200, 409], 'of two at once one stays');
+  t.same(ended.map(({ status }) => status).sort(), [200, 409], 'one of two at once stays');
   const [left] = (await api('GET', '/users', undefined, key)).data;
   const invited = await make();
   await accept(service, invited.url);
   t.equal((await api('DELETE', `/users/${left.id}`, undefined, key)).status, 200);
   await make();
-  t.match(await api('DELETE', `/users/${invited.id}`, undefined, key), refused, 'one who never came is no OWNER yet');
+  t.match(
+    await api('DELETE', `/users/${invited.id}`, undefined, key),
+    refused,
+    'a user who never signed in is no OWNER yet',
+  );
 });
 
 t.test('another account’s users are not found', async (t) => {
@@ -202,7 +206,7 @@ t.test('a cashier sees their own checkouts and the payments of these, and nothin
   t.same(ids(await (await comeIn(service, 'VIEWER')).call('checkouts.list', true)).length, 4, 'others see all');
 });
 
-t.test('who runs the service invites the first', async (t) => {
+t.test('the operator of the service invites the first user', async (t) => {
   const { accountId } = await service.openAccount('Bakery');
   const env = {
     MONGODB_URI: database.uri,

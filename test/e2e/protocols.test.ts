@@ -115,7 +115,7 @@ for (const source of ['horizon', 'rpc'] as const) {
     }
   });
 
-  t.test(`what a wallet pays a W… is nothing that it is paid, by ${source}`, async (t) => {
+  t.test(`a payment from a wallet to a W… is not a payment to it, by ${source}`, async (t) => {
     const { api, client, open } = await startShop(t, source);
     const wallet = await open();
     const to = muxedContract({ contract: madeUpContract('exchange'), id: '7' });
@@ -143,7 +143,7 @@ t.test('what not even the server can decode is parked, and recorded once it can 
   await client.faults.add({ kind: 'undecodable', account: wallet.address, decodedByServer: false });
   await client.pay({ to: wallet.address, amount: '50', memo: checkout.memo });
   await eventually(async () => (await wallet.sync()).parked === 1, 'it is parked');
-  t.match(await other.sync(), { state: 'OK', parked: 0 }, 'and may have paid nobody else');
+  t.match(await other.sync(), { state: 'OK', parked: 0 }, 'and may have paid no other wallet');
   time.aheadMs += END_MS + 5000;
   await eventually(async () => (await statusOf(unpaid.id)) === 'EXPIRED', 'the other checkout ends');
   t.equal(await statusOf(checkout.id), 'OPEN');
@@ -156,7 +156,7 @@ t.test('what not even the server can decode is parked, and recorded once it can 
   t.match(await wallet.sync(), { state: 'OK', parked: 0 });
 });
 
-t.test('what cannot be decoded and is not for us is nothing', async (t) => {
+t.test('an undecodable transaction that pays no wallet is ignored', async (t) => {
   const { client, open, statusOf } = await startShop(t, 'rpc');
   const wallet = await open();
   const { address: stranger } = await client.fund();

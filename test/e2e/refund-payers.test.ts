@@ -192,7 +192,7 @@ for (const [kind, env] of KINDS) {
     await says('OPEN 1 9');
     const accepted = await service.api('POST', `/checkouts/${order.id}/accept`);
     t.match(accepted.data, { status: 'PAID', receivedAmount: '1', remainingAmount: '0' });
-    t.match(await get(part.id), { status: 'UNDERPAID', refundedAmount: '4' }, 'what went back is not accepted');
+    t.match(await get(part.id), { status: 'UNDERPAID', refundedAmount: '4' }, 'the refunded part is not accepted');
     await sendBack(`refund ${order.memo}`, [payer.address, '1']);
     await eventually(async () => (await refundsOf(order.id)) === 3, 'the last refund');
     t.equal(await shows(), 'PAID 1 0', 'PAID stays PAID');

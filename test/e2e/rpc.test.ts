@@ -146,7 +146,11 @@ t.test(
       ],
     });
     const whole = await audit();
-    t.match(whole, { status: 'PROVEN', balanceSource: rpc, assets: { length: 200 } }, 'what it held not before counts');
+    t.match(
+      whole,
+      { status: 'PROVEN', balanceSource: rpc, assets: { length: 200 } },
+      'a balance that it did not hold before counts',
+    );
     t.match(
       whole.assets.filter(({ closing }: { closing: string }) => closing === '7'),
       [{ assetCode: 'A150', movements: { received: '7' } }],

@@ -71,7 +71,7 @@ t.test('payments by memo, names, reference, metadata, hash and id', async (t) =>
   t.same(await idsOf('payments', 'nobody', '&needsDecision=true'), [ofNobody.id]);
 });
 
-t.test('what is assigned is found by what it was assigned to', async (t) => {
+t.test('an assigned payment is found by its link or checkout', async (t) => {
   await service.api('POST', `/payments/${ofNobody.id}/assign`, { paymentLinkId: other.id });
   t.same(await idsOf('payments', 'christmas nobody'), [ofNobody.id]);
 });

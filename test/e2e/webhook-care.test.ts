@@ -159,7 +159,7 @@ t.test('the published keys verify deliveries without a secret, through a rotatio
   t.match(await rotate(), { id: 'whk_13' });
 });
 
-t.test('a replay of what failed sends the same deliveries again', async (t) => {
+t.test('a replay of failed deliveries sends the same deliveries again', async (t) => {
   const { accountId, webhook } = await account();
   const hook = await webhook();
   receiver.behave(({ path }) => (path === hook.path ? { status: 500 } : {}));
@@ -208,7 +208,7 @@ t.test(
     await api('PATCH', `/webhooks/${hook.id}`, { status: 'PAUSED' });
     await happen(accountId, 'payment.received');
     await eventually(async () => (await hook.health()).pending === 1, 'one that waits');
-    t.equal((await hook.replay({ status: 'ALL' })).data.replayed, 3, 'what waits is left alone');
+    t.equal((await hook.replay({ status: 'ALL' })).data.replayed, 3, 'pending deliveries are not touched');
     await eventually(async () => (await hook.health()).pending === 4, 'it waits');
     t.equal(receiver.at(hook.path).length, 5);
     await api('PATCH', `/webhooks/${hook.id}`, { status: 'ACTIVE' });
@@ -239,7 +239,7 @@ t.test('a replay counts what it will send, and all of that waits from then on', 
   await eventually(async () => (await hook.health()).failed24h === 40, 'each has failed');
   await api('PATCH', `/webhooks/${hook.id}`, { status: 'PAUSED' });
   const failed = await Promise.all([hook.replay(), hook.replay()]);
-  t.same(failed.map(({ data }) => data.replayed).sort(), [0, 40], 'what failed, too');
+  t.same(failed.map(({ data }) => data.replayed).sort(), [0, 40], 'failed deliveries, too');
   t.equal((await hook.health()).pending, 40);
 });
 

@@ -261,7 +261,7 @@ t.test('the use of a key is recorded about once a minute, and never in the way o
     await remembering.authenticate(apiKey.key);
     await remembering.close();
   }
-  t.equal(writes, 1, 'what was remembered of the key is no reason to write again');
+  t.equal(writes, 1, 'a remembered key is not written again');
 
   nowMs += MINUTE_MS;
   const failing = (accountId: string) => {

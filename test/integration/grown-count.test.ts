@@ -54,7 +54,7 @@ t.test('a total is exact while the list grows, time passes and the clock is set 
   t.equal(counted.at(-1), 50);
 });
 
-t.test('what is old is counted once', async (t) => {
+t.test('old entries are counted once', async (t) => {
   const clock = manualClock();
   const newId = createIds(clock);
   const { forAccount } = createActivityStore(connection, clock);

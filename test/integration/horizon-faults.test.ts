@@ -180,7 +180,7 @@ t.test('an account without history has an empty page', async (t) => {
   t.strictSame(await horizon.session({ purpose: 'watching' }).accountPayments(SHOP, toid(1), 200), empty);
 });
 
-t.test('what is no longer kept is gone, not empty', async (t) => {
+t.test('ledgers that are no longer kept are gone, not empty', async (t) => {
   const { horizon, bases } = await setUp(t, 1);
   bases[0]!.misbehave(problem(410, 'before_history'), '/accounts/');
   t.match(await horizon.session({ purpose: 'watching' }).accountPayments(SHOP, toid(1), 200), {
@@ -203,7 +203,7 @@ t.test('what a record lacks and Horizon does not have stays missing', async (t) 
   t.match(await horizon.session({ purpose: 'watching' }).complete(record, () => false), {
     outcome: { kind: 'incomplete' },
   });
-  t.equal(bases[0]!.requests.length, length, 'for nobody of ours nothing is fetched');
+  t.equal(bases[0]!.requests.length, length, 'nothing is fetched for unknown addresses');
 });
 
 const whole = JSON.stringify(page(records));
@@ -511,7 +511,7 @@ t.test('no page of another network is ever read', async (t) => {
   first.misbehave(wrong);
   clock.advance(60_000);
   await read(horizon);
-  t.match(first.requests.at(-1), /^\/$/, 'after a fault the network is checked anew');
+  t.match(first.requests.at(-1), /^\/$/, 'after a fault the network is checked again');
 
   second.misbehave(wrong, '/');
   const session = horizon.session({ purpose: 'watching' });
@@ -670,7 +670,7 @@ t.test('the first of the list is asked again within a minute, whatever it asked 
   t.equal(next.server, host(bases[0]!));
 });
 
-t.test('what an answer shows of its server', async (t) => {
+t.test('how far an answer shows its server to be', async (t) => {
   const { horizon, bases } = await setUp(t, 1);
   const shown = async (respond: Respond) => {
     bases[0]!.misbehave(respond, '/accounts/');

@@ -68,7 +68,7 @@ t.test('20 requests at once in two processes create one thing and get one answer
 
   const another = request();
   const quick = await Promise.all([1, 2, 3].map(() => processWithoutTimers.run(caller, another, execute)));
-  t.equal(quick.filter(({ replayed }) => replayed).length, 2, 'within a process nobody waits for a timer');
+  t.equal(quick.filter(({ replayed }) => replayed).length, 2, 'within a process no caller waits for a timer');
 });
 
 t.test('a key means a request of one account, method, path and body', async (t) => {
@@ -131,7 +131,7 @@ t.test('a failure is not kept: the next request runs, with whatever body', async
     return refuse();
   });
   await t.rejects(refused, { message: 'taken' });
-  t.match(await waiting, [{ body: { nth: 1 } }, { body: { nth: 1 } }], 'those who waited for the failed one run');
+  t.match(await waiting, [{ body: { nth: 1 } }, { body: { nth: 1 } }], 'callers that waited for the failed one run');
   t.equal(made.length, 1);
 
   const mended = request();
@@ -300,7 +300,7 @@ t.test('a slow first request is waited for while it lives, but not for ever', as
   t.equal(made.length, 0);
 });
 
-t.test('what is no key is refused', async (t) => {
+t.test('a malformed key is refused', async (t) => {
   const { made, execute } = creation();
   for (const key of ['', 'x'.repeat(256), 'schlüssel', 'a\nb', '\u007f']) {
     await t.rejects(one.run(caller, request({ key }), execute), { code: 'bad_request' }, JSON.stringify(key));

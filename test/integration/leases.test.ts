@@ -5,7 +5,7 @@ import { createLeaseStore } from '../../src/stores/leases.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { eventually } from '../helpers/service.js';
 
-t.test('a lease has one holder until it ends by the database’s clock, whatever anybody’s clock says', async (t) => {
+t.test('a lease has one holder until it ends by the database’s clock, whatever other clocks say', async (t) => {
   const { uri, db } = await testDatabase(t);
   const connection = await mongoose.createConnection(uri).asPromise();
   t.teardown(() => connection.close());
@@ -14,7 +14,7 @@ t.test('a lease has one holder until it ends by the database’s clock, whatever
     (await db.collection('leases').findOne({ _id: 'work' as never }))!.until.getTime() as number;
 
   const first = await Promise.all(['a', 'b', 'c'].map((holder) => leases.hold('work', holder, 60_000)));
-  t.equal(first.filter(Boolean).length, 1, 'of three at once one gets it');
+  t.equal(first.filter(Boolean).length, 1, 'one of three at once gets it');
   const holder = 'abc'[first.indexOf(true)]!;
   const other = holder === 'a' ? 'b' : 'a';
   t.equal(await leases.hold('work', other, 60_000), false);
@@ -23,7 +23,7 @@ t.test('a lease has one holder until it ends by the database’s clock, whatever
   t.ok((await until()) > before + 20_000);
 
   await leases.release('work', other);
-  t.equal(await leases.hold('work', other, 90_000), false, 'nobody gives back what is not his');
+  t.equal(await leases.hold('work', other, 90_000), false, 'only the holder releases a lease');
   await leases.release('work', holder);
   t.equal(await leases.hold('work', other, 300), true);
   t.equal(await leases.hold('work', holder, 300), false);
@@ -39,5 +39,5 @@ t.test('a lease has one holder until it ends by the database’s clock, whatever
 
   const inAnHour = new Date(Date.now() + 3_600_000);
   await db.collection('leases').updateOne({ _id: 'work' as never }, { $set: { until: inAnHour, holder: 'dead' } });
-  t.equal(await leases.hold('work', other, 5000), true, 'one that ends later than any can holds up nobody');
+  t.equal(await leases.hold('work', other, 5000), true, 'a lease with an impossible end holds up no process');
 });

@@ -67,7 +67,7 @@ async function setUp(t: Test, { mostOfDay = 1000, maxAttempts = 11 } = {}) {
   return { server, db, docs, stores, transaction, account, queue, start, until };
 }
 
-t.test('of several workers one sends each e-mail', async (t) => {
+t.test('one of several workers sends each e-mail', async (t) => {
   const { server, account, queue, start, until } = await setUp(t);
   for (let n = 0; n < 6; n += 1) await queue(await account(), `a${n}-`, 10);
   for (const holder of ['one', 'two', 'three']) start(holder);
@@ -144,7 +144,7 @@ t.test('a server that is away is asked by the schedule of webhooks, and in the e
   t.match(given, { attemptCount: 4, nextAttemptAt: null, endedAt: Date });
 });
 
-t.test('what a worker that died had begun is sent once its lease has ended, once', async (t) => {
+t.test('an e-mail that a dead worker had begun is sent after the end of its lease, once', async (t) => {
   const { server, docs, stores, account, queue, start, until } = await setUp(t);
   const accountId = await account();
   await queue(accountId, 'a');
@@ -163,10 +163,10 @@ t.test('what a worker that died had begun is sent once its lease has ended, once
     lastError: 'x',
     at: new Date(),
   });
-  t.equal((await docs.findOne())!.status, 'SENT', 'what the dead one says late counts no more');
+  t.equal((await docs.findOne())!.status, 'SENT', 'a late result of the dead worker does not count');
 });
 
-t.test('every owner with an address is told of a change in its transaction, and one who was an owner', async (t) => {
+t.test('every owner with an address is told of a change in its transaction, a former owner too', async (t) => {
   const { server, docs, stores, transaction, account, start, until } = await setUp(t);
   const accountId = await account('Bean & Leaf');
   const tellOwners = createTellOwners({ ...stores.system, newId });
@@ -186,7 +186,7 @@ t.test('every owner with an address is told of a change in its transaction, and 
     await tellOwners({ ...news, notice: created }, session);
     throw new Error('refused');
   }).catch(() => null);
-  t.equal(await docs.countDocuments(), 0, 'nothing is told of what did not happen');
+  t.equal(await docs.countDocuments(), 0, 'no e-mail tells of a change that was not made');
   await transaction((session) => tellOwners({ ...news, notice: created }, session));
   const demoted = { id: 'user_x', name: 'Eve', email: 'eve@shop.example' };
   const role = { kind: 'user.role', user: demoted, from: 'OWNER', to: 'VIEWER' } as const;

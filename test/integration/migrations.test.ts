@@ -416,7 +416,7 @@ t.test('a migration that is killed at any write ends the same when it is run aga
   t.strictSame(ended, expected);
 });
 
-t.test('of two processes that start at once one migrates, and the other waits for it', async (t) => {
+t.test('one of two processes that start at once migrates, and the other waits for it', async (t) => {
   const { uri, db: old } = await testDatabase(t);
   await old.createCollection('wallets');
   let runs = 0;

@@ -121,7 +121,7 @@ t.test('a subscriber hears of arrival, acceptance and assignment, once each, and
   const last = stored('link_a');
   await payments.insertOne(last);
   await until(() => told.length >= 4);
-  t.strictSame(heard, [], 'who has left hears nothing');
+  t.strictSame(heard, [], 'a closed subscription hears nothing');
 });
 
 t.test('since() has the newest payments of one link, newest first, with their status of now', async (t) => {
@@ -148,7 +148,7 @@ t.test('since() has the newest payments of one link, newest first, with their st
   t.equal(executionStats.totalDocsExamined, 2);
 });
 
-t.test('what is stored before the stream begins is told as well', async (t) => {
+t.test('a payment stored before the stream begins is told as well', async (t) => {
   const { db } = await testDatabase(t);
   const payments = db.collection<Stored>('payments');
   await payments.createIndex({ paymentLinkId: 1, createdAt: -1 });
@@ -183,7 +183,7 @@ t.test('what is stored before the stream begins is told as well', async (t) => {
   t.strictSame(told, [early._id]);
 });
 
-t.test('what is stored while the stream is broken is told when it is back', async (t) => {
+t.test('a payment stored while the stream is broken is told when it is back', async (t) => {
   const { payments, told, streams, feed, warnings } = await startFeed(t);
   await payments.insertOne(stored('link_a'));
   await until(() => told.length === 1);

@@ -66,7 +66,7 @@ t.test('a product with thousands of links and checkouts is gone at once, and the
   await eventually(isEmpty, 'nothing is left');
 });
 
-t.test('of a payment and a deletion at once one wins, and the other sees it', async (t) => {
+t.test('one of a payment and a deletion at once wins, and the other sees it', async (t) => {
   const outcomes = new Set<string>();
   for (let round = 0; round < 30; round++) {
     const product = await makeProduct();
@@ -190,7 +190,7 @@ t.test('a checkout that a wallet took between two refusals is seen by both', asy
   }
 });
 
-t.test('what is kept of a link or wallet that is switched again and again has a bound', async (t) => {
+t.test('the history of a link or wallet that is switched again and again has a bound', async (t) => {
   const product = await makeProduct();
   const link = await makeLink(product.id);
   const switches = Array.from({ length: 1001 }, () => ({ from: null, terms: { active: true } }));

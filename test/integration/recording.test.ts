@@ -80,7 +80,7 @@ const position = (ledger: number): CursorDoc => ({
   recordLedger: null,
 });
 
-t.test('who was overtaken by another reader stores nothing and moves nothing', async (t) => {
+t.test('a reader that was overtaken by another one stores nothing and moves nothing', async (t) => {
   const { db, stores, recorder } = await openStores(t);
   await stores.forAccount('acct_1').wallets.insert(wallet('acct_1', SHOP));
   // Ahead, or back to where a network is after a reset.
@@ -311,7 +311,7 @@ t.test('money sent back is booked once, at the oldest payment with as much left,
     null,
   );
   await recorder.record('TESTNET', { credits: [{ ...paid(3, 4n), sender: OTHER_PAYER }] }, null);
-  t.same((await refundsOf()).at(-1), ['0.0000004', 1], 'what never matches hides nothing');
+  t.same((await refundsOf()).at(-1), ['0.0000004', 1], 'a refund that never matches hides no other');
   t.equal(await told(), 4);
 
   const underAnotherHash = back(9, 30n, { transactionHash: 'f'.repeat(64) });

@@ -29,7 +29,7 @@ const total = async (accountId: string, filter: Partial<ProductFilter>): Promise
   return meta.total;
 };
 
-t.test('who asks at the same moment gets the total of their own account and filter, each counted once', async (t) => {
+t.test('callers at the same moment get the total of their own account and filter, each counted once', async (t) => {
   const asked: [string, Partial<ProductFilter>, number][] = [
     [one, {}, 23],
     [one, { active: true }, 15],
@@ -51,7 +51,7 @@ t.test('who asks at the same moment gets the total of their own account and filt
   t.equal(counts, asked.length);
 });
 
-t.test('who asks later is told what is true then', async (t) => {
+t.test('a later caller is told what is true then', async (t) => {
   const before = total(one, {});
   const [added] = productsOf(one, 1);
   await db.collection<{ _id: string }>('products').insertOne(added!);

@@ -122,5 +122,5 @@ t.test('reading does not return to a server that has dropped ledgers since it wa
   const dropped = tipOf(60, 120);
   tips = [{ server: 'a', hasHistories: true, tip: dropped }, other];
   const then = await gaps.pass(sessionOf('a'), dropped, cursor);
-  t.match(then?.cursor, { shownLedger: 59 }, 'what nobody has is passed over');
+  t.match(then?.cursor, { shownLedger: 59 }, 'ledgers that no source has are passed over');
 });

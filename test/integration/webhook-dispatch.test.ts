@@ -390,7 +390,7 @@ t.test(
   },
 );
 
-t.test('a paused webhook gets nothing; made ACTIVE again, what waited goes at once', async (t) => {
+t.test('a paused webhook gets nothing; made ACTIVE again, its waiting deliveries are sent at once', async (t) => {
   const r = await rig(t, () => ({ status: 410 }));
   const webhook = await r.webhook('/');
   r.dispatch();
@@ -533,7 +533,7 @@ t.test('a webhook that cannot be paused for a while is paused in the end, and ot
   t.equal((await r.own.webhooks.byId(gone._id))!.status, 'PAUSED');
 });
 
-t.test('what an old address answers says nothing about the new one', async (t) => {
+t.test('the answer of an old URL does not count for the new one', async (t) => {
   const r = await rig(t, ({ path }) => (path === '/old' ? { status: 410, delayMs: 1500 } : {}));
   const webhook = await r.webhook('/old');
   await r.publish(r.eventsOf(['pay_0'], ['payment.completed']));
@@ -872,7 +872,7 @@ t.test('a lease that ended is renewed, unless another dispatcher had it since', 
   t.equal(holders.get(taken._id), null, 'what was loaded under it may be sent by now');
 });
 
-t.test('what was in flight when a process was killed is sent again, once, in time; nothing else is', async (t) => {
+t.test('deliveries in flight when a process was killed are sent again, once, in time; no others are', async (t) => {
   const timeoutMs = 1000;
   const r = await rig(t, ({ path }, nth) => (path === '/hang' && nth <= 2 ? { trouble: 'hang' } : {}));
   const [hang, fine] = [await r.webhook('/hang'), await r.webhook('/fine')];

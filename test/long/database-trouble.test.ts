@@ -66,7 +66,7 @@ t.test(
     const paidBefore = paying.hashes.length;
     await eventually(() => isReady(service.url), 'the service is ready again by itself', 120_000);
     t.ok(Date.now() - startedAt >= (READ_ONLY_SECONDS - 5) * 1000, `away for ${Date.now() - startedAt} ms`);
-    t.ok(paying.hashes.length > paidBefore + 20, 'payments went on meanwhile');
+    t.ok(paying.hashes.length > paidBefore + 20, 'payments continued in that time');
     t.equal((await write()).status, 200, 'writes are taken again');
     const { payments, repeated, ...faults } = await tally(place, shop, service.url, await paying.stop(), 60_000);
     t.same({ ...faults, repeated }, { ...NO_FAULTS, repeated: 0 }, `${payments} payments`);
@@ -124,7 +124,7 @@ t.test('a full disk ends MongoDB, not the service: errors until there is room, t
   t.match(await refused.json(), { data: null, error: { message: String, code: String } }, `${refused.status}`);
   t.equal((await fetch(`${service.url}/health/live`)).status, 200, 'it lives');
   const paidBefore = paying.hashes.length;
-  await eventually(async () => paying.hashes.length > paidBefore + 10, 'payments go on meanwhile', 20_000);
+  await eventually(async () => paying.hashes.length > paidBefore + 10, 'payments continue in that time', 20_000);
 
   rmSync(filler);
   await eventually(() => isReady(service.url), 'the service is ready again by itself', 60_000);

@@ -31,7 +31,7 @@ t.test('a MongoDB that hangs makes the service unready and is forgiven when it i
   t.match(reasons, 'MongoDB does not answer');
   t.equal((await fetch(`${service.url}/health/live`)).status, 200, 'it lives');
   const paidBefore = paying.hashes.length;
-  await eventually(async () => paying.hashes.length > paidBefore + 4, 'payments go on meanwhile', 20_000);
+  await eventually(async () => paying.hashes.length > paidBefore + 4, 'payments continue in that time', 20_000);
   process.kill(pid, 'SIGCONT');
   await eventually(() => isReady(service.url), 'the service is ready again', 30_000);
   const { payments, repeated, ...faults } = await tally(place, shop, service.url, await paying.stop());

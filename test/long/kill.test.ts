@@ -52,7 +52,7 @@ t.test(
     await watching;
     t.ok(Date.now() - stoppedAt < 10_000, `within 10 s: ${Date.now() - stoppedAt} ms`);
     const lastGood = answers.lastIndexOf(200);
-    t.ok(answers.slice(lastGood + 1).includes(503), 'ready says 503 before nobody answers any more');
+    t.ok(answers.slice(lastGood + 1).includes(503), 'ready says 503 before the process stops answering');
 
     const second = await place.start();
     await eventually(() => isReady(second.url), 'the service is ready again', 60_000);

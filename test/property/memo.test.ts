@@ -94,7 +94,7 @@ t.test('what normalises at all is a fixed point: two different memos never becom
   );
 });
 
-t.test('of random texts of the right length and alphabet 1 in 32 could be a memo at all', async (t) => {
+t.test('1 in 32 random texts of the right length and alphabet could be a memo at all', async (t) => {
   const runs = 64_000;
   let read = 0;
   const random = fc.sample(fc.uint8Array({ minLength: 12, maxLength: 12 }), { numRuns: runs, seed: 20260101 });
@@ -147,7 +147,7 @@ t.test('no two memos meet in any spelling', async () => {
   );
 });
 
-t.test('of 32 neighbouring ids exactly one is a memo, and none from 2⁶⁰ on', async () => {
+t.test('exactly one of 32 neighbouring ids is a memo, and none from 2⁶⁰ on', async () => {
   fc.assert(
     fc.property(fc.bigInt({ min: 0n, max: (1n << 55n) - 1n }), (payload) => {
       const ids = Array.from({ length: 32 }, (_, check) => (payload << 5n) | BigInt(check));

@@ -223,7 +223,7 @@ const attempts = fc.array(
   { minLength: 1, maxLength: 800 },
 );
 
-t.test('what fits into an hour of any budget is the budget at most', async () => {
+t.test('the rate of any budget grants at most the budget in an hour', async () => {
   fc.assert(
     fc.property(
       fc.oneof(fc.integer({ min: 1, max: 1_000_000_000 }), fc.integer({ min: 1, max: 2_000_000 })),

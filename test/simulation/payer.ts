@@ -157,7 +157,7 @@ function payInBulk({ random, known, chain, hardships, scheduler }: Run): boolean
     const asset = { code: 'XLM', issuer: null };
     chain.send({ receiver: wallet.address, asset, stroops, memo, shape: 'payment', isSameTransaction: n > 0 });
   }
-  scheduler.log(`somebody pays ${payments} times in one transaction`);
+  scheduler.log(`a payer pays ${payments} times in one transaction`);
   return true;
 }
 

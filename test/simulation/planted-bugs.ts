@@ -50,7 +50,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     elsewhere: 'test/integration/recording.test.ts',
   },
   {
-    guard: 'who finds the position moved stores nothing',
+    guard: 'a reader that finds the position moved stores nothing',
     changes: [
       [
         RECORDER,
@@ -75,7 +75,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     ],
   },
   {
-    guard: "the transaction's hash in the key of payments (a reset network numbers anew)",
+    guard: "the transaction's hash in the key of payments (a reset network restarts its numbers)",
     changes: [
       [
         'src/stores/payment-document.ts',
@@ -95,7 +95,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     changes: [[MATCH, 'isWatched(wallet.windows, credit)', 'true']],
   },
   {
-    guard: 'what leaves ledgers unread for good goes by what servers have shown, not by what one claimed',
+    guard: 'ledgers are left unread for good only by what servers have shown, not by what one claimed',
     changes: [
       [
         READER,
@@ -115,7 +115,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     ],
   },
   {
-    guard: 'a network that began anew is noticed',
+    guard: 'a network that started over is noticed',
     changes: [
       [
         WATCHER,
@@ -147,7 +147,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     ],
   },
   {
-    guard: 'ledgers that Horizon dropped are said aloud',
+    guard: 'ledgers that Horizon dropped are reported',
     changes: [[GAPS, 'await flagGap(network, { gap, address: cursor.address, without: await done() });', '']],
   },
   {
@@ -155,7 +155,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     changes: [['src/ledger/session.ts', 'if (pinned) return failover.runOn(await pinned, call, spend);', '']],
   },
   {
-    guard: 'a wallet that got a further window meanwhile is not taken up',
+    guard: 'a wallet that got another window in between is not taken up',
     changes: [
       [
         'src/stores/watched-wallets.ts',
@@ -166,7 +166,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     elsewhere: 'test/integration/recording.test.ts',
   },
   {
-    guard: 'a wallet made active again meanwhile is not let go',
+    guard: 'a wallet made active again in between is not let go',
     changes: [
       [
         'src/stores/watched-wallets.ts',
@@ -332,12 +332,12 @@ export const plantedBugs: readonly PlantedBug[] = [
     ],
   },
   {
-    guard: 'a number stamped before a reset and stored behind it misleads nobody',
+    guard: 'a ledger number stamped before a reset and stored after it is ignored',
     hardship: 'walletsAfterReset',
     changes: [['src/domain/terms.ts', ' && ledger - close.ledger <= MOST_LEDGERS_AHEAD', '']],
   },
   {
-    guard: 'a ledger number of the old network says nothing of the new one',
+    guard: 'a ledger number of the old network does not apply to the new one',
     hardship: 'walletsAfterReset',
     elsewhere: 'test/unit/watching-plan.test.ts',
     changes: [
@@ -391,7 +391,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     ],
   },
   {
-    guard: 'what no client can decode is read as its server decodes it',
+    guard: 'a transaction that this version cannot decode is read as its server decodes it',
     changes: [
       [
         'src/ledger/rpc/transaction.ts',
@@ -402,7 +402,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     hardship: ['future', 'rpc'],
   },
   {
-    guard: 'what a market moves on the way of a payment is paid to nobody',
+    guard: 'market movements on the way of a payment are no payments',
     hardship: ['rpc', 'detours'],
     changes: [
       [
@@ -424,7 +424,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     ],
   },
   {
-    guard: 'what is sent back to a muxed account belongs to its own payments',
+    guard: 'a refund to a muxed account belongs to its own payments',
     hardship: 'waysBack',
     changes: [
       [
@@ -435,7 +435,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     ],
   },
   {
-    guard: 'what is sent back to a contract is seen',
+    guard: 'a refund to a contract is seen',
     hardship: 'waysBack',
     changes: [
       [
@@ -446,7 +446,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     ],
   },
   {
-    guard: "a transaction's hash is the ledger's, whichever it was asked for by",
+    guard: "a transaction has the ledger's hash, whichever of its hashes was asked for",
     hardship: ['rpc', 'waysBack'],
     changes: [
       [
@@ -457,7 +457,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     ],
   },
   {
-    guard: "what an issuer's own wallet sends back is seen",
+    guard: "a refund from an issuer's own wallet is seen",
     hardship: ['rpc', 'waysBack'],
     changes: [
       [
@@ -511,7 +511,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     ],
   },
   {
-    guard: 'numbers are given once, whoever believes that the lease is theirs',
+    guard: 'numbers are given once, even when two processes believe that they hold the lease',
     changes: [
       [
         'src/events/sequencer.ts',
@@ -560,12 +560,12 @@ export const plantedBugs: readonly PlantedBug[] = [
     ],
   },
   {
-    guard: 'what an audit records is noted first, so that it is counted whatever dies',
+    guard: 'a payment that an audit records is noted first, so that it is counted even if the process dies',
     hardship: 'audits',
     changes: [['src/audit/pages.ts', 'fresh.length > 0 ? await save(audit, { healing }) : audit', 'audit']],
   },
   {
-    guard: 'what another process may record yet is counted later',
+    guard: 'a payment that another process may still record is counted later',
     hardship: 'audits',
     changes: [['src/audit/pages.ts', 'healing: left.filter((each) => cut.includes(each)),', 'healing: [],']],
   },
@@ -614,7 +614,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     ],
   },
   {
-    guard: 'an audit of before a reset is no beginning for one behind it',
+    guard: 'an audit from before a reset is no beginning for one after it',
     seed: 504_825,
     changes: [
       [
@@ -630,7 +630,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     changes: [[TURN, 'if (isCutShort && servers.isOneAway &&', 'if (isCutShort && audit.seen.length < 0 &&']],
   },
   {
-    guard: 'what is too heavy for a list is audited one by one',
+    guard: 'operations that are too heavy for a list are audited one by one',
     seed: 700_678,
     changes: [['src/audit/pages.ts', 'listsFailed >= MOST_LISTS_FAILED', 'listsFailed < 0']],
   },
@@ -646,7 +646,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     ],
   },
   {
-    guard: 'a gap of before a reset is not the one of the reset',
+    guard: 'a gap from before a reset is not the gap of the reset',
     changes: [['src/ingest/flag-gap.ts', 'lostSince: lostSince ?? null };', 'lostSince: null };']],
     elsewhere: 'test/integration/wallet-gaps.test.ts',
   },
@@ -668,7 +668,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     elsewhere: 'test/unit/watching-plan.test.ts',
   },
   {
-    guard: 'what a server drops is taken from its newest word',
+    guard: 'the ledgers that a server dropped are taken from its newest answer',
     changes: [[GAPS, 'each.server === session.server ? { ...each, tip } : each', 'each']],
     elsewhere: 'test/integration/wallet-gaps.test.ts',
   },
@@ -691,7 +691,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     elsewhere: 'test/unit/checkout.test.ts',
   },
   {
-    guard: 'EXPIRED is said only when the wallet was read beyond the end',
+    guard: 'a checkout becomes EXPIRED only when the wallet was read beyond the end',
     changes: [['src/domain/checkout.ts', 'readTo >= expiresAt &&', 'readTo !== expiresAt &&']],
   },
   {
@@ -700,7 +700,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     elsewhere: 'test/unit/checkout.test.ts',
   },
   {
-    guard: 'a payment of a checkout is judged by what those before it in its page left',
+    guard: 'a payment of a checkout is judged by what earlier payments in its page left due',
     changes: [[RECORDER, 'if (judged?.payable.checkout) left.set(judged.payable.checkout._id, judged.payable);', '']],
   },
   {
@@ -720,7 +720,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   // Delivering.
   {
-    guard: 'a lease is taken only when nobody holds it',
+    guard: 'a lease is taken only when it is free',
     changes: [['src/stores/webhook-leases.ts', "{ status: 'ACTIVE', $expr: IS_FREE }", "{ status: 'ACTIVE' }"]],
     elsewhere: 'test/integration/webhook-dispatch.test.ts',
   },
@@ -770,11 +770,11 @@ export const plantedBugs: readonly PlantedBug[] = [
     ],
   },
   {
-    guard: 'what was recorded since the database was asked is not taken again',
+    guard: 'a delivery recorded since the database was asked is not taken again',
     changes: [['src/webhooks/endpoint-queue.ts', 'this.#recordedSinceLook.add(deliveryId);', '']],
   },
   {
-    guard: 'an attempt is recorded once, and by him who saw the state before it',
+    guard: 'an attempt is recorded once, by the dispatcher that saw the state before it',
     changes: [
       [
         'src/stores/due-deliveries.ts',
@@ -799,7 +799,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     ],
   },
   {
-    guard: 'what was opened for a deleted webhook is cancelled',
+    guard: 'a delivery opened for a deleted webhook is cancelled',
     changes: [['src/webhooks/endpoint-queues.ts', 'if (gone.length > 0) await deliveries.cancelPending(gone);', '']],
     elsewhere: 'test/integration/webhook-dispatch.test.ts',
   },
@@ -833,7 +833,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     changes: [['src/domain/shown-rates.ts', '[history, withEarlyBegins(history)]', '[history]']],
   },
   {
-    guard: 'of a sample and an own rate that begin at one moment, both were shown',
+    guard: 'a sample and an own rate that begin at one moment were both shown',
     hardship: ['rates', 'skewMs', 'rpc'],
     seed: 73_025,
     changes: [
@@ -850,7 +850,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     elsewhere: 'test/integration/rates.test.ts',
   },
   {
-    guard: 'too little counts by the rate that is best for the payer',
+    guard: 'an underpayment counts by the rate that is best for the payer',
     hardship: ['rates', 'checkouts'],
     changes: [
       [

@@ -2,7 +2,7 @@
 import t from 'tap';
 import { changesAsked, changesBetween, Secret } from '../../src/domain/activity.js';
 
-t.test('what became different', async (t) => {
+t.test('the changed fields', async (t) => {
   const before = { name: 'Mug', price: '9.5', active: true, events: ['a'], note: null, gone: undefined };
   t.same(changesBetween(before, { ...before }), []);
   t.same(changesBetween(before, { ...before, price: '10', active: false, events: ['a', 'b'], note: 'n' }), [
@@ -15,7 +15,7 @@ t.test('what became different', async (t) => {
   t.same(changesBetween(null, null), []);
 });
 
-t.test('of a secret only that it changed', async (t) => {
+t.test('a secret shows only that it changed', async (t) => {
   const [old, other] = [{ key: new Secret('sk_1') }, { key: new Secret('sk_2') }];
   t.same(changesBetween(old, { key: new Secret('sk_1') }), []);
   for (const [from, to] of [
@@ -27,7 +27,7 @@ t.test('of a secret only that it changed', async (t) => {
   t.notOk(JSON.stringify(old).includes('sk_'), 'and it does not show itself');
 });
 
-t.test('what was asked for', async (t) => {
+t.test('the requested fields', async (t) => {
   t.same(changesAsked({ name: 'x', none: null, missing: undefined, n: 2, metadata: { table: '7' }, list: ['a', 1] }), [
     { field: 'name', from: null, to: 'x' },
     { field: 'n', from: null, to: 2 },
@@ -36,7 +36,7 @@ t.test('what was asked for', async (t) => {
   ]);
 });
 
-t.test('of a payer’s e-mail address only that there is one: activity stays longer than the order', async (t) => {
+t.test('a payer’s e-mail address shows only that there is one: activity stays longer than the order', async (t) => {
   t.same(changesAsked({ name: 'Tee', customerEmail: 'ana@payer.example' }), [
     { field: 'name', from: null, to: 'Tee' },
     { field: 'customerEmail', from: null, to: null },

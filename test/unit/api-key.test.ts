@@ -21,7 +21,7 @@ t.test('all 256 bits are in the key', async (t) => {
   t.equal(keys.size, 256);
 });
 
-t.test('what cannot be a key is told from what can', async (t) => {
+t.test('a text that cannot be a key is recognised', async (t) => {
   t.ok(isApiKey(newApiKey(systemClock)));
   const key = newApiKey(systemClock);
   for (const text of [

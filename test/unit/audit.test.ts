@@ -57,7 +57,7 @@ const rows: Row[] = [
     [debited(xlm(7n)), { kind: 'traded', sold: xlm(7n), bought: eur(3n) }], by('path_payment_strict_send'), { XLM: { sent: 7n } }],
   ['the same where the operation cannot be had', [debited(xlm(7n)), { kind: 'traded', sold: xlm(7n), bought: eur(3n) }], null, { XLM: { sent: 7n } }],
   ['a path payment to oneself', [debited(xlm(7n)), credited(eur(3n))], by('path_payment_strict_send'), { XLM: { sent: 7n }, EUR: { traded: 3n } }],
-  ['a path payment of somebody else that takes an offer of the account',
+  ['a path payment of another account that takes an offer of the account',
     [{ kind: 'traded', sold: eur(3n), bought: xlm(7n) }], by('path_payment_strict_send', THEY), { XLM: { traded: 7n }, EUR: { traded: -3n } }],
   ['the same, when it pays the account besides',
     [credited(eur(2n)), { kind: 'traded', sold: eur(3n), bought: xlm(7n) }], by('path_payment_strict_receive', THEY),

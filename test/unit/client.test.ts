@@ -86,7 +86,7 @@ t.test('a published key verifies without a secret', async (t) => {
   await t.rejects(verifyWebhook(`${body} `, headers, { publicKeys: publicKey }), refused);
 });
 
-t.test('what is not genuine, or not of now, is refused', async (t) => {
+t.test('a forged or old delivery is refused', async (t) => {
   const headers = signedBySecret();
   const seconds = (away: number) => signedBySecret(SECRET, new Date(Date.now() + away * 1000));
   const refused: [string, client.WebhookHeaders][] = [

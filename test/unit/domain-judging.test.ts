@@ -233,7 +233,7 @@ t.test('a memo as a person writes it down', async (t) => {
   t.equal(normalizeMemo(`\u00a0${memo}\u3000`), memo, 'whatever blanks');
 });
 
-t.test('what is none of our memos stays none', async (t) => {
+t.test('a text that is not a memo of this service is not normalised', async (t) => {
   const memo = memoFrom([9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 31]);
   const swapped = memo[1]! + memo[0] + memo.slice(2);
   for (const text of [
@@ -334,7 +334,7 @@ t.test('the terms in force are those of the last version that was reached', asyn
   t.throws(() => mayBeInForce([], closed(1, '2026-01-01T00:00:00Z')), RangeError);
 });
 
-t.test('of the terms that may be in force the payer has the best', async (t) => {
+t.test('the payer has the best of the terms that may be in force', async (t) => {
   const change = at('2026-01-01T00:00:10.500Z', 100);
   const paid = { asset: NATIVE, amount: amount('10') };
   const judged = (
@@ -385,7 +385,7 @@ t.test('a wallet counts what came in its windows, no more and no less', async (t
   const watched = (ledger: number, iso: string) => isWatched(windows, closed(ledger, iso));
   t.notOk(watched(100, '2026-01-01T00:00:09Z'), 'before its creation');
   t.ok(watched(101, '2026-01-01T00:00:10Z'), 'of the second of its creation');
-  t.ok(watched(105, '2026-01-01T00:00:30Z'), 'of the second in which it was made inactive');
+  t.ok(watched(105, '2026-01-01T00:00:30Z'), 'in the second in which it was made inactive');
   t.ok(watched(101, '2026-01-01T00:00:14Z'));
   t.ok(watched(104, '2026-01-01T00:00:29Z'), 'in the last ledger before it was made inactive');
   t.notOk(watched(106, '2026-01-01T00:00:34Z'), 'while inactive');

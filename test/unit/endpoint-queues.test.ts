@@ -100,7 +100,7 @@ t.test('half of the webhooks are claimed at a time, the other half where others 
   theirs = numbered(4);
   t.equal(await queues.claim(due), false);
   t.same(idsOf(queues), numbered(1, 2, 3, 5));
-  t.equal(await queues.claim(due), false, 'what others have is not asked for again and again');
+  t.equal(await queues.claim(due), false, 'webhooks of other dispatchers are not asked for again and again');
 });
 
 t.test('what was read later stands, in whatever order the database answers', async (t) => {

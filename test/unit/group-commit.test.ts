@@ -79,6 +79,6 @@ t.test(
       results.map(({ status }) => status),
       ['rejected', 'rejected', 'rejected', 'rejected'],
     );
-    t.equal(writes, 2, 'the first alone, and those who came meanwhile together');
+    t.equal(writes, 2, 'the first alone, and the callers during it together');
   },
 );

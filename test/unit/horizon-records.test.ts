@@ -110,7 +110,7 @@ t.test('the id of a muxed destination and the muxed sender are read, id 0 from t
   t.strictSame(parts(payment({ to_muxed: muxed(SHOP, '7'), to_muxed_id: '7' })), ['7', null]);
   t.strictSame(parts(payment({ to_muxed: muxed(SHOP, '0') })), ['0', null]);
   t.strictSame(parts(payment({ from_muxed: muxed(PAYER, '9'), from_muxed_id: '9' })), [null, muxed(PAYER, '9')]);
-  t.strictSame(parts(payment({ to_muxed: muxed(PAYER, '7') })), [null, null], 'an address of somebody else');
+  t.strictSame(parts(payment({ to_muxed: muxed(PAYER, '7') })), [null, null], 'an address of another account');
   const merge = accountMerge({ into_muxed: muxed(SHOP, '66234'), account_muxed: muxed(PAYER, '1') });
   t.strictSame(parts(merge), ['66234', muxed(PAYER, '1')]);
   const changes = [change({}), change({ destination_muxed_id: '0' }), change({ destination_muxed_id: '5' })];
@@ -243,7 +243,7 @@ t.test('a memo that no transaction can have is no memo', async (t) => {
   }
 });
 
-t.test('what moves nothing to another account is ignored, and says why', async (t) => {
+t.test('a record that moves nothing to another account is ignored, with the reason', async (t) => {
   const reasonOf = (raw: unknown) => as('ignored', parseRecord(raw)).reason;
   t.equal(reasonOf({ ...payment(), transaction_successful: false }), 'failed');
   t.equal(
@@ -456,7 +456,7 @@ t.test('a page that holds nothing readable is passed by its own next link', asyn
   t.strictSame(parsePage(page([], toid(9))), { records: [], cursor: null }, 'an empty page moves nothing');
 });
 
-t.test('what is no page is none', async (t) => {
+t.test('an answer that is not a page is refused', async (t) => {
   for (const body of [null, undefined, 'text', [], {}, { _embedded: {} }, { _embedded: { records: {} } }]) {
     t.equal(parsePage(body), null, JSON.stringify(body));
   }

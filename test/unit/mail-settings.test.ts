@@ -34,7 +34,7 @@ t.test('a server and a sender', async (t) => {
   });
 });
 
-t.test('what cannot work is one line that names the setting and repeats no password', async (t) => {
+t.test('a wrong value is one line that names the setting and repeats no password', async (t) => {
   const cases: [string, string, RegExp][] = [
     ['mail.example', FROM, /^SMTP_URL must be smtp:/],
     ['http://mail.example', FROM, /^SMTP_URL must be smtp:/],

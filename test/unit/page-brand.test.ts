@@ -25,7 +25,7 @@ t.test('text on a button of any color stands out by 4.5:1, while the pointer is 
   fc.assert(fc.property(color, readable), { numRuns: 5000, examples: [['#777777'], ['#767676'], ['#757575']] });
 });
 
-t.test('a page shows who sells, and its policy lets in the logo of that shop alone', async (t) => {
+t.test('a page shows the shop, and its policy lets in the logo of that shop alone', async (t) => {
   const product = { imageUrl: 'https://pictures.example/a.png' };
   const { url } = await servePages(t, [pageLink('ours', { brand: BRAND, product }), pageLink('other')]);
   const ours = await fetch(`${url}/p/ours`);
@@ -96,7 +96,7 @@ t.test('a checkout’s page shows the order’s reference as text', async (t) =>
 });
 
 t.test(
-  'a receipt is there once the checkout is paid, and says who sold what, when, by which transactions',
+  'a receipt is there once the checkout is paid, and names the shop, the product, the time and the transactions',
   async (t) => {
     const paidAt = new Date('2026-11-21T09:30:00Z');
     const paid = {
@@ -145,7 +145,7 @@ t.test(
   },
 );
 
-t.test('a link’s poster shows who sells and the address of the page, and neither address nor memo', async (t) => {
+t.test('a link’s poster shows the shop and the URL of the page, and neither address nor memo', async (t) => {
   const link = pageLink('stall', { brand: BRAND });
   const { url } = await servePages(t, [link, pageCheckout('order')], { publicUrl: 'https://pay.example/shop' });
   const page = await (await fetch(`${url}/p/stall/poster`)).text();

@@ -67,7 +67,7 @@ t.test('the asset itself comes first, then what leads to it, by code, each with 
   t.match(await market([]).ways.waysOf('PUBLIC', account, due, 'v'), { state: 'no_account' });
 });
 
-t.test('of many assets one question asks for as many as it can, lumens and known ones first', async (t) => {
+t.test('one request asks for as many assets as it can, lumens and known ones first', async (t) => {
   const many = Array.from({ length: 20 }, (_, index) => held(assetOf(`A${String(index).padStart(2, '0')}`), 1n));
   const usdc = { code: 'USDC', issuer: 'GA5ZSEJYB37JRC5AVCIA5MOP4RHTM335X2KGX3IHOJAPP5RE34K4KZVN' };
   const { ways, asked } = market([...many, held(usdc, 1n), held(NATIVE, 1n)]);
@@ -120,7 +120,7 @@ t.test('without a Horizon there is the asset itself, and one that is away is pas
   t.match(await none.ways.waysOf('PUBLIC', account, due, 'v'), { ways: [{ asset: NATIVE }] });
 });
 
-t.test('of several ways from an asset the cheapest counts, and an answer to another question is refused', async (t) => {
+t.test('the cheapest of several ways from an asset counts, and an answer to another question is refused', async (t) => {
   const native = { destination_asset_type: 'native', destination_amount: '25.0000000' };
   const eurc = { source_asset_type: 'credit_alphanum4', source_asset_code: 'EURC', source_asset_issuer: issuer };
   const record = { ...native, ...eurc, source_amount: '5.0000000', path: [] as unknown[] };

@@ -124,7 +124,7 @@ t.test('without a budget a ledger is looked for at a quarter of the poll interva
   t.equal(pace.waitMs(1000), 0);
 });
 
-t.test('what others send is made room for, but not below what reading every ledger takes', async (t) => {
+t.test('room is made for other requests, but not below what reading every ledger takes', async (t) => {
   const looksOf = (perHour: number, othersPerMinute: number) => {
     const pace = createPollScheduler({ pollIntervalMs: 1000, requestsPerHour: perHour });
     let [nowMs, requests, saidMs] = [0, 0, 0];

@@ -110,6 +110,6 @@ t.test(
     };
     t.equal(await shownAfter(100, 5500), 1000);
     t.equal(await shownAfter(1000, 100), 50_000, 'ten a second');
-    t.equal(await shownAfter(20, 100), 101_000, 'of two seconds no pace is told');
+    t.equal(await shownAfter(20, 100), 101_000, 'two seconds show no pace');
   },
 );

@@ -534,7 +534,7 @@ t.test('while the watcher is up to date a stamp costs no request; else all who a
   state = { ...state, trouble: { since: clock.now(), reason: 'away' } };
   clock.advance(60_000);
   await stamper.stamp('TESTNET');
-  t.equal(requests, 2, 'while no source answers nobody waits for one');
+  t.equal(requests, 2, 'while no source answers, no caller waits for one');
 });
 
 t.test('trying a parked record again never discards what is still not understood', async (t) => {

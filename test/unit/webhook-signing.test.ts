@@ -11,7 +11,7 @@ import { EndpointQueue } from '../../src/webhooks/endpoint-queue.js';
 
 const nowSeconds = () => Math.floor(Date.now() / 1000);
 
-t.test('what is signed is verified by the standardwebhooks package, and by our own receiver', (t) => {
+t.test('a signed delivery is verified by the standardwebhooks package, and by our own receiver', (t) => {
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme' }), fc.json(), (id, body) => {
       const secret = newWebhookSecret(systemClock);
@@ -119,7 +119,7 @@ t.test('in an endpoint queue payment.completed follows the first attempt of its 
   queue.offer(job('completed', 'a'));
   queue.offer(job('completed', 'b'));
   queue.offer(job('completed', 'b'));
-  t.equal(queue.size, 3, 'what is here already is not taken twice');
+  t.equal(queue.size, 3, 'a delivery that is here already is not taken twice');
   t.equal(take(), 'received a');
   t.equal(take(), 'completed b', 'other payments do not wait');
   t.equal(take(), undefined);

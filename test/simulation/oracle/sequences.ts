@@ -38,7 +38,7 @@ export function checkGapsTold({ wallets, events }: { wallets: readonly Doc[]; ev
   );
   return wallets
     .filter(({ _id, gap }) => gap && !told.has(`${_id} ${gap.at.toISOString()}`))
-    .map(({ _id }) => `nobody was told of the gap of ${_id}`);
+    .map(({ _id }) => `no event told of the gap of ${_id}`);
 }
 
 /** Once everything is at rest: every event has a number, after its predecessor's, and each webhook's deliveries are numbered in that order. */
