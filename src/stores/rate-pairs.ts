@@ -2,6 +2,7 @@
  *  nothing does any more. */
 import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
+import { CLOCKS_MS } from '../domain/shown-rates.js';
 import { isDuplicateKey, makeIndexes, PART_OPTIONS, SCHEMA_OPTIONS } from './database.js';
 import { createSharedRead } from './turn-loader.js';
 
@@ -92,8 +93,8 @@ export function createRatePairStore(connection: mongoose.Connection) {
       const ahead = (ms: number) => new Date(now.getTime() + ms);
       return collection.findOneAndUpdate(
         {
-          // One that is due much later was claimed before the clock was set back.
-          $or: [{ dueAt: { $lte: now } }, { dueAt: { $gt: ahead(2 * intervalMs) } }],
+          // One that is due later than any claim by another clock was claimed before the clock was set back.
+          $or: [{ dueAt: { $lte: now } }, { dueAt: { $gt: ahead(intervalMs + CLOCKS_MS) } }],
           ...(isSound ? { trouble: null } : {}),
         },
         { $set: { dueAt: ahead(intervalMs) } },

@@ -370,6 +370,24 @@ t.test('a process that dies after any of its writes leaves a pair that is sample
   );
 });
 
+t.test('workers whose clocks differ share the intervals of a pair', async (t) => {
+  const { stores, clock, sampler } = await setUp(t, ['kraken']);
+  const { ratePairs } = stores.system;
+  await sampler.need(EUR, 'acct_1');
+  const intervalMs = 1000;
+  const claims = async (aheadMs: number) => {
+    const now = new Date(clock.nowMs() + aheadMs);
+    return (await ratePairs.claimDue(now, { intervalMs, isSound: false })) !== null;
+  };
+  clock.advance(60_000);
+  const claimed: boolean[] = [];
+  for (let second = 0; second < 5; second += 1) {
+    claimed.push(await claims(50_000), await claims(0));
+    clock.advance(intervalMs);
+  }
+  t.same(claimed, Array.from({ length: 5 }, () => [true, false]).flat());
+});
+
 t.test('the newest sample is shown, also where a clock that is ahead dated the one before it', async (t) => {
   const { stores, clock, servers, sampler, newest, minute } = await setUp(t, ['kraken']);
   await sampler.need(EUR, 'acct_1');
