@@ -193,7 +193,7 @@ t.test('it is an app, and opens without a network', async (t) => {
   await page.reload();
   await page.getByText('The service does not answer.').first().waitFor();
   await context.setOffline(false);
-  await page.getByRole('button', { name: 'Charge' }).waitFor();
+  await page.getByRole('button', { name: 'Charge' }).waitFor({ timeout: 15_000 });
 
   await page.evaluate(`(async () => {
     await caches.open('till-0');

@@ -199,6 +199,7 @@ export const useSession = () =>
       if (answer.failure.code === 'unauthorized') return null;
       throw new Error(answer.failure.message);
     },
+    refetchInterval: ({ state: { error } }) => (error ? LOOK_AGAIN_MS : REFRESH_MS),
     staleTime: 60_000,
   });
 
