@@ -722,7 +722,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     guard: 'a lease is taken only when it is free',
     changes: [['src/stores/webhook-leases.ts', "{ status: 'ACTIVE', $expr: IS_FREE }", "{ status: 'ACTIVE' }"]],
-    elsewhere: 'test/integration/webhook-dispatch.test.ts',
+    elsewhere: 'test/integration/webhook-leases.test.ts',
   },
   {
     guard: 'a lease that another dispatcher had since is not renewed',
@@ -733,7 +733,7 @@ export const plantedBugs: readonly PlantedBug[] = [
         '{ _id: { $in: [...ids] } }, withLease(',
       ],
     ],
-    elsewhere: 'test/integration/webhook-dispatch.test.ts',
+    elsewhere: 'test/integration/webhook-leases.test.ts',
   },
   {
     guard: 'nothing is started that could outlast the lease',
@@ -749,7 +749,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     guard: 'a lease is released only when nothing of its queue is under way',
     changes: [['src/webhooks/dispatch.ts', 'queue.size === 0 && (queue.stopped', '(queue.stopped']],
-    elsewhere: 'test/integration/webhook-dispatch.test.ts',
+    elsewhere: 'test/integration/webhook-leases.test.ts',
   },
   {
     guard: 'an ending dispatcher waits for what is in flight',
@@ -790,7 +790,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     guard: 'payment.completed waits for its payment.received',
     changes: [['src/webhooks/load.ts', 'return before ? [before, each] : [each];', 'return [each];']],
-    elsewhere: 'test/integration/webhook-dispatch.test.ts',
+    elsewhere: 'test/integration/webhook-leases.test.ts',
   },
   {
     guard: 'payment.completed waits in its endpoint queue',
