@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core';
 import t from 'tap';
 import { axeViolations, openBrowser, watchPage } from '../helpers/browser.js';
 import { startMailServer } from '../helpers/mail-server.js';
-import { startSelling, startTestService, type TestService } from '../helpers/service.js';
+import { eventually, startSelling, startTestService, type TestService } from '../helpers/service.js';
 
 const server = await startMailServer();
 t.teardown(() => server.close());
@@ -66,6 +66,11 @@ t.test('an order with the customer’s address sends the receipt, which is found
   const next = { walletId: wallet.id, name: 'Tee', assetCode: 'XLM', amount: '1', customerEmail: 'bob@payer.example' };
   const second = (await service.api('POST', '/checkouts', next)).data;
   await service.context.localLedger!.client.pay({ to: wallet.address, amount: '1', memo: second.memo });
+  // The page reads it once in 30 s.
+  await eventually(
+    async () => (await service.api('GET', '/account/notifications')).data.lastFailure?.to === 'bob@payer.example',
+    'the failure',
+  );
   await page.goto(`${service.url}/dashboard/notifications`);
   await page.getByText('bob@payer.example').waitFor();
   await page.getByText('mail server not reachable').waitFor();
