@@ -51,7 +51,7 @@ export function Page({ title, badge, actions, back, about, children }: PageProps
       </header>
       {children}
       {about && mayAsk && (
-        <p class="note">
+        <p class="hint">
           <Link href={`/activity?subject=${about}`}>Change history</Link>
         </p>
       )}

@@ -137,9 +137,9 @@ function Details({ webhook }: { webhook: Webhook }) {
       {status === 'PAUSED' && <p class="lead">Its deliveries wait, and are sent when it is switched on again.</p>}
       <Facts
         facts={[
-          ['Address', <Code key="url" text={url} what="the address" whole />],
+          ['Endpoint URL', <Code key="url" text={url} what="the URL" whole />],
           ['Signing secret', <code key="secret">{webhook.secretMasked}</code>],
-          ['Made', <Time key="made" at={webhook.createdAt} exact />],
+          ['Created', <Time key="made" at={webhook.createdAt} exact />],
           ['Webhook id', <Code key="id" text={id} what="the webhook’s id" whole />],
         ]}
       />

@@ -19,7 +19,7 @@ export function WebhookBadge({ id, status }: Pick<Webhook, 'id' | 'status'>) {
 const COLUMNS: readonly Column<Webhook>[] = [
   { title: 'Name', kind: 'main', cell: ({ name }) => <bdi>{name}</bdi> },
   { title: 'Status', cell: ({ id, status }) => <WebhookBadge id={id} status={status} /> },
-  { title: 'Address', cell: ({ url }) => <span class="cut">{url}</span> },
+  { title: 'Endpoint URL', cell: ({ url }) => <span class="cut">{url}</span> },
   { title: 'Told of', kind: 'wide', cell: ({ events }) => events.join(', ') },
 ];
 
