@@ -53,7 +53,7 @@ type Execute = (caller: Caller) => Promise<Answer>;
 export function createIdempotency(deps: Deps) {
   const { forAccount, clock } = deps;
   /** Requests running in this process: a request that waits for one need not poll the database. */
-  const turns = new Map<string, Promise<unknown>>();
+  const running = new Map<string, Promise<unknown>>();
 
   /** Null while another process runs the request. */
   async function attempt(caller: Caller, claim: ClaimDoc, secretField: string | undefined, execute: Execute) {
@@ -87,20 +87,20 @@ export function createIdempotency(deps: Deps) {
       const id = sha256([caller.accountId, method, path, key, ...(caller.user ? [caller.user.id] : [])]);
       const giveUpAtMs = clock.nowMs() + WAIT_MS;
       for (;;) {
-        if (!turns.has(id)) {
-          const turn = attempt(caller, newClaim(deps, id, caller.accountId, body), secretField, execute);
-          turns.set(id, turn);
+        if (!running.has(id)) {
+          const run = attempt(caller, newClaim(deps, id, caller.accountId, body), secretField, execute);
+          running.set(id, run);
           try {
-            const answer = await turn;
+            const answer = await run;
             if (answer) return answer;
           } finally {
-            turns.delete(id);
+            running.delete(id);
           }
         }
         if (clock.nowMs() >= giveUpAtMs)
           throw conflict('The first request with this Idempotency-Key is still running.');
         const polled = clock.sleep(POLL_MS);
-        await (turns.has(id) ? Promise.race([turns.get(id)?.catch(() => undefined), polled]) : polled);
+        await (running.has(id) ? Promise.race([running.get(id)?.catch(() => undefined), polled]) : polled);
       }
     },
   };

@@ -5,8 +5,8 @@ import { badRequest } from '../domain/api-error.js';
 import { type Calendar, calendarOf } from '../domain/calendar.js';
 import type { ForAccount } from '../stores/index.js';
 import type { ServiceOf } from './caller.js';
+import { createFairQueue } from './fair-queue.js';
 import { MATCHED } from './payments.js';
-import { createTurns } from './turns.js';
 
 const NO_TIMEZONE =
   'timezone: There is no such time zone: use a name such as Europe/Berlin, or an offset of at most 14 h such as +05:30.';
@@ -19,18 +19,18 @@ function momentOf(text: string | undefined, { startOf }: Calendar): Date | undef
 }
 
 /** Concurrent reports of a process, and waiting reports of one account. */
-const TURNS = { most: 2, mostWaiting: 50 };
+const REPORTS_AT_ONCE = { most: 2, mostWaiting: 50 };
 
 export function createReportService(deps: { forAccount: ForAccount<'payments'> }): ServiceOf<Contract['reports']> {
   const { forAccount } = deps;
-  const turns = createTurns(TURNS);
+  const queue = createFairQueue(REPORTS_AT_ONCE);
   return {
     async summary(caller, { status, parts, from, to, timezone, groupBy, currency }) {
       const calendar = calendarOf(timezone);
       if (!calendar) throw badRequest(NO_TIMEZONE);
       const statuses = status && status.length > 0 ? status : MATCHED;
       const { payments } = forAccount(caller.accountId);
-      const rows = await turns.run(caller, () =>
+      const rows = await queue.run(caller, () =>
         payments.sums(
           {
             from: momentOf(from, calendar),

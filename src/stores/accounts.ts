@@ -4,7 +4,7 @@ import type { NoticeKind } from '../../contracts/notifications.js';
 import type { Brand } from '../domain/brand.js';
 import { makeIndexes, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
 import { createPages, type PageRequest } from './paging.js';
-import { createSharedRead } from './turn-loader.js';
+import { createSharedRead } from './tick-loader.js';
 
 export interface AccountDoc {
   _id: string;

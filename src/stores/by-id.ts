@@ -1,7 +1,7 @@
-/** Documents by id. Requests in the same turn of the event loop share one query for each account. */
+/** Documents by id. Requests in the same tick of the event loop share one query for each account. */
 import type { Model } from 'mongoose';
 import { projectionOf, type Session } from './database.js';
-import { createTurnLoader } from './turn-loader.js';
+import { createTickLoader } from './tick-loader.js';
 
 interface Key {
   accountId: string;
@@ -18,7 +18,7 @@ export function createById<Doc extends { _id: string; accountId: string }>(model
     return new Map((await find(accountId, ids)).map((doc) => [doc._id, doc]));
   }
 
-  const loader = createTurnLoader<Key, Doc | null>(async (keys) => {
+  const loader = createTickLoader<Key, Doc | null>(async (keys) => {
     const idsByAccount = new Map<string, Set<string>>();
     for (const { accountId, id } of keys) {
       const ids = idsByAccount.get(accountId) ?? new Set();

@@ -5,7 +5,7 @@ import type { Span } from '../domain/shown-rates.js';
 import type { LedgerStamp } from '../domain/terms.js';
 import { makeIndexes, SCHEMA_OPTIONS, type Session } from './database.js';
 import { heldWithin, NEWEST_FIRST } from './held.js';
-import { createSharedRead } from './turn-loader.js';
+import { createSharedRead } from './tick-loader.js';
 import { stampSchema } from './wallets.js';
 
 export interface OwnRateDoc {

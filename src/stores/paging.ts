@@ -2,7 +2,7 @@
 import type { Model, QueryFilter } from 'mongoose';
 import type { ListMeta } from '../../contracts/primitives.js';
 import { projectionOf } from './database.js';
-import { createTurnCount } from './turn-count.js';
+import { createSharedCount } from './shared-count.js';
 
 /** `page` counts from 1. Without `sort` the newest come first: ids sort by creation time. */
 export interface PageRequest {
@@ -30,7 +30,7 @@ export function withinIds({ from, to }: IdRange): { _id?: { $gte?: string; $lt?:
 
 /** Reads pages of a collection, counting totals each time. `unused`: a long field that no list shows and items are read without. */
 export function createPages<Doc extends { _id: string }>(model: Model<Doc>) {
-  const count = createTurnCount(model);
+  const count = createSharedCount(model);
   return <Unused extends keyof Doc & string = never>(
     filter: QueryFilter<Doc>,
     request: PageRequest,

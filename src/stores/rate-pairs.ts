@@ -4,7 +4,7 @@ import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import { CLOCKS_MS } from '../domain/shown-rates.js';
 import { isDuplicateKey, makeIndexes, PART_OPTIONS, SCHEMA_OPTIONS } from './database.js';
-import { createSharedRead } from './turn-loader.js';
+import { createSharedRead } from './tick-loader.js';
 
 export interface RatePairDoc {
   /** `pairKey`. */

@@ -11,11 +11,11 @@ import type { AttemptRecord } from '../stores/due-deliveries.js';
 import type { EventStore } from '../stores/events.js';
 import type { WebhookStore } from '../stores/webhooks.js';
 import type { Signers } from './attempt.js';
+import { AttemptRecorder } from './attempt-recorder.js';
 import { EndpointQueues } from './endpoint-queues.js';
 import { loadInto } from './load.js';
 import type { Pause } from './pause.js';
 import type { Poster } from './poster.js';
-import { AttemptRecorder } from './recorder.js';
 import { Sender } from './sender.js';
 import { createThrottles, type Throttles } from './throttles.js';
 

@@ -154,7 +154,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     clearTimeout(this.#timer);
-    // End only after undici has freed the connection, in the next turn of the event loop, so that the next post reuses it.
+    // End only after undici has freed the connection, in the next tick of the event loop, so that the next post reuses it.
     queueMicrotask(() => setImmediate(() => this.end('invalid answer')));
   }
 

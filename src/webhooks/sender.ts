@@ -3,10 +3,10 @@ import type { KeyObject } from 'node:crypto';
 import type { AttemptRecord } from '../stores/due-deliveries.js';
 import type { EventStore } from '../stores/events.js';
 import { type AttemptDeps, attempt, type Signers } from './attempt.js';
+import type { AttemptRecorder } from './attempt-recorder.js';
 import type { EndpointQueue, LoadedDelivery } from './endpoint-queue.js';
 import type { EndpointQueues } from './endpoint-queues.js';
 import { lackingMore } from './load.js';
-import type { AttemptRecorder } from './recorder.js';
 import { toBody } from './request.js';
 import type { Throttles } from './throttles.js';
 

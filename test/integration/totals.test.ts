@@ -1,7 +1,7 @@
 /** Totals of lists that are counted each time, asked for by many at once, and searches that find very much. */
 import t from 'tap';
 import type { ProductFilter } from '../../src/stores/products.js';
-import { createTurnCount } from '../../src/stores/turn-count.js';
+import { createSharedCount } from '../../src/stores/shared-count.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { startTestService } from '../helpers/service.js';
 import { newId, openStoresOn } from '../helpers/stores.js';
@@ -60,7 +60,7 @@ t.test('a later caller is told what is true then', async (t) => {
 });
 
 t.test('a total that cannot be counted fails alone', async (t) => {
-  const count = createTurnCount(connection.model<{ accountId: string }>('Product'));
+  const count = createSharedCount(connection.model<{ accountId: string }>('Product'));
   const [good, bad] = await Promise.allSettled([
     count({ accountId: other }),
     count({ accountId: { $wrong: 1 } as never }),

@@ -785,7 +785,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     guard: 'a result that could not be written is written later',
-    changes: [['src/webhooks/recorder.ts', 'this.#waiting.unshift(...batch);', '']],
+    changes: [['src/webhooks/attempt-recorder.ts', 'this.#waiting.unshift(...batch);', '']],
   },
   {
     guard: 'payment.completed waits for its payment.received',

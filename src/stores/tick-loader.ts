@@ -1,20 +1,20 @@
-/** Batches reads of one turn of the event loop: under load a round trip serves several requests. Nothing is cached, so no caller gets data from before its
+/** Batches reads of one tick of the event loop: under load a round trip serves several requests. Nothing is cached, so no caller gets data from before its
  *  request. */
 import DataLoader from 'dataloader';
 
 const MAX_KEYS = 100;
 
 /** @param read returns values in the order of the keys; an Error rejects that key alone */
-export const createTurnLoader = <Key, Value>(read: DataLoader.BatchLoadFn<Key, Value>): DataLoader<Key, Value> =>
+export const createTickLoader = <Key, Value>(read: DataLoader.BatchLoadFn<Key, Value>): DataLoader<Key, Value> =>
   new DataLoader(read, {
     cache: false,
     maxBatchSize: MAX_KEYS,
     batchScheduleFn: (dispatch) => setImmediate(dispatch),
   });
 
-/** One read for all identical requests in a turn. @param nameOf equal for identical requests */
+/** One read for all identical requests in a tick. @param nameOf equal for identical requests */
 export function createSharedRead<Key, Value>(nameOf: (key: Key) => string, read: (key: Key) => Promise<Value>) {
-  const loader = createTurnLoader<Key, Value>((keys) => {
+  const loader = createTickLoader<Key, Value>((keys) => {
     const reads = new Map<string, Promise<Value>>();
     return Promise.all(
       keys.map((key) => {

@@ -1,16 +1,16 @@
-/** Turns: few run at once, one for each account, and none for a caller that has hung up. */
+/** The fair queue: few pieces of work run at once, one for each account, and none for a caller that has hung up. */
 import t from 'tap';
-import { createTurns } from '../../src/services/turns.js';
+import { createFairQueue } from '../../src/services/fair-queue.js';
 
 const tick = () => new Promise((resolve) => setImmediate(resolve));
 
-/** Turns whose work ends when the test says so. */
+/** A queue whose work ends when the test says so. */
 function controlled() {
-  const turns = createTurns({ most: 2, mostWaiting: 2 });
+  const queue = createFairQueue({ most: 2, mostWaiting: 2 });
   const begun: string[] = [];
   const ends = new Map<string, (error?: Error) => void>();
   const run = (accountId: string, name: string, signal?: AbortSignal) =>
-    turns.run({ accountId, ...(signal ? { signal } : {}) }, () => {
+    queue.run({ accountId, ...(signal ? { signal } : {}) }, () => {
       begun.push(name);
       return new Promise<string>((resolve, reject) =>
         ends.set(name, (error) => (error ? reject(error) : resolve(name))),
@@ -35,7 +35,7 @@ t.test('one of each account works, two in all, in the order in which they came',
   t.same(await Promise.all(all), ['a1', 'a2', 'b1', 'c1']);
 });
 
-t.test('work that fails ends its turn', async (t) => {
+t.test('work that fails makes room for the next', async (t) => {
   const { begun, end, run } = controlled();
   const failing = t.rejects(run('a', 'a1'), { message: 'no' });
   const next = run('a', 'a2');

@@ -1,9 +1,9 @@
-/** Turns for work that is heavy for the database: one at a time for each account and few in all, so that no account delays others for long. */
+/** A queue for work that is heavy for the database: one piece at a time for each account and few in all, so that no account delays others for long. */
 import { ApiError, rateLimited } from '../domain/api-error.js';
 import type { Caller } from './caller.js';
 
-interface Turns {
-  /** Waits for a turn, then works. A caller that hangs up while waiting leaves the queue.
+interface FairQueue {
+  /** Waits in the queue, then works. A caller that hangs up while waiting leaves the queue.
    *  @throws ApiError `rate_limited` when the account has too many waiting; any error of `work` */
   run<T>(caller: Pick<Caller, 'accountId' | 'signal'>, work: () => Promise<T>): Promise<T>;
 }
@@ -18,9 +18,9 @@ const hungUp = () => new ApiError('unavailable', 'The caller disconnected.');
 const RETRY_AFTER_S = 5;
 
 /** @param most at a time. @param mostWaiting per account */
-export function createTurns({ most, mostWaiting }: { most: number; mostWaiting: number }): Turns {
+export function createFairQueue({ most, mostWaiting }: { most: number; mostWaiting: number }): FairQueue {
   const waiting: Waiting[] = [];
-  /** Accounts whose turn it is. */
+  /** Accounts whose work runs. */
   const working = new Set<string>();
 
   function beginNext(): void {
@@ -33,7 +33,7 @@ export function createTurns({ most, mostWaiting }: { most: number; mostWaiting: 
     }
   }
 
-  const turnOf = (accountId: string, signal: AbortSignal | undefined) =>
+  const startOf = (accountId: string, signal: AbortSignal | undefined) =>
     new Promise<void>((resolve, reject) => {
       const leave = () => {
         waiting.splice(waiting.indexOf(mine), 1);
@@ -54,7 +54,7 @@ export function createTurns({ most, mostWaiting }: { most: number; mostWaiting: 
       if (signal?.aborted) throw hungUp();
       if (waiting.filter((each) => each.accountId === accountId).length >= mostWaiting)
         throw rateLimited(RETRY_AFTER_S);
-      await turnOf(accountId, signal);
+      await startOf(accountId, signal);
       try {
         return await work();
       } catch (error) {
