@@ -149,7 +149,7 @@ t.test('a backlog longer than one load is sent without a wait for the next look'
       return found;
     },
   };
-  r.dispatch({ pollMs: HOUR_MS }, { events: slow });
+  r.dispatch({ pollMs: HOUR_MS, leaseMarginMs: 60_000 }, { events: slow });
   await r.receiver.until(() => r.receiver.requests.length === 2500, 20_000);
   t.equal(new Set(r.receiver.requests.map(eventIdOf)).size, 2500, 'each once');
 });
