@@ -80,7 +80,8 @@ export async function retryParked(
     : [];
   if (isOpen) {
     const nextTryAt = nextTryOf(createdAt, clock);
-    await parkedRecords.noteTry(_id, { reason: reason!, nextTryAt, ...(self ? { concerns: self.concerns } : {}) });
+    // A server that cannot be read says nothing of the record.
+    await parkedRecords.noteTry(_id, { nextTryAt, ...(self ? { reason: self.reason, concerns: self.concerns } : {}) });
   }
   return { payments: stored.length, reason };
 }

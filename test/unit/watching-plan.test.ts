@@ -14,6 +14,7 @@ import { sourceWarning } from '../../src/ingest/source-version.js';
 import { createStreamFailures } from '../../src/ingest/stream-failures.js';
 import { knownStart, startOf, unreadWindows } from '../../src/ingest/wallet-starts.js';
 import { planStops, streamsToCheck } from '../../src/ingest/wallet-stops.js';
+import { LedgerUnavailable } from '../../src/ledger/errors.js';
 import type { LedgerSession } from '../../src/ledger/network-ledger.js';
 import type { LedgerTip } from '../../src/ledger/source.js';
 import type { CursorDoc } from '../../src/stores/cursors.js';
@@ -535,6 +536,23 @@ t.test('while the watcher is up to date a stamp costs no request; else all who a
   clock.advance(60_000);
   await stamper.stamp('TESTNET');
   t.equal(requests, 2, 'while no source answers, no caller waits for one');
+});
+
+t.test('a try without an answer keeps the reason for which a record is parked', async (t) => {
+  const noted: object[] = [];
+  const away = { transactionRecords: () => Promise.reject(new LedgerUnavailable('HTTP 503', 0)) };
+  const { reason } = await retryParked(
+    {
+      wallets: { ours: async () => new Set([SHOP]) },
+      parkedRecords: { noteTry: async (_id, changes) => void noted.push(changes) },
+      recorder: { record: async () => [] },
+      clock: manualClock(START),
+    },
+    parkedDoc({ _id: 'TESTNET:1', network: 'TESTNET', raw: JSON.stringify(hostFunction([{ type: 'teleport' }])) }),
+    [away as never],
+  );
+  t.match(reason, /HTTP 503/, 'the try says what failed');
+  t.same(noted.map(Object.keys), [['nextTryAt']]);
 });
 
 t.test('trying a parked record again never discards what is still not understood', async (t) => {
