@@ -38,7 +38,7 @@ export function receiptView(frame: Frame, link: PageLink, { count, largest }: Pa
   </dl>
   <h2>${words.count('payments', count)}</h2>
   ${count > largest.length && html`<p class="quiet">${words.count('largestPayments', largest.length)}</p>`}
-  ${largest.map((payment) => paymentOf(words, payment))}
+  <div class="payments">${largest.map((payment) => paymentOf(words, payment))}</div>
   ${askShop(words, brand)}
   <p class="scripted screen"><button type="button" class="plain" id="print">${say('print')}</button></p>
 </main>`,

@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import type { BrowserContextOptions } from 'playwright-core';
 import t from 'tap';
+import { LANGUAGES } from '../../contracts/languages.js';
 import type { PageLink, PagePayment } from '../../src/page/types.js';
 import {
   ADDRESS,
@@ -80,6 +81,7 @@ const STATES: Record<string, State> = {
   },
   'order-checking': { link: pageCheckout('order-checking', { ended: true }) },
   'order-expired': { link: pageCheckout('order-expired', { status: 'EXPIRED', ended: true, received: '20' }) },
+  'order-longest': { link: pageCheckout('order-longest', { reference: 'W'.repeat(120) }) },
   'order-cancelled': { link: pageCheckout('order-cancelled', { status: 'CANCELLED' }) },
   unknown: { link: { ...pageLink('unknown'), slug: 'somewhere-else' } },
 };
@@ -134,6 +136,43 @@ t.test(
     }
   },
 );
+
+t.test('the longest receipt fits a phone, and prints on one page in every language', async (t) => {
+  const name = 'W'.repeat(120);
+  const link = pageCheckout(
+    'paid',
+    {
+      ...{ status: 'PAID', reference: name, quantity: 10_000, paidAt: new Date('2026-11-21T09:30:00Z') },
+      ...{ received: '922337203685.4775807', remaining: '0', refunded: '8', price: '922337203685.47' },
+    },
+    {
+      product: { name, assetCode: 'ABCDEFGHIJKL', assetIssuer: ISSUER },
+      priced: { currency: 'EUR', due: null, minAmount: null, rate: null },
+      brand: {
+        ...{ name, logoUrl: IMAGE, color: null },
+        supportUrl: 'https://shop.example/help',
+        supportEmail: 'help@shop.example',
+      },
+    },
+  );
+  const { url, feed } = await servePages(t, [link]);
+  for (let i = 0; i < 20; i++)
+    feed.pay(link.linkId, {
+      ...{ amount: '115292150460.6847258', assetCode: 'ABCDEFGHIJKL', assetIssuer: ISSUER, refundedAmount: '1' },
+      ...{ value: { currency: 'EUR', amount: '115292150460.68' }, transactionHash: 'a'.repeat(64) },
+    });
+  const page = await openPage(t, browser, { viewport: { width: 320, height: 568 } });
+  await page.route(IMAGE, (route) => route.fulfill({ contentType: 'image/svg+xml', body: PICTURE }));
+  const margin = { top: '1cm', bottom: '1cm', left: '1cm', right: '1cm' };
+  for (const language of LANGUAGES) {
+    await page.goto(`${url}/c/paid/receipt?lang=${language}`);
+    t.equal(await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth'), 0, `${language}: width`);
+    for (const format of ['A4', 'Letter']) {
+      const printed = (await page.pdf({ format, margin })).toString('latin1');
+      t.equal(printed.match(/\/Type\s*\/Page\b/g)?.length, 1, `${language}: pages of ${format}`);
+    }
+  }
+});
 
 t.test('what a merchant writes is shown as text and never runs', async (t) => {
   const probe = (field: string) =>
