@@ -98,6 +98,10 @@ export function faultOf(signed: SignedTransaction, payable: Payable, now: Date):
   if ((muxed?.account ?? operation.destination) !== payable.destination) {
     return fault('It does not pay this page’s wallet.');
   }
+  const source = operation.source ?? signed.source;
+  if ((parseMuxed(source)?.account ?? source) === payable.destination) {
+    return fault('It pays from this page’s wallet to itself.');
+  }
   const [named] = memosNamedBy({ memo: memoOf(signed), destinationMuxedId: muxed?.id ?? null });
   if (named !== payable.memo) return fault('It does not carry this page’s memo.');
   // The asset that arrives counts, whatever the payer sends.

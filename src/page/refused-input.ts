@@ -35,7 +35,7 @@ function sentenceFor(
 /** Null if it already is one. */
 function sentenceOf({ path, code, message }: FieldError, words: Words, link: PageLink | null, { amount }: RawBody) {
   const { say } = words;
-  if (path === 'account') return code === 'not_found' ? message : say('accountNotValid');
+  if (path === 'account') return ['not_found', 'not_allowed'].includes(code) ? message : say('accountNotValid');
   if (path === 'sendAsset' && code === 'not_found') return message;
   if (path === 'xdr') return OF_NETWORK.test(code) ? message : say(OF_TRANSACTION[code] ?? 'otherPayment');
   if (path !== 'amount' || !link) return say('notSent');

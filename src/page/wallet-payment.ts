@@ -41,6 +41,7 @@ const ways =
   ({ payerLedger }: WalletPaymentDeps): Handle<typeof pagePayments.ways> =>
   async ({ account, amount }, linkOf, { address, words }) => {
     const link = await linkOf();
+    refuseShop(words, link, account);
     const due = { asset: payableOf(link).asset, stroops: parseAmount(amountDue(words, link, amount ?? null))! };
     const found = await payerLedger.waysOf(link.wallet.network, account, due, address);
     if (found.state === 'no_account') throw unknownPayer(words);
@@ -55,6 +56,7 @@ const transaction =
   ({ payerLedger, clock }: WalletPaymentDeps): Handle<typeof pagePayments.transaction> =>
   async ({ account, amount, sendAsset }, linkOf, { address, words }) => {
     const link = await linkOf();
+    refuseShop(words, link, account);
     const payable = payableOf(link);
     const due = amountDue(words, link, amount ?? null);
     const sent = sendAsset ? { code: sendAsset.assetCode, issuer: sendAsset.assetIssuer ?? null } : payable.asset;
@@ -108,6 +110,11 @@ const notNow = ({ say }: Words, answer: NotNow): ApiError =>
 
 const unknownPayer = ({ say }: Words): ApiError =>
   invalid({ path: 'account', message: say('payerUnknown'), code: 'not_found' });
+
+/** Payments of an account to itself do not count. */
+function refuseShop({ say }: Words, { wallet }: PageLink, account: string): void {
+  if (account === wallet.address) throw invalid({ path: 'account', message: say('payerIsShop'), code: 'not_allowed' });
+}
 
 const payableOf = ({ wallet, memo, product }: PageLink): Payable => ({
   destination: wallet.address,

@@ -109,6 +109,28 @@ t.test(
   },
 );
 
+t.test('the wallet that is to be paid is refused as a payer, as a payment to itself is no money', async (t) => {
+  const shop = Keypair.fromSecret((await ledger.fund()).secret);
+  const account = shop.publicKey();
+  const own = (await service.api('POST', '/wallets', { name: 'Own', address: account, network: 'LOCAL' })).data;
+  const item = { walletId: own.id, name: 'Mug', assetCode: 'XLM', amount: '25' };
+  const { url, memo } = (await service.api('POST', '/checkouts', item)).data;
+  const path = new URL(url).pathname;
+  for (const name of ['ways', 'transaction'])
+    t.match(await post(`${path}/${name}`, { account }), {
+      status: 422,
+      error: {
+        message: wordsOf('en').say('payerIsShop'),
+        details: [{ path: 'account', code: 'not_allowed' }],
+      },
+    });
+  const signed = await made([payment('25', account)], { memo: Memo.text(memo), from: shop });
+  t.match(await post(`${path}/submit`, { xdr: signed.toXdr() }), {
+    status: 422,
+    error: { details: [{ path: 'xdr', message: 'It pays from this page’s wallet to itself.', code: 'not_allowed' }] },
+  });
+});
+
 t.test('what is asked for wrongly is told by path and code, in the order of the API', async (t) => {
   const path = `/p/${link.slug}`;
   const account = payer.publicKey();

@@ -212,6 +212,8 @@ export const de: Texts = {
   payerNoAccount: 'Ihr Konto gibt es in diesem Netz nicht.',
   refusedOther: 'Das Netz hat die Zahlung abgelehnt. Es wurde nichts bezahlt.',
   payerUnknown: 'Dieses Konto gibt es im Netz noch nicht: Es muss zuerst Lumens (XLM) erhalten.',
+  payerIsShop:
+    'Dieses Konto ist das des Shops selbst: Eine Zahlung an sich selbst ist keine. Zahlen Sie von einem anderen Konto.',
   ledgerAway: 'Das Ledger ist gerade nicht zu erreichen. Versuchen Sie es noch einmal, oder scannen Sie den Code.',
   testFailed: 'Das Testkonto konnte dies auf dem lokalen Ledger nicht bezahlen. Versuchen Sie es gleich noch einmal.',
   accountNotValid: 'Die Wallet hat kein Konto genannt, das hier zahlen kann: Die Adresse muss mit G beginnen.',

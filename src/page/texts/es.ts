@@ -207,6 +207,7 @@ export const es: Texts = {
   payerNoAccount: 'Su cuenta no existe en esta red.',
   refusedOther: 'La red ha rechazado el pago. No se ha pagado nada.',
   payerUnknown: 'Esta cuenta aún no existe en la red: primero tiene que recibir lumens (XLM).',
+  payerIsShop: 'Esta cuenta es la de la propia tienda: un pago a sí misma no cuenta. Pague desde otra cuenta.',
   ledgerAway: 'En este momento no se puede acceder al libro mayor. Inténtelo de nuevo o escanee el código.',
   testFailed: 'La cuenta de prueba no ha podido pagar esto en el libro mayor local. Inténtelo de nuevo en un momento.',
   accountNotValid: 'La billetera no ha indicado una cuenta que pueda pagar aquí: su dirección tiene que empezar por G.',

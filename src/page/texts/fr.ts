@@ -207,6 +207,8 @@ export const fr: Texts = {
   payerNoAccount: 'Votre compte n’existe pas sur ce réseau.',
   refusedOther: 'Le réseau a refusé le paiement. Rien n’a été payé.',
   payerUnknown: 'Ce compte n’existe pas encore sur le réseau : il doit d’abord recevoir des lumens (XLM).',
+  payerIsShop:
+    'Ce compte est celui de la boutique : un paiement à soi-même ne compte pas. Payez depuis un autre compte.',
   ledgerAway: 'Le registre est injoignable pour le moment. Réessayez, ou scannez le code.',
   testFailed: 'Le compte de test n’a pas pu payer ceci sur le registre local. Réessayez dans un instant.',
   accountNotValid: 'Le portefeuille n’a indiqué aucun compte qui puisse payer ici : son adresse doit commencer par G.',

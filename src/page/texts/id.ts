@@ -200,6 +200,7 @@ export const id: Texts = {
   payerNoAccount: 'Akun Anda tidak ada di jaringan ini.',
   refusedOther: 'Jaringan menolak pembayaran. Tidak ada yang dibayar.',
   payerUnknown: 'Akun ini belum ada di jaringan: harus menerima lumen (XLM) terlebih dahulu.',
+  payerIsShop: 'Akun ini milik toko sendiri: pembayaran kepada diri sendiri tidak dihitung. Bayar dari akun lain.',
   ledgerAway: 'Buku besar tidak dapat dihubungi saat ini. Coba lagi, atau pindai kodenya.',
   testFailed: 'Akun uji tidak dapat membayar ini di buku besar lokal. Coba lagi sebentar lagi.',
   accountNotValid: 'Dompet tidak menyebut akun yang dapat membayar di sini: alamatnya harus diawali G.',

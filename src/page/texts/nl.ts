@@ -207,6 +207,8 @@ export const nl: Texts = {
   payerNoAccount: 'Uw rekening bestaat niet op dit netwerk.',
   refusedOther: 'Het netwerk heeft de betaling geweigerd. Er is niets betaald.',
   payerUnknown: 'Deze rekening bestaat nog niet op het netwerk: ze moet eerst lumens (XLM) ontvangen.',
+  payerIsShop:
+    'Deze rekening is die van de winkel zelf: een betaling aan zichzelf telt niet. Betaal vanaf een andere rekening.',
   ledgerAway: 'Het grootboek is nu niet bereikbaar. Probeer het opnieuw, of scan de code.',
   testFailed: 'De testrekening kon dit op het lokale grootboek niet betalen. Probeer het zo opnieuw.',
   accountNotValid: 'De wallet heeft geen rekening genoemd die hier kan betalen: het adres moet met G beginnen.',

@@ -216,6 +216,7 @@ export const pl: Texts = {
   payerNoAccount: 'Twoje konto nie istnieje w tej sieci.',
   refusedOther: 'Sieć odrzuciła płatność. Nic nie zostało zapłacone.',
   payerUnknown: 'To konto jeszcze nie istnieje w sieci: musi najpierw otrzymać lumeny (XLM).',
+  payerIsShop: 'To konto samego sklepu: płatność do siebie się nie liczy. Zapłać z innego konta.',
   ledgerAway: 'Rejestr jest teraz nieosiągalny. Spróbuj ponownie albo zeskanuj kod.',
   testFailed: 'Konto testowe nie mogło tego zapłacić w lokalnym rejestrze. Spróbuj ponownie za chwilę.',
   accountNotValid: 'Portfel nie podał konta, które może tu zapłacić: adres musi zaczynać się od G.',

@@ -202,6 +202,7 @@ export const pt: Texts = {
   payerNoAccount: 'Sua conta não existe nesta rede.',
   refusedOther: 'A rede recusou o pagamento. Nada foi pago.',
   payerUnknown: 'Esta conta ainda não existe na rede: primeiro ela precisa receber lumens (XLM).',
+  payerIsShop: 'Esta conta é a da própria loja: um pagamento a si mesma não conta. Pague de outra conta.',
   ledgerAway: 'O livro-razão não está acessível no momento. Tente novamente ou escaneie o código.',
   testFailed: 'A conta de teste não conseguiu pagar isto no livro-razão local. Tente de novo em instantes.',
   accountNotValid: 'A carteira não indicou uma conta que possa pagar aqui: o endereço tem de começar com G.',

@@ -200,6 +200,7 @@ export const tr: Texts = {
   payerNoAccount: 'Hesabınız bu ağda yok.',
   refusedOther: 'Ağ ödemeyi reddetti. Hiçbir şey ödenmedi.',
   payerUnknown: 'Bu hesap ağda henüz yok: önce lumen (XLM) alması gerekir.',
+  payerIsShop: 'Bu hesap mağazanın kendi hesabı: kendine yapılan ödeme sayılmaz. Başka bir hesaptan ödeyin.',
   ledgerAway: 'Deftere şu anda ulaşılamıyor. Yeniden deneyin ya da kodu tarayın.',
   testFailed: 'Test hesabı bunu yerel defterde ödeyemedi. Birazdan yeniden deneyin.',
   accountNotValid: 'Cüzdan burada ödeyebilecek bir hesap bildirmedi: adresi G ile başlamalı.',

@@ -192,6 +192,7 @@ export const zh: Texts = {
   payerNoAccount: '您的账户在此网络上不存在。',
   refusedOther: '网络拒绝了此付款。未支付任何款项。',
   payerUnknown: '此账户在网络上尚不存在：需先收到流明 (XLM)。',
+  payerIsShop: '这是商店自己的账户：付给自己的款项不算数。请用其他账户付款。',
   ledgerAway: '目前无法访问账本。请重试，或扫描二维码。',
   testFailed: '测试账户无法在本地账本上支付这笔款项。请稍后重试。',
   accountNotValid: '钱包没有给出可在此付款的账户：地址必须以 G 开头。',
