@@ -6,7 +6,7 @@ import { BudgetUsedUp, LedgerUnavailable, SourceError } from '../../src/ledger/e
 import { toSubmission } from '../../src/ledger/horizon/submission.js';
 import { refusalSentence } from '../../src/page/refusal.js';
 import { wordsOf } from '../../src/page/words.js';
-import { ADDRESS, pageLink, servePages } from '../helpers/browser.js';
+import { ADDRESS, ISSUER, pageLink, servePages } from '../helpers/browser.js';
 
 const problem = (tail: string, extras?: object) => ({ type: `https://stellar.org/horizon-errors/${tail}`, extras });
 const refused = (transaction: string, ...operations: string[]) =>
@@ -82,7 +82,7 @@ t.test('a client that asks too often, or a share that is used up, is 429 in the 
   const { url } = await servePages(t, [pageLink('x')], { payerLedger, limit });
   const ask = async () => {
     const headers = { 'content-type': 'application/json' };
-    const body = JSON.stringify({ account: ADDRESS });
+    const body = JSON.stringify({ account: ISSUER });
     const answer = await fetch(`${url}/p/x/transaction`, { method: 'POST', headers, body });
     return [answer.status, answer.headers.get('retry-after'), ((await answer.json()) as any).error.code];
   };

@@ -209,7 +209,7 @@ export const en = {
   payerNoAccount: 'Your account does not exist on this network.',
   refusedOther: 'The network refused the payment. Nothing was paid.',
   payerUnknown: 'This account does not exist on the network yet: it has to receive lumens (XLM) first.',
-  payerIsShop: 'This account is the shop’s own: a payment to itself is none. Pay from another account.',
+  payerIsShop: 'This account belongs to the shop: a payment to itself does not count. Pay from another account.',
   ledgerAway: 'The ledger cannot be reached at the moment. Try again, or scan the code.',
   testFailed: 'The test account could not pay this on the local ledger. Try again in a moment.',
   accountNotValid: 'The wallet named no account that can pay here: the address must begin with G.',
