@@ -94,7 +94,7 @@ export function createRatePairStore(connection: mongoose.Connection) {
       return collection.findOneAndUpdate(
         {
           // One that is due later than any claim by another clock was claimed before the clock was set back.
-          $or: [{ dueAt: { $lte: now } }, { dueAt: { $gt: ahead(intervalMs + CLOCKS_MS) } }],
+          $or: [{ dueAt: { $lte: now } }, { dueAt: { $gt: ahead(intervalMs + Math.max(intervalMs, CLOCKS_MS)) } }],
           ...(isSound ? { trouble: null } : {}),
         },
         { $set: { dueAt: ahead(intervalMs) } },

@@ -374,18 +374,20 @@ t.test('workers whose clocks differ share the intervals of a pair', async (t) =>
   const { stores, clock, sampler } = await setUp(t, ['kraken']);
   const { ratePairs } = stores.system;
   await sampler.need(EUR, 'acct_1');
-  const intervalMs = 1000;
-  const claims = async (aheadMs: number) => {
-    const now = new Date(clock.nowMs() + aheadMs);
-    return (await ratePairs.claimDue(now, { intervalMs, isSound: false })) !== null;
-  };
-  clock.advance(60_000);
-  const claimed: boolean[] = [];
-  for (let second = 0; second < 5; second += 1) {
-    claimed.push(await claims(50_000), await claims(0));
-    clock.advance(intervalMs);
+  for (const { intervalMs, aheadMs } of [
+    { intervalMs: 1000, aheadMs: 50_000 },
+    // More than clocks differ, but much less than an interval.
+    { intervalMs: 3_600_000, aheadMs: 300_000 },
+  ]) {
+    const claims = async (now: Date) => (await ratePairs.claimDue(now, { intervalMs, isSound: false })) !== null;
+    clock.advance(3_600_000);
+    const claimed: boolean[] = [];
+    for (let nth = 0; nth < 5; nth += 1) {
+      claimed.push(await claims(new Date(clock.nowMs() + aheadMs)), await claims(clock.now()));
+      clock.advance(intervalMs);
+    }
+    t.same(claimed, Array.from({ length: 5 }, () => [true, false]).flat(), `${intervalMs} ms`);
   }
-  t.same(claimed, Array.from({ length: 5 }, () => [true, false]).flat());
 });
 
 t.test('the newest sample is shown, also where a clock that is ahead dated the one before it', async (t) => {
