@@ -77,11 +77,16 @@ const REFRESH_MS = 30_000;
 const LOOK_AGAIN_MS = 5_000;
 const PASSING: readonly Failure['code'][] = ['unreachable', 'internal', 'unavailable', 'rate_limited'];
 
+const soonerAfterFailure =
+  (interval: number | false) =>
+  ({ state: { error } }: { state: { error: Error | null } }): number | false =>
+    error && PASSING.includes(failureOf(error).code) ? LOOK_AGAIN_MS : interval;
+
 export const queryClient = new QueryClient({
   defaultOptions: {
     queries: {
       placeholderData: keepPreviousData,
-      refetchInterval: REFRESH_MS,
+      refetchInterval: soonerAfterFailure(REFRESH_MS),
       networkMode: 'always',
       retry: (count, error) => count < 2 && ['unreachable', 'internal'].includes(failureOf(error).code),
     },
@@ -138,8 +143,7 @@ function readOf<Name extends ReadName>(
     queryKey: keyOf(name, input),
     queryFn: ({ signal }: { signal: AbortSignal }) => client.query(name, input, { signal }) as Promise<Output<Name>>,
     ...(keepPrevious ? {} : { placeholderData: undefined }),
-    refetchInterval: ({ state: { error } }: { state: { error: Error | null } }) =>
-      error && PASSING.includes(failureOf(error).code) ? LOOK_AGAIN_MS : refetchInterval,
+    refetchInterval: soonerAfterFailure(refetchInterval),
     ...options,
   };
 }
@@ -199,7 +203,6 @@ export const useSession = () =>
       if (answer.failure.code === 'unauthorized') return null;
       throw new Error(answer.failure.message);
     },
-    refetchInterval: ({ state: { error } }) => (error ? LOOK_AGAIN_MS : REFRESH_MS),
     staleTime: 60_000,
   });
 
