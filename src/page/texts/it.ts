@@ -207,7 +207,7 @@ export const it: Texts = {
   payerNoAccount: 'Il suo conto non esiste su questa rete.',
   refusedOther: 'La rete ha rifiutato il pagamento. Non è stato pagato nulla.',
   payerUnknown: 'Questo conto non esiste ancora sulla rete: deve prima ricevere lumen (XLM).',
-  payerIsShop: 'Questo conto è quello del negozio stesso: un pagamento a se stesso non conta. Paga da un altro conto.',
+  payerIsShop: 'Questo conto è quello del negozio stesso: un pagamento a se stesso non conta. Paghi da un altro conto.',
   ledgerAway: 'Al momento il registro non è raggiungibile. Riprovi o scansioni il codice.',
   testFailed: 'Il conto di prova non ha potuto pagare sul registro locale. Riprovi tra un momento.',
   accountNotValid: 'Il portafoglio non ha indicato un conto che possa pagare qui: l’indirizzo deve iniziare con G.',
