@@ -1,4 +1,5 @@
 /** Muxed addresses (SEP-23, CAP-84): an account or contract together with a 64-bit id, written as one M… or W… address. */
+import { isAccountAddress } from '../../contracts/address.js';
 import { parseStrkey, strkeyOf } from './strkey.js';
 
 export interface Muxed {
@@ -20,6 +21,10 @@ export function parseMuxed(text: string): Muxed | null {
   const account = strkeyOf('G', parsed.bytes.subarray(0, KEY_BYTES));
   return { address: text, account, id: parsed.bytes.readBigUInt64BE(KEY_BYTES).toString() };
 }
+
+/** The base account (G…) of a G… or M… address; null for any other text. */
+export const accountOf = (text: string): string | null =>
+  isAccountAddress(text) ? text : (parseMuxed(text)?.account ?? null);
 
 const MUXED_KINDS = { G: 'M', C: 'W' } as const;
 

@@ -3,7 +3,7 @@ import type { FeeBumpTransaction, Asset as StellarAsset, Transaction } from '@st
 import { formatAmount, MAX_STROOPS } from './amount.js';
 import { type Asset, NATIVE, type Asset as PaidAsset, sameAsset } from './asset.js';
 import { type CreditMemo, memosNamedBy } from './memo.js';
-import { parseMuxed } from './muxed.js';
+import { accountOf, parseMuxed } from './muxed.js';
 import { sdk } from './stellar-sdk.js';
 
 /** The payment that a link or checkout asks for. */
@@ -94,15 +94,12 @@ export function faultOf(signed: SignedTransaction, payable: Payable, now: Date):
   const [operation, ...others] = signed.operations;
   const isPayment = operation?.type === 'payment' || operation?.type === 'pathPaymentStrictReceive';
   if (!isPayment || others.length > 0) return fault('It must be one payment and nothing else.');
-  const muxed = parseMuxed(operation.destination);
-  if ((muxed?.account ?? operation.destination) !== payable.destination) {
-    return fault('It does not pay this page’s wallet.');
-  }
-  const source = operation.source ?? signed.source;
-  if ((parseMuxed(source)?.account ?? source) === payable.destination) {
+  if (accountOf(operation.destination) !== payable.destination) return fault('It does not pay this page’s wallet.');
+  if (accountOf(operation.source ?? signed.source) === payable.destination) {
     return fault('It pays from this page’s wallet to itself.');
   }
-  const [named] = memosNamedBy({ memo: memoOf(signed), destinationMuxedId: muxed?.id ?? null });
+  const destinationMuxedId = parseMuxed(operation.destination)?.id ?? null;
+  const [named] = memosNamedBy({ memo: memoOf(signed), destinationMuxedId });
   if (named !== payable.memo) return fault('It does not carry this page’s memo.');
   // The asset that arrives counts, whatever the payer sends.
   const arriving = operation.type === 'payment' ? operation.asset : operation.destAsset;

@@ -1,12 +1,5 @@
 /** Addresses as ledger sources write them (SEP-23). Money belongs to base accounts, whatever the form of their address. */
-import { isAccountAddress } from '../../contracts/address.js';
-import { parseMuxed } from '../domain/muxed.js';
 import { parseStrkey, type StrkeyKind, strkeyOf } from '../domain/strkey.js';
-
-/** The base account (G…) of a G… or M… address; null for any other text. */
-export function accountOf(text: string): string | null {
-  return isAccountAddress(text) ? text : (parseMuxed(text)?.account ?? null);
-}
 
 /** The contract (C…) of a C… or W… address; null for any other text. */
 export function contractOf(text: string): string | null {

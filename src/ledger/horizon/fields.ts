@@ -3,8 +3,8 @@ import { z } from 'zod';
 import { isAccountAddress } from '../../../contracts/address.js';
 import { parseAmount } from '../../domain/amount.js';
 import { type Asset, NATIVE } from '../../domain/asset.js';
-import { parseMuxed } from '../../domain/muxed.js';
-import { accountOf, isOtherHolder } from '../address.js';
+import { accountOf, parseMuxed } from '../../domain/muxed.js';
+import { isOtherHolder } from '../address.js';
 import { isOperation, parseToid } from '../toid.js';
 
 /** Marks a fault that is not `malformed`. */

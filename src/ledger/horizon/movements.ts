@@ -2,8 +2,8 @@
  *  contract. */
 import { z } from 'zod';
 import { type Asset, NATIVE } from '../../domain/asset.js';
-import type { Muxed } from '../../domain/muxed.js';
-import { accountOf, contractOf } from '../address.js';
+import { accountOf, type Muxed } from '../../domain/muxed.js';
+import { contractOf } from '../address.js';
 import { account, amount, asset, type FieldFault, faultOf, holder, muxedAddress, uint64 } from './fields.js';
 
 export interface Movement {

@@ -2,7 +2,7 @@
 import { isUtf8 } from 'node:buffer';
 import { z } from 'zod';
 import { type Asset, NATIVE } from '../../domain/asset.js';
-import { accountOf } from '../address.js';
+import { accountOf } from '../../domain/muxed.js';
 import { armOf, bytesOfText, integer } from './xdr-json.js';
 
 /** Fields of a Horizon record. */
