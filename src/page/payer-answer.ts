@@ -30,7 +30,7 @@ export interface Visitor {
   words: Words;
 }
 
-/** @returns the answer's `data`. `linkOf` throws when there is no such page, or it takes no payments */
+/** @returns the answer's `data`. `linkOf` throws when there is no such page, it takes no payments, or the body has faults for it */
 export type Handle<Op extends Operation> = (
   input: ParsedInputOf<Op>,
   linkOf: () => Promise<PageLink>,
@@ -67,6 +67,8 @@ export function createPayerAnswer({ find, limit, addressOf, wordsOf, clock, log 
           if (!link) throw notFound('payment page');
           const closed = closedBecause(link);
           if (closed !== null) throw conflict(visitor.words.say(closed));
+          const more = faultsOf(visitor.words, link, body);
+          if (more.length > 0) throw refusal(operation, more);
           return link;
         };
         const data = await handle(parsed as never, linkOf, visitor);

@@ -31,8 +31,8 @@ export function createWalletPayments(deps: WalletPaymentDeps): Router {
   const answer = createPayerAnswer(deps);
   const router = express.Router();
   const both = (name: string) => [`/p/:slug/${name}`, `/c/:slug/${name}`];
-  router.post(both('ways'), answer(pagePayments.ways, ways(deps), amountFaults));
-  router.post(both('transaction'), answer(pagePayments.transaction, transaction(deps), amountFaults));
+  router.post(both('ways'), answer(pagePayments.ways, ways(deps), payerFaults));
+  router.post(both('transaction'), answer(pagePayments.transaction, transaction(deps), payerFaults));
   router.post(both('submit'), answer(pagePayments.submit, submit(deps)));
   return router;
 }
@@ -41,8 +41,7 @@ const ways =
   ({ payerLedger }: WalletPaymentDeps): Handle<typeof pagePayments.ways> =>
   async ({ account, amount }, linkOf, { address, words }) => {
     const link = await linkOf();
-    refuseShop(words, link, account);
-    const due = { asset: payableOf(link).asset, stroops: parseAmount(amountDue(words, link, amount ?? null))! };
+    const due = { asset: payableOf(link).asset, stroops: parseAmount(amountDue(link, amount ?? null))! };
     const found = await payerLedger.waysOf(link.wallet.network, account, due, address);
     if (found.state === 'no_account') throw unknownPayer(words);
     if (found.state !== 'known') throw notNow(words, found);
@@ -56,9 +55,8 @@ const transaction =
   ({ payerLedger, clock }: WalletPaymentDeps): Handle<typeof pagePayments.transaction> =>
   async ({ account, amount, sendAsset }, linkOf, { address, words }) => {
     const link = await linkOf();
-    refuseShop(words, link, account);
     const payable = payableOf(link);
-    const due = amountDue(words, link, amount ?? null);
+    const due = amountDue(link, amount ?? null);
     const sent = sendAsset ? { code: sendAsset.assetCode, issuer: sendAsset.assetIssuer ?? null } : payable.asset;
     const detour = await detourFrom(payerLedger, sent, { account, words, link, due, address });
     const known = await payerLedger.sequenceOf(link.wallet.network, account, address);
@@ -111,11 +109,6 @@ const notNow = ({ say }: Words, answer: NotNow): ApiError =>
 const unknownPayer = ({ say }: Words): ApiError =>
   invalid({ path: 'account', message: say('payerUnknown'), code: 'not_found' });
 
-/** Payments of an account to itself do not count. */
-function refuseShop({ say }: Words, { wallet }: PageLink, account: string): void {
-  if (account === wallet.address) throw invalid({ path: 'account', message: say('payerIsShop'), code: 'not_allowed' });
-}
-
 const payableOf = ({ wallet, memo, product }: PageLink): Payable => ({
   destination: wallet.address,
   memo,
@@ -123,18 +116,24 @@ const payableOf = ({ wallet, memo, product }: PageLink): Payable => ({
   networkPassphrase: networkInfo[wallet.network].passphrase,
 });
 
-/** Canonical text. @throws ApiError `validation_error` */
-function amountDue(words: Words, link: PageLink, asked: string | null): string {
-  const [fault] = amountFaults(words, link, { amount: asked });
-  if (fault) throw invalid(fault);
-  const { product, priced } = link;
+/** Canonical text. @param asked without faults */
+function amountDue({ product, priced }: PageLink, asked: string | null): string {
   // The amount shown by the page holds, even if the rate has moved.
   return product.priceType === 'FIXED' && !(priced && asked !== null)
     ? product.price!
     : formatAmount(parseAmount(asked!)!);
 }
 
-/** Faults of the amount for this page. @param body as sent, valid or not */
+/** Faults of a payer's body for this page. @param body as sent, valid or not */
+const payerFaults = (words: Words, link: PageLink, body: RawBody): FieldError[] => [
+  ...accountFaults(words, link, body),
+  ...amountFaults(words, link, body),
+];
+
+/** Payments of an account to itself do not count. */
+const accountFaults = ({ say }: Words, { wallet }: PageLink, { account }: RawBody): FieldError[] =>
+  account === wallet.address ? [{ path: 'account', message: say('payerIsShop'), code: 'not_allowed' }] : [];
+
 function amountFaults(words: Words, { product, priced }: PageLink, { amount }: RawBody): FieldError[] {
   const { priceType, price, minAmount, assetCode } = product;
   const fault = (message: string, code: string): FieldError[] => [{ path: 'amount', message, code }];

@@ -124,6 +124,11 @@ t.test('the wallet that is to be paid is refused as a payer, as a payment to its
         details: [{ path: 'account', code: 'not_allowed' }],
       },
     });
+  t.match(
+    (await post(`${path}/transaction`, { account, amount: '24' })).error.details,
+    [{ path: 'account' }, { path: 'amount' }],
+    'with every other fault',
+  );
   const signed = await made([payment('25', account)], { memo: Memo.text(memo), from: shop });
   t.match(await post(`${path}/submit`, { xdr: signed.toXdr() }), {
     status: 422,
