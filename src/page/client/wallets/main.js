@@ -32,7 +32,8 @@ export function createWallets({ at, passphrase, texts, files, main }) {
   /** Runs what asks a wallet, and says what goes wrong. @param {(isWanted: () => boolean) => Promise<void>} work */
   async function attempt(wallet, work) {
     const ours = ++turn;
-    const isWanted = () => turn === ours;
+    // A dialog tells of its end a moment after it has closed.
+    const isWanted = () => turn === ours && dialog.isOpen();
     dialog.say(texts.waitingFor.replaceAll('{wallet}', wallet.name));
     dialog.rest(true);
     try {
