@@ -19,11 +19,11 @@ function momentOf(text: string | undefined, { startOf }: Calendar): Date | undef
 }
 
 /** Concurrent reports of a process, and waiting reports of one account. */
-const REPORTS_AT_ONCE = { most: 2, mostWaiting: 50 };
+const QUEUE_BOUNDS = { most: 2, mostWaiting: 50 };
 
 export function createReportService(deps: { forAccount: ForAccount<'payments'> }): ServiceOf<Contract['reports']> {
   const { forAccount } = deps;
-  const queue = createFairQueue(REPORTS_AT_ONCE);
+  const queue = createFairQueue(QUEUE_BOUNDS);
   return {
     async summary(caller, { status, parts, from, to, timezone, groupBy, currency }) {
       const calendar = calendarOf(timezone);
