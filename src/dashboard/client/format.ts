@@ -1,5 +1,8 @@
 /** Formats amounts, times, ids and assets. Amounts stay text and BigInt, so nothing is rounded. */
 
+export { moneyText } from '../../domain/money-text.js';
+export { readTyped } from '../../domain/typed-amount.js';
+
 const STROOPS = 10_000_000n;
 
 /** Converts canonical decimal text, possibly negative, to stroops. */
