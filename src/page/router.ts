@@ -18,7 +18,7 @@ import {
   wordsFor,
 } from './context.js';
 import { busyView, faultView } from './document.js';
-import { createFollow } from './follow.js';
+import { createFollow, type Known } from './follow.js';
 import { contentSecurityPolicy, strictHeaders } from './headers.js';
 import { createImages } from './images.js';
 import { createLinkUpdates } from './link-updates.js';
@@ -125,7 +125,9 @@ function createStatus(context: PageContext, streams: Streams): Router {
   const follow = createFollow({
     status,
     streams,
-    updates: createLinkUpdates({ clock, log }),
+    updates: createLinkUpdates<Known>({ clock, log }),
+    find: (req) => linkOf(context, req),
+    clock,
     sinceOf: (req) => sinceOf(context, req.query.since) ?? clock.now(),
     addressOf,
     snapshot: (words, link, payments) => JSON.stringify(snapshot(context, words, link, payments)),

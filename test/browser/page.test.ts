@@ -8,6 +8,7 @@ import {
   ADDRESS,
   axeViolations,
   ISSUER,
+  inEuro,
   openBrowser,
   openPage,
   pageCheckout,
@@ -285,6 +286,37 @@ t.test('a page that is switched off while open takes its details away; switched 
   link.active = true;
   await page.goto(`${url}/p/x`);
   await page.waitForSelector('.qr');
+});
+
+t.test('a page that hears its stream never polls, whatever it is priced in, and turns all the same', async (t) => {
+  const euro = { currency: 'EUR', price: '10', remaining: '40', amount: null };
+  const links = [
+    pageLink('link'),
+    pageLink('priced', { priced: inEuro(), product: { price: '40' } }),
+    pageLink('open', { priced: inEuro({ due: null }), product: { priceType: 'CUSTOM', price: null } }),
+    pageCheckout('order', { successUrl: null }),
+    pageCheckout('euro', { ...euro, successUrl: null }, { priced: inEuro() }),
+  ];
+  const { url, feed } = await servePages(t, links);
+  const opened = await Promise.all(
+    links.map(async (link) => {
+      const page = await openPage(t, browser);
+      const asked: string[] = [];
+      page.on('request', (request) => asked.push(new URL(request.url()).pathname.split('/').at(-1)!));
+      await page.goto(`${url}/${link.checkout ? 'c' : 'p'}/${link.slug}`);
+      return { link, page, asked };
+    }),
+  );
+  // Longer than a page waits before it polls, and than the service before it looks at an order again.
+  await new Promise((resolve) => setTimeout(resolve, 16_000));
+  for (const { link, page, asked } of opened) {
+    if (link.checkout) Object.assign(link.checkout, { status: 'PAID', received: '40' });
+    feed.pay(link.linkId, {});
+    await page.waitForSelector('.paid');
+    const streams = asked.filter((name) => name === 'events').length;
+    const polls = asked.filter((name) => name === 'status').length;
+    t.strictSame({ streams, polls }, { streams: 1, polls: 0 }, link.slug);
+  }
 });
 
 t.test('without events the page polls, and says when it hears nothing at all', async (t) => {

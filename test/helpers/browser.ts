@@ -13,8 +13,9 @@ import { PNG } from 'pngjs';
 import type { Test } from 'tap';
 import { systemClock } from '../../src/clock.js';
 import { NO_BRAND } from '../../src/domain/brand.js';
+import { parseRate } from '../../src/domain/rate.js';
 import { createPageRouter, type PageDeps } from '../../src/page/router.js';
-import type { PageCheckout, PageLink, PagePayment, StatusFeed } from '../../src/page/types.js';
+import type { PageCheckout, PageLink, PagePayment, PagePrice, StatusFeed } from '../../src/page/types.js';
 
 /** The shell comes first: it has no windows, which would cost a second of CPU for each page. */
 const NAMES = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
@@ -146,6 +147,19 @@ export const pageLink = (slug: string, { product, wallet, brand, ...link }: Page
   wallet: { address: ADDRESS, network: 'PUBLIC', active: true, ...wallet },
   brand: { ...NO_BRAND, ...brand },
 });
+
+/** A price in EUR: 10 EUR at 0.25 EUR, which `product.price` or a checkout's `remaining` says in XLM. */
+export const inEuro = (changes: Partial<PagePrice> = {}): PagePrice => {
+  const at = new Date();
+  const rate = {
+    rate: parseRate('0.25')!,
+    at,
+    source: 'own',
+    stale: false,
+    validUntil: new Date(at.getTime() + 60_000),
+  };
+  return { currency: 'EUR', due: '10', minAmount: null, rate, ...changes };
+};
 
 /** A page of a checkout over 25 XLM, open for an hour. */
 export const pageCheckout = (

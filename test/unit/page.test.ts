@@ -3,6 +3,7 @@ import { request } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import t from 'tap';
+import { type Clock, systemClock } from '../../src/clock.js';
 import { createRateLimit } from '../../src/http/rate-limit.js';
 import { checkoutStateOf, withCheckout } from '../../src/page/checkout-state.js';
 import { type EnteredAmount, judgeEntered } from '../../src/page/entered-amount.js';
@@ -12,7 +13,7 @@ import { openerOf } from '../../src/page/opener.js';
 import { pageStateOf } from '../../src/page/page-state.js';
 import { PAGE_MEMORY_MS, type PageLink, type PagePayment } from '../../src/page/types.js';
 import { wordsOf } from '../../src/page/words.js';
-import { createMemoryFeed, ISSUER, pageCheckout, pageLink, servePages } from '../helpers/browser.js';
+import { createMemoryFeed, ISSUER, inEuro, pageCheckout, pageLink, servePages } from '../helpers/browser.js';
 import { eventually } from '../helpers/service.js';
 
 const EN = wordsOf('en');
@@ -370,6 +371,33 @@ t.test('the status knows what came since the page was opened, and nothing of the
   t.equal(payments[0]!.senderShort.length, 9);
 });
 
+/** Sleeps of a quarter of a second pass by themselves; longer ones end when as much time has passed. */
+function heldClock() {
+  let nowMs = Date.now();
+  let sleepers: { untilMs: number; end: () => void }[] = [];
+  const clock: Clock = {
+    ...systemClock,
+    nowMs: () => nowMs,
+    now: () => new Date(nowMs),
+    sleep: (ms, signal) =>
+      ms <= 250
+        ? systemClock.sleep(ms, signal)
+        : new Promise((end) => {
+            sleepers.push({ untilMs: nowMs + ms, end });
+            signal?.addEventListener('abort', () => end());
+          }),
+  };
+  const pass = async (ms: number) => {
+    // What was just told has begun to sleep again.
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    nowMs += ms;
+    const due = sleepers.filter(({ untilMs }) => untilMs <= nowMs);
+    sleepers = sleepers.filter((each) => !due.includes(each));
+    for (const { end } of due) end();
+  };
+  return { clock, pass, nowMs: () => nowMs };
+}
+
 /** Reads an event stream by hand, as far as it is sent. */
 async function follow(url: string) {
   const call = request(url).end();
@@ -382,7 +410,7 @@ async function follow(url: string) {
   call.on('error', () => undefined);
   const states = () =>
     [...text.matchAll(/^event: status\ndata: (.*)$/gm)].map(
-      ([, data]) => JSON.parse(data!) as { state: string; payments: PagePayment[] },
+      ([, data]) => JSON.parse(data!) as { state: string; due?: string; payments: PagePayment[] },
     );
   return {
     response,
@@ -420,6 +448,90 @@ t.test('a stream tells the whole state at once and at every change, and what cam
   t.match(second.text(), /^retry: \d{4}$/m);
   second.leave();
 });
+
+t.test('a page whose price moves, or whose order changes, hears all of it by its stream', async (t) => {
+  const changes = { currency: 'EUR', price: '10', remaining: '40', amount: null };
+  const links = {
+    link: pageLink('link', { priced: inEuro(), product: { price: '40' } }),
+    open: pageLink('open', { priced: inEuro({ due: null }), product: { priceType: 'CUSTOM', price: null } }),
+    order: pageCheckout('order'),
+    euro: pageCheckout('euro', changes, { priced: inEuro() }),
+  };
+  const { clock, pass } = heldClock();
+  const { url, feed } = await servePages(t, Object.values(links), { clock });
+  const streams = await Promise.all([
+    ...['link', 'open'].map((slug) => follow(`${url}/p/${slug}/events`)),
+    ...['order', 'euro'].map((slug) => follow(`${url}/c/${slug}/events`)),
+  ]);
+  const told = (n: number) => Promise.all(streams.map((stream) => stream.until(() => stream.states().length === n)));
+  await told(1);
+  t.strictSame(
+    streams.map((stream) => [stream.states()[0]!.state, stream.states()[0]!.due]),
+    [
+      ['WAITING', '40'],
+      ['WAITING', 'open'],
+      ['WAITING', '25'],
+      ['WAITING', '40'],
+    ],
+  );
+  links.link.product.price = '50';
+  links.open.priced!.rate = null;
+  for (const { checkout } of [links.order, links.euro]) checkout!.status = 'CANCELLED';
+  await pass(15_000);
+  await told(2);
+  t.strictSame(
+    streams.map((stream) => stream.states()[1]!.state),
+    ['WAITING', 'CLOSED', 'CLOSED', 'CLOSED'],
+  );
+  t.equal(streams[0]!.states()[1]!.due, '50');
+  Object.assign(links.order.checkout!, { status: 'PAID', received: '25' });
+  feed.pay('chk_order', {});
+  await streams[2]!.until(() => streams[2]!.states().length === 3);
+  t.match(streams[2]!.states()[2], { state: /^PAID$/, payments: [{ amount: '25' }] }, 'the payment comes by it too');
+  for (const stream of streams) stream.leave();
+});
+
+t.test('an order’s time is over → its stream says so at once, and how it ends once that is known', async (t) => {
+  const { clock, pass, nowMs } = heldClock();
+  const link = pageCheckout('x', { expiresAt: new Date(nowMs() + 9_000) });
+  const { url } = await servePages(t, [link], { clock });
+  const stream = await follow(`${url}/c/x/events`);
+  await stream.until(() => stream.states().length === 1);
+  link.checkout!.ended = true;
+  await pass(9_050);
+  await stream.until(() => stream.states().length === 2);
+  link.checkout!.status = 'EXPIRED';
+  await pass(4_000);
+  await stream.until(() => stream.states().length === 3);
+  t.strictSame(
+    stream.states().map(({ state }) => state),
+    ['WAITING', 'CHECKING', 'CLOSED'],
+  );
+  stream.leave();
+});
+
+t.test(
+  'the database fails while an order is looked up for its stream → the change is told when it is back',
+  async (t) => {
+    const link = pageCheckout('x');
+    let fails = 0;
+    const { url, feed } = await servePages(t, [link], {
+      pages: {
+        linkBySlug: async () => null,
+        checkoutBySlug: async () => (fails-- > 0 ? Promise.reject(new Error('away')) : link),
+        paidBy: async () => ({ count: 0, largest: [] }),
+      },
+    });
+    const stream = await follow(`${url}/c/x/events`);
+    await stream.until(() => stream.states().length === 1);
+    fails = 1;
+    Object.assign(link.checkout!, { status: 'PAID', received: '25' });
+    feed.pay('chk_x', {});
+    await stream.until(() => stream.states().length === 2);
+    t.match(stream.states()[1], { state: /^PAID$/ });
+    stream.leave();
+  },
+);
 
 t.test('a payment that is stored while the stream begins is told once and in its newest form', async (t) => {
   const feed = createMemoryFeed();

@@ -5,7 +5,6 @@ const POLL_MS = 4_000;
 const SILENCE_MS = 25_000;
 const REFUSED_MS = 10_000;
 const TYPING_MS = 350;
-const ORDER_POLL_MS = 15_000;
 const LEAVE_MS = 5_000;
 /** How long the shop's page has to close this window. */
 const CLOSE_MS = 500;
@@ -165,7 +164,6 @@ function followPayments() {
       main.dataset.due = snapshot.due;
       if (snapshot.payable) drawDetails();
     }
-    if (snapshot.state === 'CHECKING') setTimeout(poll, POLL_MS);
     const unchanged = snapshot.state === main.dataset.state && (shown ?? snapshot.html) === snapshot.html;
     const first = shown === undefined;
     shown = snapshot.html;
@@ -199,10 +197,6 @@ function followPayments() {
     source.addEventListener('status', (event) => {
       hear();
       take(JSON.parse(event.data));
-    });
-    source.addEventListener('changed', () => {
-      hear();
-      poll();
     });
     source.addEventListener('error', () => {
       heardAt = 0;
@@ -242,9 +236,7 @@ function followPayments() {
 
   listen();
   setInterval(look, POLL_MS);
-  // A checkout may be cancelled or end without a payment.
-  if (main.dataset.due !== undefined) setInterval(() => document.hidden || poll(), ORDER_POLL_MS);
-  main.addEventListener('ended', poll);
+  main.addEventListener('ended', look);
   document.addEventListener('visibilitychange', wake);
   window.addEventListener('pageshow', (event) => event.persisted && wake());
   window.addEventListener('online', wake);
