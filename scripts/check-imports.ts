@@ -40,6 +40,7 @@ const MAY_IMPORT: Readonly<Record<string, string>> = {
   main: 'core/node-version start',
   client: '',
   mongod: '',
+  proof: '',
   'local-ledger': '',
   index: 'contracts client',
 };

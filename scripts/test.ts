@@ -16,6 +16,7 @@ const ROOMS = [
   ...['browser', 'e2e', 'integration', 'property', 'unit'].map((room) => `test/${room}`),
   'src/local-ledger/test',
   'src/mongod/test',
+  'src/proof/test',
 ];
 const named = process.argv.slice(2);
 const files = (named.length > 0 ? named : ROOMS).map((path) =>
