@@ -104,7 +104,7 @@ export const SETTINGS: Readonly<Record<string, { default: string; meaning: strin
   MAX_MAILS_PER_ACCOUNT: {
     default: '1000',
     meaning:
-      'E-mails of an account in a day (UTC), receipts, notifications and security notices each; more are not sent',
+      'Receipts of an account in a day (UTC), more are not sent; and addresses that get their first e-mail of a kind of notification or security notice in a day, further ones get none',
   },
   AUDIT_INTERVAL_HOURS: {
     default: '24',

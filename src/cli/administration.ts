@@ -8,6 +8,7 @@ import { auditByOperator } from '../core/auditing.js';
 import { type Core, createCore } from '../core/core.js';
 import { openDatabase } from '../core/database.js';
 import { closeLedgers, createLedgers } from '../core/ledgers.js';
+import { mailBoundsOf } from '../core/mailing.js';
 import { mendByOperator } from '../core/named-sources.js';
 import { dismissParked, rotateWebhookKey, storeResealed } from '../core/operator.js';
 import { checkSecretsKey, openSecretsKey, resealSecrets } from '../core/secrets-key.js';
@@ -52,6 +53,7 @@ export async function connect(localLedgerUrl: string): Promise<Administration> {
     newId,
     processId: `cli${clock.randomBytes(8).toString('hex')}`,
     log,
+    mail: mailBoundsOf(config),
   });
   return {
     ...system,

@@ -32,7 +32,7 @@ import { type OpenEventTail, openEventTail } from './event-tail.js';
 import { startWorkerJobs } from './jobs.js';
 import { closeLedgers, createLedgers, refuseUnfitServers, requestsPerHourOf } from './ledgers.js';
 import { checkBuiltInLedger, hasBuiltInLedger, openBuiltInLedger, toTestPayer } from './local-ledger.js';
-import { composeMailer } from './mailing.js';
+import { composeMailer, mailBoundsOf } from './mailing.js';
 import { createNamedMending } from './named-sources.js';
 import { openPayRequests } from './pay-requests.js';
 import { usablePort } from './ports.js';
@@ -179,7 +179,7 @@ async function openCore(deps: ContextDeps, publicUrl: string, onClose: OnClose) 
   const { transaction } = database;
   const processId = `p${clock.randomBytes(8).toString('hex')}`;
   const common = { stores, transaction, ledgers, publicUrl, clock, monotonic, newId, processId, log };
-  const core = createCore({ ...common, rateTimes: config.rates, hasMail: config.mail !== null });
+  const core = createCore({ ...common, rateTimes: config.rates, mail: mailBoundsOf(config) });
   return { core, database, secrets, localLedger };
 }
 

@@ -5,8 +5,8 @@ import type { Clock, MonotonicClock } from '../clock.js';
 import type { NewId } from '../domain/ids.js';
 import { createOutbox, type Outbox } from '../events/outbox.js';
 import type { NetworkLedger } from '../ledger/network-ledger.js';
+import { createTell, type Tell } from '../mail/bounded.js';
 import { createFollowEvents } from '../mail/follow.js';
-import { createTellOwners } from '../mail/owners.js';
 import { createPayments, type Payments } from '../payments/index.js';
 import { createRateBook, type RateBook } from '../rates/book.js';
 import { createSignals, type Signals } from '../runtime/signal.js';
@@ -31,8 +31,8 @@ interface CoreDeps {
   log: Logger;
   /** How long a price holds, and the greatest age of a shown rate. Default as in the settings. */
   rateTimes?: { lockMs: number; maxAgeMs: number };
-  /** Whether e-mail is sent. Default false. */
-  hasMail?: boolean;
+  /** Null where no e-mail is sent, the default. */
+  mail?: { mostOfDay: number } | null;
 }
 
 export interface Core extends CoreDeps, Payments {
@@ -41,19 +41,20 @@ export interface Core extends CoreDeps, Payments {
   outbox: Outbox;
   signals: Signals;
   rateBook: RateBook;
+  /** Stores notifications and security notices; null where no e-mail is sent. */
+  tell: Tell | null;
 }
 
 export function createCore(deps: CoreDeps): Core {
   const { system } = deps.stores;
-  const { clock, newId, hasMail = false, rateTimes = { lockMs: 15 * 60_000, maxAgeMs: 600_000 } } = deps;
-  const follow = hasMail ? createFollowEvents({ ...system, newId }) : undefined;
+  const { clock, newId, mail = null, rateTimes = { lockMs: 15 * 60_000, maxAgeMs: 600_000 } } = deps;
+  const tell = mail && createTell({ ...system, newId, mostNewOfDay: mail.mostOfDay });
+  const follow = tell ? createFollowEvents({ ...system, tell, newId }) : undefined;
   const outbox = createOutbox({ events: system.events, newId, ...(follow && { follow }) });
   const rateBook = createRateBook({ ...system, clock, ...rateTimes });
-  const tell = hasMail
-    ? createTellOfActivity({ ...deps.stores, tellOwners: createTellOwners({ ...system, newId }) })
-    : null;
+  const onActivity = tell && createTellOfActivity({ ...deps.stores, users: system.users, tell });
   const { activities } = system;
-  const commit = createCommit({ ...deps, ...deps.stores, activities, ...(tell && { onActivity: tell }) });
+  const commit = createCommit({ ...deps, ...deps.stores, activities, ...(onActivity && { onActivity }) });
   const signals = createSignals();
-  return { ...deps, commit, outbox, signals, rateBook, ...createPayments({ ...deps, system, outbox, rateBook }) };
+  return { ...deps, commit, outbox, signals, rateBook, tell, ...createPayments({ ...deps, system, outbox, rateBook }) };
 }

@@ -16,6 +16,7 @@ import type { CountSegments } from '../stores/count-segments.js';
 import type { DeliveryStore } from '../stores/deliveries.js';
 import type { JobStore } from '../stores/jobs.js';
 import type { MailStore } from '../stores/mails.js';
+import type { SentMailStore } from '../stores/mails-sent.js';
 import { type RetentionDeps, removeExpired } from '../stores/retention.js';
 import type { Core } from './core.js';
 import type { Worker } from './worker.js';
@@ -37,7 +38,7 @@ export async function startWorkerJobs(
   }: { db: mongoose.mongo.Db; config: Config; auditor: Auditor; sampler: Pick<Sampler, 'run'> },
 ): Promise<Jobs> {
   const { stores, signals, transaction, processId, clock, log } = core;
-  const { jobs, countSegments, deliveries, mails } = stores.system;
+  const { jobs, countSegments, deliveries, mails, mailsSent } = stores.system;
   const poll = (network: Network) => () => pollLedger(watching(network));
   const bound = bindJobs(config.networks, {
     'poll ledger PUBLIC': poll('PUBLIC'),
@@ -69,7 +70,7 @@ export async function startWorkerJobs(
         // Usually nothing is due.
         return result.sampled + result.without > 0 ? { result } : null;
       },
-    housekeeping: () => housekeeping({ db, transaction, jobs, mails, countSegments, clock, log }, config),
+    housekeeping: () => housekeeping({ db, transaction, jobs, mails, mailsSent, countSegments, clock, log }, config),
   });
   return startJobs({ db, store: jobs, jobs: bound, processId, clock, log });
 }
@@ -123,29 +124,34 @@ function housekeeping(
     countSegments: CountSegments;
     jobs: Pick<JobStore, 'removeOrphans'>;
     mails: Pick<MailStore, 'removeEnded'>;
+    mailsSent: Pick<SentMailStore, 'removeIdle'>;
     clock: Clock;
     log: Logger;
   },
   { retentionDays, dustStroops }: { retentionDays: number; dustStroops: bigint },
 ): Run {
-  const { clock, log, jobs, mails } = deps;
+  const { clock, log, jobs, mails, mailsSent } = deps;
   return async ({ ended }) => {
     const orphans = await jobs.removeOrphans(clock.now());
     if (retentionDays === 0) return { result: { orphans } };
     const before = new Date(clock.nowMs() - retentionDays * DAY_MS);
     const removed = {
       ...(await removeExpired(deps, { before, dustStroops }, ended)),
-      mails: await removeMails(mails, before, ended),
+      mails: await removeAll(() => mails.removeEnded(before), ended),
+      mailsSent: await removeAll(() => mailsSent.removeIdle(before), ended),
     };
     log.info({ ...removed, before }, 'removed data older than RETENTION_DAYS');
     return { result: { orphans, ...removed } };
   };
 }
 
-async function removeMails(mails: Pick<MailStore, 'removeEnded'>, before: Date, ended: AbortSignal): Promise<number> {
+async function removeAll(
+  removeBatch: () => Promise<{ removed: number; isLast: boolean }>,
+  ended: AbortSignal,
+): Promise<number> {
   let count = 0;
   while (!ended.aborted) {
-    const { removed, isLast } = await mails.removeEnded(before);
+    const { removed, isLast } = await removeBatch();
     count += removed;
     if (isLast) break;
   }

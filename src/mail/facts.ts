@@ -1,6 +1,5 @@
 /** The content of each e-mail, stored until it is sent. */
 import type { NoticeKind } from '../../contracts/notifications.js';
-import type { Role } from '../../contracts/roles.js';
 
 export interface PaymentFacts {
   id: string;
@@ -35,12 +34,31 @@ interface FactsOfKind {
 /** A notification. */
 export type Notice = { [Kind in NoticeKind]: { kind: Kind; facts: FactsOfKind[Kind] } }[NoticeKind];
 
-/** A change reported to every OWNER. */
-export type SecurityNotice =
-  | { kind: 'wallet.created'; wallet: WalletFacts }
-  | { kind: 'product.wallet'; product: { id: string; name: string }; from: WalletFacts; to: WalletFacts }
-  | { kind: 'webhook.url'; webhook: { id: string; name: string }; from: string; to: string }
-  | { kind: 'user.role'; user: { id: string; name: string; email: string | null }; from: Role; to: Role };
+/** Changes that are told to OWNERs. */
+export type SecurityKind =
+  | 'wallet.created'
+  | 'product.wallet'
+  | 'webhook.url'
+  | 'apiKey.created'
+  | 'user.created'
+  | 'user.invited'
+  | 'user.role'
+  | 'user.removed'
+  | 'user.email'
+  | 'user.passkey'
+  | 'user.counter';
+
+export interface SecurityNotice {
+  kind: SecurityKind;
+  /** Of what was changed. */
+  name: string;
+  /** Its page of the dashboard. */
+  page: string;
+  wallet?: WalletFacts;
+  /** Absent where there is nothing to say of it. */
+  before?: string;
+  now?: string;
+}
 
 /** With whose doing it was, as the list of activity shows it. */
 export interface SecurityFacts {

@@ -1,11 +1,9 @@
 /** Tells accounts of webhooks that fail, once until a delivery succeeds. Looked for beside the dispatcher, which has no part in it. */
-import type { NewId } from '../domain/ids.js';
 import type { AccountStore } from '../stores/accounts.js';
 import type { Database } from '../stores/database.js';
-import type { MailStore } from '../stores/mails.js';
 import type { WebhookDoc, WebhookStore } from '../stores/webhooks.js';
+import type { Tell } from './bounded.js';
 import type { Notice } from './facts.js';
-import { noticeMails } from './follow.js';
 
 /** A delivery with this many failures has failed for longer than a restart of its endpoint takes: its third attempt is due. */
 const FAILED_ATTEMPTS = 3;
@@ -16,12 +14,11 @@ const BATCH = 100;
 export function createTellOfFailing(deps: {
   webhooks: Pick<WebhookStore, 'failingUntold' | 'markTold'>;
   accounts: Pick<AccountStore, 'withNotifications'>;
-  mails: Pick<MailStore, 'insert'>;
+  tell: Tell;
   transaction: Database['transaction'];
-  newId: NewId;
   retryBaseMs: number;
 }): () => Promise<void> {
-  const { webhooks, accounts, mails, transaction, newId, retryBaseMs } = deps;
+  const { webhooks, accounts, tell, transaction, retryBaseMs } = deps;
   const enough = { attempts: FAILED_ATTEMPTS, lastedMs: OF_RETRY_BASE * retryBaseMs * 0.9 };
   return async () => {
     for (const webhook of await webhooks.failingUntold(enough, BATCH)) {
@@ -32,7 +29,7 @@ export function createTellOfFailing(deps: {
         const { recipients = [], kinds = [] } = account?.notifications ?? {};
         if (!kinds.includes('webhook.failing')) return;
         const key = `${webhook._id}:${webhook.failingSince!.toISOString()}`;
-        await mails.insert(noticeMails({ accountId, key, notice: noticeOf(webhook), recipients }, newId), session);
+        await tell([{ accountId, sort: 'notice', key, ...noticeOf(webhook), recipients }], session);
       });
     }
   };

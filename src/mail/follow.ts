@@ -8,6 +8,7 @@ import { accountsOf } from '../domain/owners.js';
 import type { FollowEvents, StoredEvent } from '../events/outbox.js';
 import type { AccountStore } from '../stores/accounts.js';
 import type { MailStore, NewMail } from '../stores/mails.js';
+import type { Tell } from './bounded.js';
 import type { Notice, PaymentFacts, ReceiptFacts, WalletFacts } from './facts.js';
 
 /** Differences that an e-mail lists. */
@@ -16,9 +17,10 @@ const MOST_DIFFERENCES = 10;
 export function createFollowEvents(deps: {
   accounts: Pick<AccountStore, 'withNotifications'>;
   mails: Pick<MailStore, 'insert'>;
+  tell: Tell;
   newId: NewId;
 }): FollowEvents {
-  const { accounts, mails, newId } = deps;
+  const { accounts, mails, tell, newId } = deps;
   return async (events, session) => {
     const receipts = events.flatMap((event) => receiptOf(event, newId));
     const noticed = events.flatMap((event) => {
@@ -33,27 +35,14 @@ export function createFollowEvents(deps: {
     );
     const notices = noticed.flatMap(({ event: { accountId, id }, notice }) => {
       const { recipients = [], kinds = [] } = settings.get(accountId) ?? {};
-      return kinds.includes(notice.kind) ? noticeMails({ accountId, key: id, notice, recipients }, newId) : [];
+      return kinds.includes(notice.kind)
+        ? [{ accountId, sort: 'notice' as const, key: id, ...notice, recipients }]
+        : [];
     });
-    await mails.insert([...receipts, ...notices], session);
+    await mails.insert(receipts, session);
+    await tell(notices, session);
   };
 }
-
-/** One for each recipient. */
-export const noticeMails = (
-  {
-    accountId,
-    key,
-    notice,
-    recipients,
-  }: { accountId: string; key: string; notice: Notice; recipients: readonly string[] },
-  newId: NewId,
-): NewMail[] =>
-  recipients.map((to) => {
-    const _id = newId('mail');
-    const [kind, facts, createdAt] = [notice.kind, JSON.stringify(notice.facts), createdAtOf(_id)];
-    return { _id, accountId, sort: 'notice', key, to, kind, facts, createdAt };
-  });
 
 function receiptOf({ type, accountId, data, id }: StoredEvent, newId: NewId): NewMail[] {
   if (type !== 'checkout.paid') return [];
@@ -64,7 +53,7 @@ function receiptOf({ type, accountId, data, id }: StoredEvent, newId: NewId): Ne
   return [
     {
       ...{ _id, accountId, sort: 'receipt', key: id, to: checkout.customerEmail, kind: 'receipt' },
-      ...{ facts: JSON.stringify(facts), createdAt: createdAtOf(_id) },
+      ...{ facts: JSON.stringify(facts), leftBefore: 0, noneUntil: null, createdAt: createdAtOf(_id) },
     },
   ];
 }

@@ -182,9 +182,9 @@ async function resultOf(
   });
   // An attempt that ended with its process left no record.
   if (mail.attemptCount > settings.maxAttempts) return failed('not sent in time');
-  const count = mail.attemptCount === 1 ? await mails.countOfDay(mail, mostOfDay + 1) : 0;
-  if (count > mostOfDay) {
-    const error = `more than ${mostOfDay} e-mails in a day`;
+  const isFirst = mail.sort === 'receipt' && mail.attemptCount === 1;
+  if (isFirst && (await mails.countOfDay(mail, mostOfDay + 1)) > mostOfDay) {
+    const error = `more than ${mostOfDay} receipts in a day`;
     await mails.dropDue(mail, error, clock.now());
     return { status: 'DROPPED', nextAttemptAt: null, lastError: error, at: clock.now() };
   }
@@ -201,7 +201,7 @@ async function resultOf(
 
   async function writeAndSend(): Promise<SendResult | null> {
     try {
-      const outgoing = await render(mail, count === mostOfDay);
+      const outgoing = await render(mail);
       if (!outgoing) return null;
       const sent = await transport.send(outgoing);
       onSent(sent);

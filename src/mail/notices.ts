@@ -1,6 +1,5 @@
-/** Texts of e-mails to merchants: notifications, and notices of changes to OWNERs. */
-
-import type { Notice, PaymentFacts, SecurityFacts, SecurityNotice, WalletFacts } from './facts.js';
+/** Texts of notifications to merchants. */
+import type { Notice, PaymentFacts, WalletFacts } from './facts.js';
 import type { Letter } from './letter.js';
 
 type Told = Pick<Letter, 'subject' | 'intro' | 'facts'> & { link: Letter['link'] };
@@ -14,21 +13,7 @@ export function noticeLetter(notice: Notice, dashboard: string, accountName: str
   return letterOf(toldOf(notice, dashboard), closing);
 }
 
-export function securityLetter({ notice, actor, at }: SecurityFacts, dashboard: string, accountName: string): Letter {
-  const told = changeOf(notice, dashboard);
-  const closing = [
-    'If you did not expect this change, sign in at once, undo it, and check the users and API keys of the account.',
-    `Every owner of ${accountName} with an e-mail address gets this e-mail.`,
-  ];
-  const facts = [
-    ...told.facts,
-    { name: 'By', value: ACTORS[actor.type](actor.name) },
-    { name: 'Time', value: timeOf(at) },
-  ];
-  return letterOf({ ...told, facts }, closing);
-}
-
-const letterOf = (told: Told, closing: string[]): Letter => ({
+export const letterOf = (told: Told, closing: string[]): Letter => ({
   language: 'en',
   direction: 'ltr',
   heading: told.subject,
@@ -36,14 +21,7 @@ const letterOf = (told: Told, closing: string[]): Letter => ({
   closing,
 });
 
-const ACTORS: Record<SecurityFacts['actor']['type'], (name: string | null) => string> = {
-  user: (name) => name ?? 'a user',
-  key: (name) => (name === null ? 'an API key' : `API key “${name}”`),
-  cli: () => 'the operator of this service',
-  system: () => 'the service itself',
-};
-
-const timeOf = (iso: string): string => `${iso.slice(0, 16).replace('T', ' ')} UTC`;
+export const timeOf = (iso: string): string => `${iso.slice(0, 16).replace('T', ' ')} UTC`;
 
 function toldOf(notice: Notice, dashboard: string): Told {
   switch (notice.kind) {
@@ -109,48 +87,6 @@ function toldOf(notice: Notice, dashboard: string): Told {
   }
 }
 
-function changeOf(notice: SecurityNotice, dashboard: string): Told {
-  switch (notice.kind) {
-    case 'wallet.created':
-      return {
-        subject: `New wallet “${notice.wallet.name}”`,
-        intro: ['A wallet was added. Payments can go to it from now on.'],
-        facts: walletFacts(notice.wallet),
-        link: walletLink(notice.wallet, dashboard),
-      };
-    case 'product.wallet':
-      return {
-        subject: `“${notice.product.name}” is paid to another wallet`,
-        intro: ['Payments for this product go to another wallet from now on.'],
-        facts: [
-          { name: 'Before', value: `${notice.from.name}, ${notice.from.address}` },
-          { name: 'Now', value: `${notice.to.name}, ${notice.to.address}` },
-        ],
-        link: { text: 'See the product', url: `${dashboard}/products/${notice.product.id}` },
-      };
-    case 'webhook.url':
-      return {
-        subject: `Webhook “${notice.webhook.name}” has another URL`,
-        intro: ['Messages about payments go to another URL from now on.'],
-        facts: [
-          { name: 'Before', value: notice.from },
-          { name: 'Now', value: notice.to },
-        ],
-        link: { text: 'See the webhook', url: `${dashboard}/webhooks/${notice.webhook.id}` },
-      };
-    case 'user.role':
-      return {
-        subject: `${notice.user.name} has another role`,
-        intro: ['What this user may do has changed.'],
-        facts: [
-          { name: 'Before', value: notice.from },
-          { name: 'Now', value: notice.to },
-        ],
-        link: { text: 'See the users', url: `${dashboard}/users` },
-      };
-  }
-}
-
 const amountOf = ({ amount, assetCode }: PaymentFacts): string => `${amount} ${assetCode}`;
 
 function paymentFacts(facts: PaymentFacts): Fact[] {
@@ -169,7 +105,7 @@ function paymentFacts(facts: PaymentFacts): Fact[] {
   ];
 }
 
-const walletFacts = ({ name, address, network }: WalletFacts): Fact[] => [
+export const walletFacts = ({ name, address, network }: WalletFacts): Fact[] => [
   { name: 'Wallet', value: name },
   { name: 'Account', value: address },
   { name: 'Network', value: network },

@@ -5,12 +5,13 @@ import type { ForAccount } from '../stores/index.js';
 import type { MailDoc } from '../stores/mails.js';
 import type { Notice, ReceiptFacts, SecurityFacts } from './facts.js';
 import { contentOf, type Letter, oneLine } from './letter.js';
-import { noticeLetter, securityLetter } from './notices.js';
+import { noticeLetter, timeOf } from './notices.js';
 import { receiptLetter } from './receipt.js';
+import { securityLetter } from './security.js';
 import type { Outgoing } from './transport.js';
 
-/** @param isLastOfDay the bound of its account is reached with it. Null when what it was about no longer exists */
-export type Render = (mail: MailDoc, isLastOfDay: boolean) => Promise<Outgoing | null>;
+/** Null when what it was about no longer exists. */
+export type Render = (mail: MailDoc) => Promise<Outgoing | null>;
 
 export function createRender(deps: {
   accounts: Pick<AccountStore, 'byId'>;
@@ -40,15 +41,31 @@ export function createRender(deps: {
     return noticeLetter({ kind, facts: JSON.parse(facts) } as Notice, dashboard, name);
   }
 
-  return async (mail, isLastOfDay) => {
+  return async (mail) => {
     const { _id: id, to, sort } = mail;
     const ofReceipt = sort === 'receipt' ? await receipt(mail) : null;
     if (sort === 'receipt' && !ofReceipt) return null;
     const letter = ofReceipt?.letter ?? (await merchantLetter(mail));
-    const closing = isLastOfDay && sort !== 'receipt' ? [LAST, ...letter.closing] : letter.closing;
     const { senderName = '', replyTo = null } = ofReceipt ?? {};
-    return { id, to, senderName, replyTo, language: letter.language, ...contentOf({ ...letter, closing }) };
+    return {
+      id,
+      to,
+      senderName,
+      replyTo,
+      language: letter.language,
+      ...contentOf({ ...letter, closing: [...boundsOf(mail), ...letter.closing] }),
+    };
   };
 }
 
-const LAST = 'This is the last of these e-mails today: there were too many. The dashboard shows everything.';
+/** What was left out before, and will be after. */
+const boundsOf = ({ leftBefore, noneUntil }: MailDoc): string[] => [
+  ...(leftBefore === 0 ? [] : [`Before it, ${leftBefore} more of these happened than were told. ${SHOWN}`]),
+  ...(noneUntil === null
+    ? []
+    : [
+        `No more of these are sent until ${timeOf(noneUntil.toISOString())}: there were too many, and the next one counts them. ${SHOWN}`,
+      ]),
+];
+
+const SHOWN = 'The dashboard shows everything.';

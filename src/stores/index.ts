@@ -21,6 +21,7 @@ import { createInstallationStore } from './installation.js';
 import { createJobStore } from './jobs.js';
 import { createLeaseStore } from './leases.js';
 import { createMailStore } from './mails.js';
+import { createSentMailStore } from './mails-sent.js';
 import { createNetworkStateStore } from './network-states.js';
 import { createOwnRateStore } from './own-rates.js';
 import { createParkedRecordStore } from './parked-records.js';
@@ -156,6 +157,7 @@ function createTenantStores(connection: mongoose.Connection, { clock, newId, ver
     webhooks: createWebhookStore(connection),
     deliveries: createDeliveryStore(connection, { newId, clock }, countSegments),
     mails: createMailStore(connection),
+    mailsSent: createSentMailStore(connection),
     replays: createReplayStore(connection),
     idempotency: createIdempotencyStore(connection),
   };

@@ -5,10 +5,9 @@ import { accountsOf } from '../domain/owners.js';
 import { makeIndexes, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
 import { EPOCH } from './due-deliveries.js';
 
-/** Each has a daily limit of its own. */
 export type MailSort = 'receipt' | 'notice' | 'security';
 
-/** SENT: the mail server took it. DROPPED: over the daily limit. */
+/** SENT: the mail server took it. DROPPED: a receipt over the daily limit. */
 type MailStatus = 'PENDING' | 'SENT' | 'FAILED' | 'DROPPED';
 
 export interface MailDoc {
@@ -22,6 +21,10 @@ export interface MailDoc {
   kind: string;
   /** Its content as JSON, complete, because other documents may be gone by the time it is sent. */
   facts: string;
+  /** How many of its kind the address was not sent before it, for being too many. */
+  leftBefore: number;
+  /** The address gets no more of its kind until then; null while it does. */
+  noneUntil: Date | null;
   status: MailStatus;
   /** Attempts begun. */
   attemptCount: number;
@@ -35,7 +38,10 @@ export interface MailDoc {
   createdAt: Date;
 }
 
-export type NewMail = Pick<MailDoc, '_id' | 'accountId' | 'sort' | 'key' | 'to' | 'kind' | 'facts' | 'createdAt'>;
+export type NewMail = Pick<
+  MailDoc,
+  '_id' | 'accountId' | 'sort' | 'key' | 'to' | 'kind' | 'facts' | 'leftBefore' | 'noneUntil' | 'createdAt'
+>;
 
 /** The result of an attempt. */
 export type MailResult = Pick<MailDoc, 'status' | 'nextAttemptAt' | 'lastError'> & { at: Date };
@@ -49,6 +55,8 @@ const mailSchema = new mongoose.Schema<MailDoc>(
     to: String,
     kind: String,
     facts: String,
+    leftBefore: Number,
+    noneUntil: { type: Date, default: null },
     status: String,
     attemptCount: Number,
     nextAttemptAt: { type: Date, default: null },

@@ -111,10 +111,10 @@ const ofAccount = ({ users, collection, page }: Opened, accountId: string) => ({
 
 const ofAllAccounts = ({ collection }: Opened) => ({
   byId: (id: string) => collection.findOne({ _id: id }),
-  /** Addresses of the account's OWNERs, invited ones too. */
+  /** Addresses of the account's OWNERs who have signed in, oldest first. */
   async ownersToTell(accountId: string, session: Session): Promise<string[]> {
     const owners = await collection
-      .find({ accountId, role: 'OWNER', email: { $gt: '' } }, { session, projection: { email: 1 } })
+      .find({ accountId, role: 'OWNER', status: 'ACTIVE', email: { $gt: '' } }, { session, projection: { email: 1 } })
       .sort({ _id: 1 })
       .toArray();
     return owners.flatMap(({ email }) => email ?? []);

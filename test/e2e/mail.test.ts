@@ -3,6 +3,7 @@ import t from 'tap';
 import { systemClock } from '../../src/clock.js';
 import { people, startMailServer, type TakenMail } from '../helpers/mail-server.js';
 import { testDatabase } from '../helpers/mongo.js';
+import { accept } from '../helpers/people.js';
 import { startReceiver } from '../helpers/receiver.js';
 import { eventually, startSelling, startTestService, type TestService } from '../helpers/service.js';
 
@@ -13,8 +14,9 @@ const FROM = 'pay@service.example';
 
 const server = await startMailServer();
 t.teardown(() => server.close());
+const database = await testDatabase(t);
 const service = await startTestService(t, {
-  database: await testDatabase(t),
+  database,
   clock,
   env: { SMTP_URL: server.url, MAIL_FROM: `Pay Service <${FROM}>`, WEBHOOK_RETRY_BASE_MS: '100' },
 });
@@ -173,28 +175,39 @@ t.test('a webhook that fails is told of once, until it works and fails again', a
 
 const failure = async (of: TestService = service) => (await of.api('GET', '/account/notifications')).data.lastFailure;
 
-t.test('every OWNER is told of changes to where money goes and to roles, and by which actor', async (t) => {
+/** An account with users, some of whom have signed in. */
+async function careful() {
   const { apiKey } = await service.openAccount('Careful');
-  const ask = async (method: string, path: string, body: unknown) => {
+  const ask = async (method: string, path: string, body?: unknown) => {
     const { data, error } = await service.api(method, path, body, apiKey);
     if (error) throw new Error(`${path}: ${JSON.stringify(error)}`);
     return data;
   };
-  const subjects = (address: string) =>
-    server.mails.filter(({ to }) => to.includes(address)).map(({ parsed }) => parsed.subject);
-  for (const [name, role, email] of [
-    ['Olga', 'OWNER', 'olga@shop.example'],
-    ['Otto', 'OWNER', 'otto@shop.example'],
-    ['Olaf', 'OWNER', null],
-    ['Mia', 'MANAGER', 'mia@shop.example'],
-  ] as const)
-    await ask('POST', '/users', { name, role, email });
-  const mia = (await service.api('GET', '/users', undefined, apiKey)).data.find(({ name }: any) => name === 'Mia');
-  const walletOf = async (name: string) => {
-    const { address } = await service.context.localLedger!.client.fund();
-    return ask('POST', '/wallets', { name, address, network: 'LOCAL' });
+  return {
+    apiKey,
+    ask,
+    user: async (name: string, role: string, email: string | null, isActive = true) => {
+      const { id, url } = await ask('POST', '/users', { name, role, email });
+      if (isActive) await accept(service, url);
+      return id as string;
+    },
+    wallet: async (name: string) => {
+      const { address } = await service.context.localLedger!.client.fund();
+      return ask('POST', '/wallets', { name, address, network: 'LOCAL' });
+    },
   };
-  const [first, second] = [await walletOf('First'), await walletOf('Second')];
+}
+const subjects = (address: string) =>
+  server.mails.filter(({ to }) => to.includes(address)).map(({ parsed }) => parsed.subject!);
+
+t.test('every OWNER who has signed in is told of changes to where money goes, and by which actor', async (t) => {
+  const { ask, user, wallet: walletOf, apiKey } = await careful();
+  await user('Olga', 'OWNER', 'olga@shop.example');
+  await user('Otto', 'OWNER', 'Otto@shop.example');
+  await user('Olaf', 'OWNER', null);
+  const mia = await user('Mia', 'MANAGER', 'mia@shop.example');
+  await user('Ivo', 'OWNER', 'ivo@shop.example', false);
+  const [first, second] = [await walletOf('<b>First</b>'), await walletOf('Second')];
   const product = await ask('POST', '/products', {
     ...{ name: 'Mug', walletId: first.id, assetCode: 'XLM', priceType: 'FIXED', price: '1' },
   });
@@ -203,18 +216,87 @@ t.test('every OWNER is told of changes to where money goes and to roles, and by 
   const hook = await ask('POST', '/webhooks', { name: 'shop', url: 'https://a.example/', events: ['wallet.gap'] });
   await ask('PATCH', `/webhooks/${hook.id}`, { name: 'the shop' });
   await ask('PATCH', `/webhooks/${hook.id}`, { url: 'https://b.example/' });
-  await ask('PATCH', `/users/${mia.id}`, { role: 'OWNER' });
-  await ask('PATCH', `/users/${mia.id}`, { name: 'Maria' });
-  t.equal((await service.api('PATCH', `/users/${mia.id}`, { role: 'GOD' }, apiKey)).status, 422);
-
-  const told = (await server.to('olga@shop.example', 5)) as TakenMail[];
-  await server.to('otto@shop.example', 5);
-  const all = told.map((mail) => text(mail)).join('\n');
-  for (const part of ['First', 'Second', 'Mug', 'https://a.example/', 'https://b.example/', 'Mia', 'first key'])
-    t.match(all, part);
-  t.same(subjects('otto@shop.example').toSorted(), subjects('olga@shop.example').toSorted());
+  const key = await ask('POST', '/api-keys', { name: 'robot' });
+  await ask('POST', '/api-keys', { name: 'reader', scope: 'READ' });
+  await ask('POST', `/api-keys/${key.id}/rotate`);
+  await ask('PATCH', `/users/${mia}`, { role: 'OWNER' });
+  await ask('PATCH', `/users/${mia}`, { name: 'Maria' });
+  t.equal((await service.api('PATCH', `/users/${mia}`, { role: 'GOD' }, apiKey)).status, 422);
+  const all = [
+    'Ivo was invited as an owner',
+    'New wallet “<b>First</b>”',
+    'New wallet “Second”',
+    '“Mug” is paid to another wallet',
+    'Webhook “the shop” has another URL',
+    'New API key “robot” that may do everything',
+    'New API key “robot” that may do everything',
+    'Mia has another role',
+  ];
+  const told = (await server.to('olga@shop.example', 10)) as TakenMail[];
+  t.same(
+    subjects('olga@shop.example').toSorted(),
+    ['Olaf was invited as an owner', 'Otto was invited as an owner', ...all].toSorted(),
+  );
+  await server.to('Otto@shop.example', 9);
+  t.same(subjects('Otto@shop.example').toSorted(), ['Olaf was invited as an owner', ...all].toSorted());
   t.same((await server.to('mia@shop.example', 1)).length, 1, 'an OWNER by that time is told of it');
+  t.same(subjects('ivo@shop.example'), [], 'who was only invited is told nothing');
+  const texts = told.map((mail) => text(mail)).join('\n');
+  for (const part of [
+    `Before: <b>First</b>, ${first.address}\nNow: Second, ${second.address}`,
+    'Before: https://a.example/\nNow: https://b.example/',
+    'Before: MANAGER\nNow: OWNER',
+    'By: API key “first key”',
+  ])
+    t.match(texts, part);
+  t.ok(told.every((mail) => !html(mail).includes('<b>')));
 });
+
+t.test('an OWNER’s address, role or user goes, and both the old address and the other OWNERs are told', async (t) => {
+  const { ask, user } = await careful();
+  await user('Oda', 'OWNER', 'oda@shop.example');
+  const eve = await user('Eve', 'OWNER', 'eve@shop.example');
+  await ask('PATCH', `/users/${eve}`, { email: 'eve2@strange.example' });
+  await ask('PATCH', `/users/${eve}`, { email: 'eve3@strange.example', role: 'VIEWER' });
+  await ask('PATCH', `/users/${eve}`, { email: null });
+  await ask('PATCH', `/users/${eve}`, { role: 'OWNER', email: 'eve4@strange.example' });
+  await ask('PATCH', `/users/${eve}`, { email: null });
+  await ask('PATCH', `/users/${eve}`, { email: 'eve5@strange.example' });
+  await ask('DELETE', `/users/${eve}`);
+  const ivo = await user('Ivo', 'OWNER', 'ivo@shop.example', false);
+  await ask('PATCH', `/users/${ivo}`, { email: 'ivo2@shop.example' });
+  await server.to('oda@shop.example', 5);
+  await server.to('eve5@strange.example', 1);
+  const moved = 'E-mails to Eve go to another address';
+  const role = 'Eve has another role';
+  t.same(subjects('eve@shop.example'), [moved]);
+  t.same(subjects('eve2@strange.example').toSorted(), [moved, role], 'who is demoted in the same step is told too');
+  t.same(subjects('eve3@strange.example'), []);
+  t.same(subjects('eve4@strange.example').toSorted(), [moved, role]);
+  t.same(subjects('eve5@strange.example'), ['Eve is an owner no more']);
+  t.same(subjects('ivo@shop.example'), []);
+  t.same(subjects('oda@shop.example').toSorted(), [
+    ...['Eve has another role', 'Eve has another role', 'Eve is an owner no more', 'Eve was invited as an owner'],
+    'Ivo was invited as an owner',
+  ]);
+});
+
+t.test(
+  'however many invited OWNERs and changes, the OWNER hears of the new wallet, and little is stored',
+  async (t) => {
+    const { ask, user, wallet: walletOf } = await careful();
+    await user('Ruth', 'OWNER', 'ruth@shop.example');
+    for (let n = 0; n < 60; n += 1)
+      await ask('POST', '/users', { name: `S${n}`, role: 'OWNER', email: `s${n}@x.example` });
+    const hook = await ask('POST', '/webhooks', { name: 'shop', url: 'https://a.example/', events: ['wallet.gap'] });
+    for (let n = 0; n < 50; n += 1) await ask('PATCH', `/webhooks/${hook.id}`, { url: `https://a.example/${n}` });
+    await walletOf('Thief');
+    await told('ruth@shop.example', /New wallet “Thief”/);
+    const count = (pattern: RegExp) => subjects('ruth@shop.example').filter((subject) => pattern.test(subject)).length;
+    t.same([count(/another URL/), count(/invited as an owner/)], [20, 20]);
+    t.equal(await database.db.collection('mails').countDocuments({ to: /x\.example$/ }), 0);
+  },
+);
 
 t.test('a server that is away delays no webhook; the e-mail comes by the schedule once it is back', async (t) => {
   const receiver = await startReceiver();

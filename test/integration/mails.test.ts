@@ -4,13 +4,12 @@ import t, { type Test } from 'tap';
 import { systemClock } from '../../src/clock.js';
 import { parseMailSettings } from '../../src/domain/mail-settings.js';
 import { createOutbox } from '../../src/events/outbox.js';
+import { createTell } from '../../src/mail/bounded.js';
 import { createFollowEvents } from '../../src/mail/follow.js';
 import { createMailer, type MailerDeps } from '../../src/mail/mailer.js';
-import { createTellOwners } from '../../src/mail/owners.js';
 import { createRender } from '../../src/mail/render.js';
 import { createMailTransport } from '../../src/mail/transport.js';
 import type { MailDoc, MailSort } from '../../src/stores/mails.js';
-import type { UserDoc } from '../../src/stores/users.js';
 import { startMailServer } from '../helpers/mail-server.js';
 import { manualClock } from '../helpers/manual-clock.js';
 import { eventually } from '../helpers/service.js';
@@ -38,7 +37,8 @@ async function setUp(t: Test, { mostOfDay = 1000, maxAttempts = 11 } = {}) {
       mails.insert(
         Array.from({ length: count }, (_, n) => ({
           ...{ _id: newId('mail'), accountId, sort, key: newId('evt'), to: `${to}${n}@shop.example` },
-          ...{ kind: 'payment.completed', facts: JSON.stringify(PAYMENT), createdAt: new Date(0) },
+          ...{ kind: 'payment.completed', facts: JSON.stringify(PAYMENT), leftBefore: 0, noneUntil: null },
+          createdAt: new Date(0),
         })),
         session,
       ),
@@ -62,9 +62,10 @@ async function setUp(t: Test, { mostOfDay = 1000, maxAttempts = 11 } = {}) {
     return mailer;
   };
   const docs = db.collection<MailDoc>('mails');
+  const tell = createTell({ ...stores.system, newId, mostNewOfDay: mostOfDay });
   const until = (status: MailDoc['status'], count: number) =>
     eventually(async () => (await docs.countDocuments({ status })) === count, `${count} are ${status}`);
-  return { server, db, docs, stores, transaction, account, queue, start, until };
+  return { server, db, docs, stores, transaction, account, queue, tell, start, until };
 }
 
 t.test('one of several workers sends each e-mail', async (t) => {
@@ -91,29 +92,76 @@ t.test('thousands of one account do not keep another waiting, nor does a server 
   t.equal(server.attempts.filter((to) => to.startsWith('slow')).length, 2, 'two at a time of an account');
 });
 
-t.test(
-  'beyond the bound of a day no more of that sort are sent, the last says so, and the next day goes on',
-  async (t) => {
-    const clock = manualClock();
-    const { server, stores, account, queue, start, until } = await setUp(t, { mostOfDay: 4 });
-    const accountId = await account();
-    await queue(accountId, 'n', 9);
-    await queue(accountId, 's', 2, 'notice');
-    await queue(await account(), 'other', 3);
-    start('one', { clock });
-    const moving = setInterval(() => clock.advance(500), 5);
-    t.teardown(() => clearInterval(moving));
-    await until('SENT', 7);
-    await until('DROPPED', 7);
-    const saysLast = server.mails.filter(({ parsed }) => /last of these e-mails today/.test(parsed.text ?? ''));
-    t.equal(saysLast.length, 1);
-    t.match(await stores.forAccount(accountId).mails.lastFailure(), { lastError: 'more than 4 e-mails in a day' });
-    clock.advance(24 * 3_600_000);
-    await queue(accountId, 'next', 1);
-    await server.to('next0@shop.example');
-    await until('SENT', 8);
-  },
-);
+t.test('beyond the bound of a day no more receipts are sent, and the next day goes on', async (t) => {
+  const clock = manualClock();
+  const { server, stores, account, queue, start, until } = await setUp(t, { mostOfDay: 4 });
+  const render = createRender({ ...stores.system, forAccount: stores.forAccount, publicUrl: 'https://pay.example' });
+  const accountId = await account();
+  await queue(accountId, 'n', 9, 'receipt');
+  await queue(accountId, 'notice', 6);
+  await queue(await account(), 'other', 3, 'receipt');
+  start('one', { clock, render: (mail) => render({ ...mail, sort: 'notice' }) });
+  const moving = setInterval(() => clock.advance(500), 5);
+  t.teardown(() => clearInterval(moving));
+  await until('SENT', 13);
+  await until('DROPPED', 5);
+  t.match(await stores.forAccount(accountId).mails.lastFailure(), { lastError: 'more than 4 receipts in a day' });
+  clock.advance(24 * 3_600_000);
+  await queue(accountId, 'next', 1, 'receipt');
+  await server.to('next0@shop.example');
+  await until('SENT', 14);
+});
+
+const TELLING = { sort: 'notice', kind: 'payment.completed', facts: PAYMENT } as const;
+
+t.test('a stranger’s many payments use up one kind of one account, and the next e-mail counts the rest', async (t) => {
+  const { server, db, docs, transaction, account, tell, start, until } = await setUp(t);
+  const [accountId, other] = [await account(), await account()];
+  const recipients = Array.from({ length: 20 }, (_, n) => `r${n}@shop.example`);
+  const payments = Array.from({ length: 60 }, () => ({ ...TELLING, accountId, key: newId('evt'), recipients }));
+  await transaction((session) => tell(payments, session));
+  t.equal(await docs.countDocuments(), 400, '20 for each recipient are stored, the rest is not');
+  const facts = { wallet: { id: 'wallet_x', name: 'Main', address: 'GMAIN', network: 'PUBLIC' }, differences: [] };
+  const difference = { ...TELLING, kind: 'wallet.difference', facts, key: 'aud_x', recipients: ['R3@shop.example'] };
+  const ofOther = { ...TELLING, accountId: other, key: 'evt_o', recipients: ['r3@shop.example'] };
+  await transaction((session) => tell([{ ...difference, accountId }, ofOther], session));
+  t.equal(await docs.countDocuments(), 402, 'another kind and another account have bounds of their own');
+  await transaction((session) => tell([{ ...payments[0]!, key: 'evt_a' }], session));
+  t.equal(await docs.countDocuments(), 402);
+  await db.collection('mailsSent').updateMany({}, { $set: { 'hour.from': new Date(Date.now() - 3_600_000) } });
+  await transaction((session) => tell([{ ...payments[0]!, key: 'evt_b' }], session));
+  t.equal(await docs.countDocuments(), 422);
+  await docs.deleteMany({ to: { $ne: 'r3@shop.example' } });
+  start();
+  await until('SENT', 22);
+  const texts = server.mails.filter(({ to }) => to[0] === 'r3@shop.example').map(({ parsed }) => parsed.text ?? '');
+  t.equal(texts.filter((text) => /No more of these are sent until \S+ \d\d:\d\d UTC/.test(text)).length, 1);
+  t.equal(texts.filter((text) => text.includes('41 more')).length, 1, 'the next one says how many more');
+});
+
+t.test('two at once for one address share its bound', async (t) => {
+  const { docs, transaction, account, tell } = await setUp(t);
+  const accountId = await account();
+  const one = () => ({ ...TELLING, accountId, key: newId('evt'), recipients: ['a@shop.example', 'b@shop.example'] });
+  await Promise.all(Array.from({ length: 30 }, () => transaction((session) => tell([one()], session))));
+  t.equal(await docs.countDocuments({ to: 'a@shop.example' }), 20);
+  t.equal(await docs.countDocuments({ to: 'b@shop.example' }), 20);
+});
+
+t.test('addresses that change all the time are bounded as strangers, and those told before are told on', async (t) => {
+  const { docs, db, transaction, account, tell } = await setUp(t, { mostOfDay: 30 });
+  const accountId = await account();
+  const to = (...recipients: string[]) =>
+    transaction((session) => tell([{ ...TELLING, accountId, key: newId('evt'), recipients }], session));
+  await to('owner@shop.example');
+  for (let n = 0; n < 3; n += 1) await to(...Array.from({ length: 20 }, (_, each) => `s${n}-${each}@x.example`));
+  t.equal(await docs.countDocuments(), 30);
+  await to('owner@shop.example');
+  t.equal(await docs.countDocuments({ to: 'owner@shop.example' }), 2);
+  await db.collection('mailsSent').updateMany({}, { $set: { since: new Date(Date.now() - 86_400_000) } });
+  await to('late@shop.example');
+  t.equal(await docs.countDocuments({ to: 'late@shop.example' }), 1, 'the next day has room');
+});
 
 t.test('a server that is away is asked by the schedule of webhooks, and in the end it is given up', async (t) => {
   const clock = manualClock();
@@ -166,55 +214,11 @@ t.test('an e-mail that a dead worker had begun is sent after the end of its leas
   t.equal((await docs.findOne())!.status, 'SENT', 'a late result of the dead worker does not count');
 });
 
-t.test('every owner with an address is told of a change in its transaction, a former owner too', async (t) => {
-  const { server, docs, stores, transaction, account, start, until } = await setUp(t);
-  const accountId = await account('Bean & Leaf');
-  const tellOwners = createTellOwners({ ...stores.system, newId });
-  const user = (role: UserDoc['role'], email: string | null) =>
-    stores.forAccount(accountId).users.save({
-      ...{ _id: newId('user'), accountId, name: role, role, email, status: 'ACTIVE', invitation: null, passkeys: [] },
-      ...{ revision: 0, sparedCount: 0, createdAt: new Date() },
-    });
-  await user('OWNER', 'ana@shop.example');
-  await user('OWNER', 'Ana@shop.example');
-  await user('OWNER', null);
-  await user('MANAGER', 'max@shop.example');
-  const wallet = { id: 'wallet_x', name: '<b>New</b>', address: 'GNEW', network: 'PUBLIC' };
-  const news = { accountId, actor: { type: 'key', name: 'ci' } as const, at: new Date('2026-11-21T10:00:00Z') };
-  const created = { kind: 'wallet.created', wallet } as const;
-  await transaction(async (session) => {
-    await tellOwners({ ...news, notice: created }, session);
-    throw new Error('refused');
-  }).catch(() => null);
-  t.equal(await docs.countDocuments(), 0, 'no e-mail tells of a change that was not made');
-  await transaction((session) => tellOwners({ ...news, notice: created }, session));
-  const demoted = { id: 'user_x', name: 'Eve', email: 'eve@shop.example' };
-  const role = { kind: 'user.role', user: demoted, from: 'OWNER', to: 'VIEWER' } as const;
-  await transaction((session) => tellOwners({ ...news, notice: role }, session));
-  const other = { ...wallet, name: 'Old', address: 'GOLD' };
-  const moved = { kind: 'product.wallet', product: { id: 'prod_x', name: 'Tee' }, from: other, to: wallet } as const;
-  const url = {
-    kind: 'webhook.url',
-    webhook: { id: 'hook_x', name: 'shop' },
-    from: 'https://a.example',
-    to: 'https://b.example',
-  } as const;
-  for (const notice of [moved, url]) await transaction((session) => tellOwners({ ...news, notice }, session));
-  start();
-  await until('SENT', 5);
-  t.same(server.mails.map(({ to }) => to[0]).sort(), [...Array(4).fill('ana@shop.example'), 'eve@shop.example']);
-  const text = (subject: RegExp) => server.mails.find(({ parsed }) => subject.test(parsed.subject!))!.parsed.text;
-  t.match(text(/^New wallet “<b>New<\/b>”/), /GNEW[\s\S]*By: API key “ci”[\s\S]*2026-11-21 10:00 UTC/);
-  t.match(text(/^Eve has another role/), /Before: OWNER\nNow: VIEWER/);
-  t.match(text(/another wallet/), /Before: Old, GOLD\nNow: <b>New<\/b>, GNEW/);
-  t.match(text(/another URL/), /https:\/\/b\.example/);
-  t.ok(server.mails.every(({ parsed }) => !String(parsed.html).includes('<b>')));
-});
-
 t.test('gaps and differences of wallets are told in the transaction of their event', async (t) => {
-  const { server, stores, transaction, account, start } = await setUp(t);
+  const { server, stores, transaction, account, tell, start } = await setUp(t);
   const accountId = await account();
-  const outbox = createOutbox({ ...stores.system, newId, follow: createFollowEvents({ ...stores.system, newId }) });
+  const follow = createFollowEvents({ ...stores.system, tell, newId });
+  const outbox = createOutbox({ ...stores.system, newId, follow });
   const kinds = ['wallet.gap' as const, 'wallet.difference' as const];
   await stores.forAccount(accountId).account.setNotifications({ recipients: ['a@shop.example'], kinds });
   const wallet = { id: 'wallet_x', name: 'Main', address: 'GMAIN', network: 'PUBLIC' as const };
@@ -241,7 +245,7 @@ t.test('gaps and differences of wallets are told in the transaction of their eve
 });
 
 t.test('what ended is removed, and nothing else', async (t) => {
-  const { docs, stores, account, queue } = await setUp(t);
+  const { db, docs, stores, transaction, account, queue, tell } = await setUp(t);
   await queue(await account(), 'a', 3);
   const [old, young] = await docs.find().toArray();
   await docs.updateOne({ _id: old!._id }, { $set: { status: 'SENT', nextAttemptAt: null, endedAt: new Date(1000) } });
@@ -251,6 +255,12 @@ t.test('what ended is removed, and nothing else', async (t) => {
   );
   t.same(await stores.system.mails.removeEnded(new Date(2000)), { removed: 1, isLast: true });
   t.equal(await docs.countDocuments(), 2);
+  const accountId = await account();
+  await transaction((session) =>
+    tell([{ ...TELLING, accountId, key: 'evt_x', recipients: ['a@x.example', 'b@x.example'] }], session),
+  );
+  await db.collection('mailsSent').updateOne({ _id: /:a@/ as never }, { $set: { 'hour.from': new Date(1000) } });
+  t.same(await stores.system.mailsSent.removeIdle(new Date(2000)), { removed: 1, isLast: true });
 });
 
 t.test('TLS and sign-in: what a server asks for is given, and what it refuses is said', async (t) => {

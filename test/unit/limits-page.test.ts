@@ -22,6 +22,8 @@ const IN_CODE: [row: string, file: string, before: string][] = [
   ['Reports that wait', 'src/services/reports.ts', 'mostWaiting: '],
   ['Rows of a report', 'contracts/reports.ts', 'MAX_SUMMARY_ROWS = '],
   ['Entries of a statement', 'src/audit/statement.ts', 'MOST_ITEMS = '],
+  ['E-mails of one kind', 'src/domain/mail-bounds.ts', 'MOST_OF_HOUR = '],
+  ['The same, in a day', 'src/domain/mail-bounds.ts', 'MOST_OF_DAY = '],
   ['Addresses that notifications go to', 'contracts/notifications.ts', 'MAX_RECIPIENTS = '],
   ['Replays in preparation', '', ''],
   ['Signing secrets', 'src/services/webhooks.ts', 'MAX_SECRETS = '],
