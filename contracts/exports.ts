@@ -1,6 +1,7 @@
 /** Exports: lists as files. A file is streamed, so it has no procedure and no envelope, except for failures. */
 import { z } from 'zod';
 import { checkouts } from './checkouts.js';
+import { csvQuery } from './csv.js';
 import { operation } from './operation.js';
 import { payments } from './payments.js';
 
@@ -25,9 +26,9 @@ export const downloads = {
       path: '/payments/export',
       effect: 'reads',
       summary: 'Export payments',
-      description: `With the filters of the list. ${WHAT_HOLDS} In CSV the product is \`productId\` and \`productName\`, and a text that a spreadsheet would take for a formula has a \`'\` before it.`,
+      description: `With the filters of the list. ${WHAT_HOLDS} In CSV the product is \`productId\` and \`productName\`; the checkout’s reference, name, customer and cashier are cells as well; \`refundedValue\` is the refunded share of \`value\`; and a text that a spreadsheet would take for a formula has a \`'\` before it.`,
       tag: 'Payments',
-      query: { format, ...paymentFilters },
+      query: { format, ...csvQuery, ...paymentFilters },
       output,
     }),
   },
@@ -37,9 +38,9 @@ export const downloads = {
       path: '/checkouts/export',
       effect: 'reads',
       summary: 'Export checkouts',
-      description: `With the filters of the list. ${WHAT_HOLDS} In CSV the product is \`productId\` and \`productName\`, the wallet \`walletId\`, \`walletName\`, \`walletAddress\` and \`network\`, and \`metadata\` is JSON.`,
+      description: `With the filters of the list. ${WHAT_HOLDS} In CSV the product is \`productId\` and \`productName\`, the wallet \`walletId\`, \`walletName\`, \`walletAddress\` and \`network\`, the cashier \`soldBy\` and \`soldByName\`, and \`metadata\` is JSON.`,
       tag: 'Checkouts',
-      query: { format, ...checkoutFilters },
+      query: { format, ...csvQuery, ...checkoutFilters },
       output,
     }),
   },

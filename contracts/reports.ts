@@ -1,5 +1,6 @@
 /** Reports: sums over many payments, exact to the stroop. */
 import { z } from 'zod';
+import { timeZoneInput } from './csv.js';
 import { summaryRowExample } from './examples.js';
 import { operation } from './operation.js';
 import { paymentStatusSchema } from './payments.js';
@@ -52,14 +53,10 @@ export const reports = {
       from: momentInTimezone.optional(),
       to: momentInTimezone.optional(),
       groupBy: z.enum(SUMMARY_GROUPS).default('day'),
-      timezone: z
-        .string()
-        .regex(/^[A-Za-z0-9_+:/-]{1,64}$/, 'Must be a time zone, such as Europe/Berlin or +02:00.')
-        .default('UTC')
-        .meta({
-          description:
-            'Where days and months begin: a name such as `Europe/Berlin`, `UTC`, or an offset of at most 14 h such as `+05:30`.',
-        }),
+      timezone: timeZoneInput.meta({
+        description:
+          'Where days and months begin: a name such as `Europe/Berlin`, `UTC`, or an offset of at most 14 h such as `+05:30`.',
+      }),
       status: z.array(paymentStatusSchema).optional().meta({ description: 'Repeatable.' }),
       parts: z.boolean().optional().meta({
         description:

@@ -1,6 +1,7 @@
 /** Wallets: Stellar accounts whose incoming payments the service reads. */
 import { z } from 'zod';
 import { auditSchema } from './audits.js';
+import { csvQuery } from './csv.js';
 import { deletedSchema, listOf } from './envelope.js';
 import type { FieldError } from './errors.js';
 import { walletExample } from './examples.js';
@@ -250,6 +251,7 @@ export const wallets = {
         .meta({ description: 'Included, and not after now; the wallet’s creation without it.' }),
       to: momentInput.optional().meta({ description: 'Not included; now without it.' }),
       format: z.enum(['json', 'csv']).default('json').meta({ description: '`csv` over REST only.' }),
+      ...csvQuery,
     },
     output: statementSchema,
     csvFile: 'statement.csv',

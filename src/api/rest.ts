@@ -4,7 +4,7 @@ import { callTRPCProcedure } from '@trpc/server';
 import type { Operation, ValidationContext } from '../../contracts/operation.js';
 import type { AppRouter } from '../client/index.js';
 import { ApiError, badRequestOf, notFound } from '../domain/api-error.js';
-import { CSV_TYPE } from '../domain/csv.js';
+import { CSV_TYPE, type CsvForm } from '../domain/csv.js';
 import { statementCsv } from '../resources/statement.js';
 import type { Caller, StreamedEvent } from '../services/caller.js';
 import type { Download } from '../services/exports.js';
@@ -71,7 +71,7 @@ export function createRest(deps: RestDeps) {
         res.end();
       } else if (operation.csvFile && route.readQuery(query).format === 'csv') {
         res.setHeader('Content-Disposition', `attachment; filename="${operation.csvFile}"`);
-        sendText(res, 200, CSV_TYPE, CSV_OF[name]!(result as never));
+        sendText(res, 200, CSV_TYPE, CSV_OF[name]!(result as never, route.readQuery(query)));
       } else sendJson(res, operation.status, envelopeOf(operation, result));
     } catch (error) {
       sendError(res, error, requestId, onInternalError);
@@ -81,7 +81,7 @@ export function createRest(deps: RestDeps) {
 }
 
 /** The lines of an operation with a `csvFile`. */
-const CSV_OF: Record<string, (result: never) => string> = { 'wallets.statement': statementCsv };
+const CSV_OF: Record<string, (result: never, form: CsvForm) => string> = { 'wallets.statement': statementCsv };
 
 /** Aborts when the client has hung up or has the whole answer, as after a HEAD for a stream. */
 function hangUpOf(res: ServerResponse): AbortSignal {

@@ -32,6 +32,9 @@ interface Options extends Record<string, unknown> {
   out: string;
   format: string;
   status?: string[];
+  timeZone: string;
+  separator: string;
+  bom?: true;
 }
 
 type Part = 'accounts' | 'apiKeys' | 'exports' | 'clock';
@@ -45,6 +48,9 @@ export function registerExportCommands(program: Command, connect: Connect<Part>)
     .option('--account <id>', 'account whose payments to write')
     .option('--key <key>', 'in place of --account: an API key of the account')
     .option('--format <format>', 'csv or jsonl', 'csv')
+    .option('--time-zone <zone>', 'of the times in csv, such as Europe/Berlin, and of dates', 'UTC')
+    .option('--separator <separator>', 'between the cells of csv: , or ;', ',')
+    .option('--bom', 'begin csv with a byte order mark, by which spreadsheets know UTF-8')
     .requiredOption('--out <file>', 'file to write; it appears once it is complete')
     .option('--status <status...>', 'only these; UNMATCHED payments are written only when asked for');
   for (const name of Object.keys(FILTERS)) command.option(`--${name} <value>`, 'only these');
@@ -61,10 +67,10 @@ export function registerExportCommands(program: Command, connect: Connect<Part>)
 /** Checked as the API checks it. */
 function inputOf(options: Options): ParsedInputOf<typeof operation> {
   const given = Object.values(FILTERS).flatMap((name) => (options[name] === undefined ? [] : [[name, options[name]]]));
-  const { format, status } = options;
+  const { format, status, timeZone, separator, bom } = options;
   const { data, error } = operation.input.safeParse({
     ...Object.fromEntries(given),
-    format,
+    ...{ format, timeZone, separator, bom },
     ...(status && { status }),
   });
   if (data) return data as ParsedInputOf<typeof operation>;
@@ -72,7 +78,8 @@ function inputOf(options: Options): ParsedInputOf<typeof operation> {
   throw new Error(`--${optionOf(String(issue?.path[0]))}: ${issue?.message}`);
 }
 
-const optionOf = (field: string) => Object.entries(FILTERS).find(([, name]) => name === field)?.[0] ?? field;
+const optionOf = (field: string) =>
+  Object.entries({ ...FILTERS, 'time-zone': 'timeZone' }).find(([, name]) => name === field)?.[0] ?? field;
 
 async function accountOf(
   { accounts, apiKeys, clock }: Pick<Administration, 'accounts' | 'apiKeys' | 'clock'>,

@@ -1282,6 +1282,12 @@ export interface Procedures {
         to?: string | undefined;
         /** `csv` over REST only. */
         format?: 'json' | 'csv' | undefined;
+        /** A name such as `Europe/Berlin`, `UTC`, or an offset such as `+05:30`: the zone of the times in CSV, and of dates in the query, which mean the beginning of their day. */
+        timeZone?: string | undefined;
+        /** Between the cells of CSV. */
+        separator?: ',' | ';' | undefined;
+        /** With `true` CSV begins with a byte order mark, by which spreadsheets know UTF-8. */
+        bom?: boolean | undefined;
       },
       Statement
     >;

@@ -2,6 +2,7 @@
  *  the clock skips midnight, with the first moment after it. */
 
 const SECOND_MS = 1000;
+const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 /** The largest offset of a zone in use, Kiribati's. */
@@ -16,6 +17,8 @@ const LAST_MS = Date.UTC(2065);
 const STEP_MS = 3 * DAY_MS;
 /** Earlier moments get the offset of this one: there was no standard time yet, and ICU's earlier dates are unreliable. */
 const STANDARD_TIME_MS = Date.UTC(1850);
+
+const DATE_LENGTH = '2026-11-21'.length;
 
 /** From `fromMs` on (milliseconds since the epoch), local time is UTC plus `offsetMs`. */
 export interface OffsetSpan {
@@ -56,6 +59,31 @@ export function calendarOf(timezone: string): Calendar | null {
   };
 }
 
+/** A caller's moment: a date means the beginning of its day, a timestamp has its own offset. */
+export const momentIn = (calendar: Calendar | null, text: string): Date =>
+  new Date(calendar && text.length === DATE_LENGTH ? calendar.startOf(text) : text);
+
+/** Writes a UTC timestamp as the zone's clocks show that moment, with their offset: `2026-11-21T10:30:00.000+01:00`. In UTC it stays as it is.
+ *  @throws RangeError when there is no such time zone */
+export function localTimeIn(timezone: string): (utc: string) => string {
+  const fixedMs = fixedOffsetOf(timezone);
+  if (fixedMs === 0) return (utc) => utc;
+  const format = fixedMs === null ? formatOf(timezone) : null;
+  if (fixedMs === null && !format) throw new RangeError(`no time zone: ${timezone}`);
+  const offsetAt: OffsetAt = format ? offsetBy(format) : () => fixedMs!;
+  return (utc) => {
+    const ms = Date.parse(utc);
+    const offsetMs = offsetAt(ms);
+    return `${new Date(ms + offsetMs).toISOString().slice(0, -1)}${offsetText(offsetMs)}`;
+  };
+}
+
+function offsetText(offsetMs: number): string {
+  const minutes = Math.round(Math.abs(offsetMs) / MINUTE_MS);
+  const two = (number: number) => String(number).padStart(2, '0');
+  return `${offsetMs < 0 ? '-' : '+'}${two(Math.floor(minutes / 60))}:${two(minutes % 60)}`;
+}
+
 const fixedCalendar = (offsetMs: number): Calendar => ({
   startOf: (day) => Date.parse(day) - offsetMs,
   offsets: [{ fromMs: FIRST_MS, offsetMs }],
@@ -66,7 +94,7 @@ function fixedOffsetOf(timezone: string): number | null {
   if (/^(?:utc|z)$/i.test(timezone)) return 0;
   const [, sign, hours, minutes = '00'] = /^([+-])(\d\d)(?::?([0-5]\d))?$/.exec(timezone) ?? [];
   if (sign === undefined) return null;
-  const offsetMs = Number(hours) * HOUR_MS + Number(minutes) * 60 * SECOND_MS;
+  const offsetMs = Number(hours) * HOUR_MS + Number(minutes) * MINUTE_MS;
   if (offsetMs > MAX_OFFSET_MS) return null;
   return sign === '-' ? -offsetMs : offsetMs;
 }

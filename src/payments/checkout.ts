@@ -1,7 +1,7 @@
 /** Applies the rules in `domain/checkout.ts` to stored checkouts. */
 import type { CheckoutStatus } from '../../contracts/checkouts.js';
 import { minorDigits } from '../../contracts/currencies.js';
-import { parseAmount, parseSum } from '../domain/amount.js';
+import { formatAmount, parseAmount, parseSum } from '../domain/amount.js';
 import { acceptLate, type Checkout, type Counted, cancel, giveBack, type Sum } from '../domain/checkout.js';
 import type { LedgerStamp } from '../domain/terms.js';
 import type { CheckoutDoc } from '../stores/checkout-document.js';
@@ -66,6 +66,14 @@ export function leftOf({ amount, refundedAmount = '0' }: Pick<PaymentDoc, 'amoun
 export function leftSumOf(payment: PaymentDoc, checkout: Pick<CheckoutDoc, 'currency'>): Sum {
   const stroops = parseAmount(payment.amount)!;
   return partOf({ stroops, counts: countedOf(payment, checkout) }, leftOf(payment), checkout.currency ?? null);
+}
+
+/** What its refunds are of the value that it counts for, null where it counts for none: the value less that of what is left. */
+export function refundedValueOf({ status, amount, value, ...payment }: PaymentDoc): string | null {
+  if (!value || status === 'REJECTED') return null;
+  const counts = parseSum(value.amount);
+  const left = partOf({ stroops: parseAmount(amount)!, counts }, leftOf({ amount, ...payment }), value.currency);
+  return formatAmount(counts - left.counts);
 }
 
 /** A payment's value in the units of the price; none without a known rate. */

@@ -1,6 +1,6 @@
 /** Lists as files: what a line of each format holds. */
 import type { ExportFormat } from '../../contracts/exports.js';
-import { CSV_TYPE, type CsvValue, csvLine } from '../domain/csv.js';
+import { CSV_TYPE, type CsvForm, type CsvValue, csvWriter } from '../domain/csv.js';
 import type { Checkout } from './checkout.js';
 import type { Payment } from './index.js';
 
@@ -11,20 +11,46 @@ export interface Lines<Item> {
   lineOf(item: Item): string;
 }
 
-type Columns<Item> = Record<string, (item: Item) => CsvValue>;
+/** The user who made a sale, at the till or in the dashboard. */
+export interface Seller {
+  soldBy: string | null;
+  /** Null too when the user was removed. */
+  soldByName: string | null;
+}
+
+export interface PaymentExtras extends Seller {
+  checkoutReference: string | null;
+  checkoutName: string | null;
+  customerEmail: string | null;
+  /** The refunded share of the value. */
+  refundedValue: string | null;
+}
+
+/** A resource, and the cells that only CSV has: a line of JSON lines is what the list shows. */
+export interface Row<Shown, Extras> {
+  shown: Shown;
+  extras: Extras;
+}
+
+/** @param time writes a time in the zone of the file */
+type Columns<Item> = Record<string, (item: Item, time: (utc: string) => string) => CsvValue>;
 
 const linesIn =
-  <Item>(columns: Columns<Item>) =>
-  (format: ExportFormat): Lines<Item> => {
+  <Shown extends object, Extras extends object>(columns: Columns<Shown & Extras>) =>
+  (format: ExportFormat, form: CsvForm): Lines<Row<Shown, Extras>> => {
     if (format === 'jsonl') {
       const contentType = 'application/x-ndjson; charset=utf-8';
-      return { contentType, header: '', lineOf: (item) => `${JSON.stringify(item)}\n` };
+      return { contentType, header: '', lineOf: ({ shown }) => `${JSON.stringify(shown)}\n` };
     }
+    const { header, line, time } = csvWriter(form);
     const cells = Object.values(columns);
     return {
       contentType: CSV_TYPE,
-      header: csvLine(Object.keys(columns)),
-      lineOf: (item) => csvLine(cells.map((cellOf) => cellOf(item))),
+      header: header(Object.keys(columns)),
+      lineOf({ shown, extras }) {
+        const item = { ...shown, ...extras };
+        return line(cells.map((cellOf) => cellOf(item, time)));
+      },
     };
   };
 
@@ -32,38 +58,51 @@ const linesIn =
 const plain = <Item>(...names: (keyof Item & string)[]): Columns<Item> =>
   Object.fromEntries(names.map((name) => [name, (item: Item) => item[name] as CsvValue]));
 
+const times = <Item>(...names: (keyof Item & string)[]): Columns<Item> =>
+  Object.fromEntries(
+    names.map((name) => {
+      const cellOf: Columns<Item>[string] = (item, time) => item[name] && time(item[name] as string);
+      return [name, cellOf];
+    }),
+  );
+
 const product = {
   productId: ({ product }: Payment | Checkout) => product?.id ?? null,
   productName: ({ product }: Payment | Checkout) => product?.name ?? null,
 };
 
-export const paymentLines = linesIn<Payment>({
-  ...plain<Payment>('id', 'status', 'reason', 'amount', 'assetCode', 'assetIssuer'),
-  ...plain<Payment>('expectedAmount', 'excessAmount', 'shortfallAmount'),
-  ...plain<Payment>('memo', 'memoType', 'destinationMuxedId', 'senderAddress', 'senderMuxedAddress'),
-  ...plain<Payment>('receiverAddress', 'network', 'transactionHash', 'operationId', 'ledger', 'ledgerClosedAt'),
-  ...plain<Payment>('paymentLinkId', 'checkoutId'),
+type PaymentCells = Payment & PaymentExtras;
+export const paymentLines = linesIn<Payment, PaymentExtras>({
+  ...plain<PaymentCells>('id', 'status', 'reason', 'amount', 'assetCode', 'assetIssuer'),
+  ...plain<PaymentCells>('expectedAmount', 'excessAmount', 'shortfallAmount'),
+  ...plain<PaymentCells>('memo', 'memoType', 'destinationMuxedId', 'senderAddress', 'senderMuxedAddress'),
+  ...plain<PaymentCells>('receiverAddress', 'network', 'transactionHash', 'operationId', 'ledger'),
+  ...times<PaymentCells>('ledgerClosedAt'),
+  ...plain<PaymentCells>('paymentLinkId', 'checkoutId', 'checkoutReference', 'checkoutName', 'customerEmail'),
+  ...plain<PaymentCells>('soldBy', 'soldByName'),
   ...product,
-  ...plain<Payment>('walletId', 'refundedAmount'),
+  ...plain<PaymentCells>('walletId', 'refundedAmount'),
   refunds: ({ refunds }) => JSON.stringify(refunds),
   currency: ({ value }) => value?.currency ?? null,
   value: ({ value }) => value?.amount ?? null,
   rate: ({ value }) => value?.rate ?? null,
-  ...plain<Payment>('needsDecision', 'decisionNote', 'explorerUrl', 'createdAt'),
+  ...plain<PaymentCells>('refundedValue', 'needsDecision', 'decisionNote', 'explorerUrl'),
+  ...times<PaymentCells>('createdAt'),
 });
 
-export const checkoutLines = linesIn<Checkout>({
-  ...plain<Checkout>('id', 'status', 'reference'),
+type CheckoutCells = Checkout & Seller;
+export const checkoutLines = linesIn<Checkout, Seller>({
+  ...plain<CheckoutCells>('id', 'status', 'reference'),
   metadata: ({ metadata }) => JSON.stringify(metadata),
-  ...plain<Checkout>('customerEmail', 'language'),
-  ...plain<Checkout>('name', 'description', 'assetCode', 'assetIssuer', 'amount', 'quantity'),
-  ...plain<Checkout>('receivedAmount', 'remainingAmount', 'excessAmount'),
-  ...plain<Checkout>('currency', 'price', 'receivedValue', 'remainingValue'),
+  ...plain<CheckoutCells>('customerEmail', 'soldBy', 'soldByName', 'language'),
+  ...plain<CheckoutCells>('name', 'description', 'assetCode', 'assetIssuer', 'amount', 'quantity'),
+  ...plain<CheckoutCells>('receivedAmount', 'remainingAmount', 'excessAmount'),
+  ...plain<CheckoutCells>('currency', 'price', 'receivedValue', 'remainingValue'),
   ...product,
   walletId: ({ wallet }) => wallet.id,
   walletName: ({ wallet }) => wallet.name,
   walletAddress: ({ wallet }) => wallet.address,
   network: ({ wallet }) => wallet.network,
-  ...plain<Checkout>('slug', 'memo', 'memoId', 'muxedAddress', 'url', 'successUrl', 'cancelUrl'),
-  ...plain<Checkout>('expiresAt', 'paidAt', 'closedAt', 'createdAt'),
+  ...plain<CheckoutCells>('slug', 'memo', 'memoId', 'muxedAddress', 'url', 'successUrl', 'cancelUrl'),
+  ...times<CheckoutCells>('expiresAt', 'paidAt', 'closedAt', 'createdAt'),
 });

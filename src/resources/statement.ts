@@ -1,7 +1,7 @@
 /** A statement as the API shows it, and as a file. */
 import type { Statement } from '../../contracts/statements.js';
 import { formatSigned } from '../domain/amount.js';
-import { csvLine } from '../domain/csv.js';
+import { type CsvForm, csvWriter } from '../domain/csv.js';
 import type { StatementRead } from '../domain/statement.js';
 
 export const toStatement = (walletId: string, from: Date, to: Date, rows: StatementRead): Statement => ({
@@ -40,16 +40,17 @@ const COLUMNS = [
 ] as const;
 
 /** Each asset begins with a row `opening` and ends with a row `closing`. */
-export function statementCsv({ from, to, assets }: Statement): string {
+export function statementCsv({ from, to, assets }: Statement, form: CsvForm): string {
+  const { header, line, time } = csvWriter(form);
   const rows: Partial<Record<(typeof COLUMNS)[number], string | number | null>>[] = assets.flatMap(
     ({ assetCode, assetIssuer, opening, closing, movements }) => [
-      { assetCode, assetIssuer, at: from, kind: 'opening', amount: opening },
+      { assetCode, assetIssuer, at: time(from), kind: 'opening', amount: opening },
       ...movements.map(({ value, ...movement }) => ({
-        ...{ assetCode, assetIssuer, ...movement },
+        ...{ assetCode, assetIssuer, ...movement, at: time(movement.at) },
         ...(value && { currency: value.currency, value: value.amount, rate: value.rate }),
       })),
-      { assetCode, assetIssuer, at: to, kind: 'closing', amount: closing },
+      { assetCode, assetIssuer, at: time(to), kind: 'closing', amount: closing },
     ],
   );
-  return [csvLine(COLUMNS), ...rows.map((row) => csvLine(COLUMNS.map((name) => row[name] ?? null)))].join('');
+  return [header(COLUMNS), ...rows.map((row) => line(COLUMNS.map((name) => row[name] ?? null)))].join('');
 }

@@ -2,11 +2,17 @@
 import type { downloads } from '../../contracts/exports.js';
 import type { ParsedInputOf } from '../../contracts/operation.js';
 import { rateLimited } from '../domain/api-error.js';
+import { momentIn } from '../domain/calendar.js';
+import { refundedValueOf } from '../payments/checkout.js';
 import { loadPayables } from '../payments/payable.js';
 import { toCheckout } from '../resources/checkout.js';
-import { checkoutLines, type Lines, paymentLines } from '../resources/export.js';
+import { checkoutLines, type Lines, type PaymentExtras, paymentLines, type Seller } from '../resources/export.js';
+import type { CheckoutDoc } from '../stores/checkout-document.js';
 import type { Database, Session } from '../stores/database.js';
 import type { ForAccount } from '../stores/index.js';
+import type { PaymentDoc } from '../stores/payment-document.js';
+import type { UserDoc } from '../stores/users.js';
+import { calendarNamed } from './calendar-named.js';
 import type { Caller } from './caller.js';
 import { filterOf as checkoutFilterOf } from './checkouts.js';
 import { filterOf as paymentFilterOf, withProducts } from './payments.js';
@@ -34,11 +40,11 @@ export interface ExportService {
 /** Exports running in this process: each holds a moment of the database. */
 const MOST_IN_ALL = 50;
 const RETRY_AFTER_S = 5;
-/** Remembered products of one export, and as many wallets. */
+/** Remembered products of one export, and as many wallets and users. */
 const MOST_REMEMBERED = 500;
 
 export function createExportService(deps: {
-  forAccount: ForAccount<'payments' | 'checkouts' | 'products' | 'wallets'>;
+  forAccount: ForAccount<'payments' | 'checkouts' | 'products' | 'wallets' | 'users'>;
   snapshot: Database['snapshot'];
   publicUrl: string;
   /** Running in this process at a time. */
@@ -66,32 +72,84 @@ export function createExportService(deps: {
 
   return {
     payments: {
-      export({ accountId }, { format, ...filter }) {
-        const { payments, products: stored } = forAccount(accountId);
-        const lines = paymentLines(format);
-        const products = remembering(stored);
+      export({ accountId }, { format, timeZone, separator, bom, ...filter }) {
+        const stores = forAccount(accountId);
+        const wanted = paymentFilterOf(inZone(filter, timeZone));
+        const lines = paymentLines(format, { timeZone, separator, bom });
+        const products = remembering(stores.products);
+        const users = remembering(stores.users);
         const batches = snapshot(async function* (session) {
-          for await (const batch of payments.batches(paymentFilterOf(filter), session)) {
-            yield await withProducts(batch, products, session);
+          for await (const batch of stores.payments.batches(wanted, session)) {
+            const shown = await withProducts(batch, products, session);
+            const extras = format === 'csv' ? await extrasOf(batch, { ...stores, users }, session) : [];
+            yield shown.map((payment, index) => ({ shown: payment, extras: extras[index]! }));
           }
         });
         return toDownload(`payments.${format}`, lines, counted(accountId, chunksOf(batches, lines)));
       },
     },
     checkouts: {
-      export({ accountId }, { format, ...filter }) {
+      export({ accountId }, { format, timeZone, separator, bom, ...filter }) {
         const stores = forAccount(accountId);
-        const lines = checkoutLines(format);
+        const wanted = checkoutFilterOf(inZone(filter, timeZone));
+        const lines = checkoutLines(format, { timeZone, separator, bom });
         const remembered = { products: remembering(stores.products), wallets: remembering(stores.wallets) };
+        const users = remembering(stores.users);
         const batches = snapshot(async function* (session) {
-          for await (const batch of stores.checkouts.batches(checkoutFilterOf(filter), session)) {
-            yield (await loadPayables(remembered, batch, session)).map((payable) => toCheckout(payable, publicUrl));
+          for await (const batch of stores.checkouts.batches(wanted, session)) {
+            const sellerOf = await sellersOf(batch, users, session);
+            yield (await loadPayables(remembered, batch, session)).map((payable) => ({
+              shown: toCheckout(payable, publicUrl),
+              extras: sellerOf(payable.checkout),
+            }));
           }
         });
         return toDownload(`checkouts.${format}`, lines, counted(accountId, chunksOf(batches, lines)));
       },
     },
   };
+}
+
+/** A date in a filter means the beginning of its day in the zone. */
+function inZone<Filter extends { createdFrom?: string | undefined; createdTo?: string | undefined }>(
+  filter: Filter,
+  timeZone: string,
+): Filter {
+  const calendar = calendarNamed('timeZone', timeZone);
+  const moment = (text: string | undefined) => text && momentIn(calendar, text).toISOString();
+  return { ...filter, createdFrom: moment(filter.createdFrom), createdTo: moment(filter.createdTo) };
+}
+
+/** What a payment's row of CSV has besides the payment. */
+async function extrasOf(
+  payments: readonly PaymentDoc[],
+  { checkouts, users }: { checkouts: ById<CheckoutDoc>; users: ById<UserDoc> },
+  session: Session,
+): Promise<PaymentExtras[]> {
+  const sellerOf = await sellersOf(payments, users, session);
+  const ids = [...new Set(payments.flatMap(({ checkoutId }) => checkoutId ?? []))];
+  const found = ids.length > 0 ? await checkouts.byIds(ids, session) : [];
+  const byId = new Map(found.map((checkout) => [checkout._id, checkout]));
+  return payments.map((payment) => {
+    const checkout = byId.get(payment.checkoutId ?? '');
+    return {
+      checkoutReference: checkout?.reference ?? null,
+      checkoutName: checkout?.name ?? null,
+      customerEmail: checkout?.customerEmail ?? null,
+      refundedValue: refundedValueOf(payment),
+      ...sellerOf(payment),
+    };
+  });
+}
+
+async function sellersOf(
+  docs: readonly { soldBy?: string }[],
+  users: ById<UserDoc>,
+  session: Session,
+): Promise<(doc: { soldBy?: string }) => Seller> {
+  const ids = [...new Set(docs.flatMap(({ soldBy }) => soldBy ?? []))];
+  const byId = new Map(ids.length > 0 ? (await users.byIds(ids, session)).map((user) => [user._id, user]) : []);
+  return ({ soldBy = null }) => ({ soldBy, soldByName: byId.get(soldBy ?? '')?.name ?? null });
 }
 
 type ById<Doc> = { byIds(ids: readonly string[], session?: Session): Promise<Doc[]> };

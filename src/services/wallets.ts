@@ -3,6 +3,7 @@ import type { Contract } from '../../contracts/index.js';
 import { KNOWN_ASSETS } from '../../contracts/known-assets.js';
 import type { Clock } from '../clock.js';
 import { badRequest, conflict, notFound, unavailable } from '../domain/api-error.js';
+import { momentIn } from '../domain/calendar.js';
 import type { NewId } from '../domain/ids.js';
 import type { StatementRead, StatementRefusal } from '../domain/statement.js';
 import type { LedgerStamper } from '../ingest/ledger-stamper.js';
@@ -13,6 +14,7 @@ import { toGap, toWallet, toWalletAssets } from '../resources/index.js';
 import { toStatement } from '../resources/statement.js';
 import type { ForAccount } from '../stores/index.js';
 import type { WalletDoc } from '../stores/wallets.js';
+import { calendarNamed } from './calendar-named.js';
 import type { ServiceOf } from './caller.js';
 import type { Commit } from './commit.js';
 import type { Quota } from './quota.js';
@@ -219,11 +221,12 @@ const startAudit =
 
 const statement =
   ({ forAccount, clock, readStatement }: WalletServiceDeps): Service['statement'] =>
-  async ({ accountId }, { id, from, to }) => {
+  async ({ accountId }, { id, from, to, timeZone }) => {
+    const calendar = calendarNamed('timeZone', timeZone);
     const wallet = await forAccount(accountId).wallets.byId(id);
     if (!wallet) throw notFound('wallet');
-    const begin = from ? new Date(from) : wallet.createdAt;
-    const end = to ? new Date(to) : null;
+    const begin = from ? momentIn(calendar, from) : wallet.createdAt;
+    const end = to ? momentIn(calendar, to) : null;
     if (begin > clock.now()) throw badRequest('`from` must not be after now.');
     if (end && end < begin) throw badRequest('`to` must not be before `from`.');
     // Ledgers close on whole seconds: one that closes after the wallet's creation may carry the same second.

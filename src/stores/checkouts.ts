@@ -153,6 +153,7 @@ const closedListOf = (accountId: string) => `closedCheckouts:${accountId}`;
 
 const listsOf = ({ model, collection, countSegments, byId, page }: Store, accountId: string) => ({
   byId: (id: string, session?: Session) => byId.one(accountId, id, session),
+  byIds: (ids: readonly string[], session?: Session) => byId.many(accountId, ids, session),
   list(filter: CheckoutFilter, request: PageRequest) {
     // Few are OPEN, and they change constantly.
     if (filter.status === 'OPEN') return page(queryOf(accountId, filter), { ...request, sort: { _id: -1 } });

@@ -86,6 +86,8 @@ const ofAccount = ({ users, collection, page }: Opened, accountId: string) => ({
   },
   count: (session: Session) => users.countDocuments({ accountId }, { session }).exec(),
   byId: (id: string, session?: Session) => collection.findOne({ _id: id, accountId }, session ? { session } : {}),
+  byIds: (ids: readonly string[], session?: Session) =>
+    collection.find({ _id: { $in: [...ids] }, accountId }, session ? { session } : {}).toArray(),
   list: (request: PageRequest) => page({ accountId }, request),
   /** Null when there is no such user. Ends earlier sessions. */
   change: (id: string, fields: Partial<Pick<UserDoc, 'name' | 'role' | 'email'>>, session: Session) =>

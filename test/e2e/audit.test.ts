@@ -127,6 +127,20 @@ t.test('a statement begins and ends with what was held, and every movement betwe
     lines.slice(1).map((line) => line.split(',')[6] ?? null),
     ['opening', ...early.assets[0].movements.map(({ kind }: any) => kind), 'closing', null],
   );
+  const shown = 'format=csv&timeZone=Asia/Kolkata&separator=%3B&bom=true';
+  const local = await fetch(`${service.url}${path}?${shown}&${since}&to=${cut}`, { headers });
+  const cells = Buffer.from(await local.arrayBuffer())
+    .toString('utf8')
+    .split('\r\n');
+  t.ok(cells[0]!.startsWith('\ufeffassetCode;assetIssuer;at;'));
+  const times = [early.from, ...early.assets[0].movements.map(({ at }: any) => at), early.to];
+  t.same(
+    cells.slice(1, -1).map((line) => [line.split(';')[2]!.slice(-6), Date.parse(line.split(';')[2]!)]),
+    times.map((time) => ['+05:30', Date.parse(time)]),
+    'the same moments, by the clocks of the zone',
+  );
+  const day = await statement('?from=2020-03-01&to=2020-03-02&timeZone=Asia/Kolkata');
+  t.match(day, { from: '2020-02-29T18:30:00.000Z', to: '2020-03-01T18:30:00.000Z' }, 'a date is a day of the zone');
   const future = new Date(Date.now() + 3_600_000).toISOString();
   t.match(await service.api('GET', `/wallets/${wallet.id}/statement?from=${future}`), {
     status: 400,

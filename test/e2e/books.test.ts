@@ -331,6 +331,103 @@ t.test('checkouts are exported with what the list shows of them', async (t) => {
   t.same(JSON.parse(lines[0]!), made.data);
 });
 
+t.test(
+  "a payment's row says for which order, customer and cashier it came, and what of its value went back",
+  async (t) => {
+    const other = await service.openAccount();
+    const api = (method: string, path: string, body?: unknown) => service.api(method, path, body, other.apiKey);
+    const { address } = await ledger.fund();
+    const till = (await api('POST', '/wallets', { name: 'Till', address, network: 'LOCAL' })).data;
+    const order = { walletId: till.id, name: 'Two chairs', assetCode: 'XLM', amount: '30', reference: '=1042' };
+    const checkout = (await api('POST', '/checkouts', { ...order, customerEmail: 'ana@customer.example' })).data;
+    const cashier = (await api('POST', '/users', { name: 'Kim', role: 'CASHIER' })).data;
+    const value = { currency: 'EUR', amount: '10', rate: '0.3333333', rateAt: new Date(), source: 'own' };
+    const template = await payments.findOne({ walletId: wallet.id });
+    const sale = {
+      accountId: other.accountId,
+      walletId: till.id,
+      checkoutId: checkout.id,
+      soldBy: cashier.id,
+      amount: '30',
+    };
+    await payments.insertMany(
+      [
+        { ...sale, value, refundedAmount: '7' },
+        { ...sale, value, refundedAmount: '30' },
+        { ...sale, value },
+        { ...sale, refundedAmount: '1' },
+        { ...sale, value, refundedAmount: '1', status: 'REJECTED' },
+        { ...sale, soldBy: 'user_gone', checkoutId: null },
+      ].map((row, n) => ({ ...template, ...row, _id: `${template._id}r${n}`, operationId: `${++made}` })),
+    );
+    const rows = rowsOf(await (await download('/payments/export', other.apiKey)).text());
+    t.match(rows[0], {
+      checkoutReference: "'=1042",
+      checkoutName: 'Two chairs',
+      customerEmail: 'ana@customer.example',
+      soldBy: cashier.id,
+      soldByName: 'Kim',
+      refundedAmount: '7',
+    });
+    t.same(
+      rows.map(({ value, refundedValue }) => [value, refundedValue]),
+      [
+        ['10', '2.34'],
+        ['10', '10'],
+        ['10', '0'],
+        ['', ''],
+        ['', ''],
+        ['', ''],
+      ],
+      'the value less that of what is left, which is rounded down',
+    );
+    t.match(rows[5], {
+      checkoutReference: '',
+      checkoutName: '',
+      customerEmail: '',
+      soldBy: 'user_gone',
+      soldByName: '',
+    });
+    await db.collection<any>('checkouts').updateOne({ _id: checkout.id }, { $set: { soldBy: cashier.id } });
+    const [sold] = rowsOf(await (await download('/checkouts/export', other.apiKey)).text());
+    t.match(sold, { id: checkout.id, soldBy: cashier.id, soldByName: 'Kim' });
+  },
+);
+
+t.test('a file is in the time zone, with the separator and mark, that its reader asks for', async (t) => {
+  const at = (time: string) => ({ createdAt: new Date(time), ledgerClosedAt: new Date(time), memo: 'a;b' });
+  const { apiKey } = await paid([at('2026-03-28T22:59:59Z'), at('2026-03-29T00:59:59Z'), at('2026-03-29T01:00:00Z')]);
+  const text = async (query: string) => {
+    const answer = await download(`/payments/export?${query}`, apiKey);
+    return Buffer.from(await answer.arrayBuffer()).toString('utf8');
+  };
+  const berlin = await text('timeZone=Europe/Berlin&separator=%3B&bom=true');
+  t.ok(berlin.startsWith('\ufeffid;status;'), 'Excel takes it for UTF-8 in columns');
+  const rows: Record<string, string>[] = parse(berlin, { columns: true, bom: true, delimiter: ';' });
+  t.same(
+    rows.map(({ ledgerClosedAt, createdAt, memo }) => [ledgerClosedAt, createdAt, memo]),
+    ['2026-03-28T23:59:59.000+01:00', '2026-03-29T01:59:59.000+01:00', '2026-03-29T03:00:00.000+02:00'].map((time) => [
+      ...[time, time],
+      'a;b',
+    ]),
+  );
+  t.equal(await text('timeZone=UTC&separator=,&bom=false'), await text(''), 'without them it is as ever');
+  const times = async (query: string) => rowsOf(await text(query)).map(({ createdAt }) => createdAt);
+  t.same(await times('createdFrom=2026-03-28&createdTo=2026-03-29'), []);
+  for (const wrong of [
+    'timeZone=Europe/Atlantis',
+    'timeZone=',
+    'separator=%7C',
+    'separator=',
+    'bom=1',
+    'timeZone=a&timeZone=b',
+  ]) {
+    for (const path of ['/payments/export', '/checkouts/export', `/wallets/${wallet.id}/statement`]) {
+      t.match(await service.api('GET', `${path}?${wrong}`), { status: 400, error: { code: 'bad_request' } }, wrong);
+    }
+  }
+});
+
 const many = await service.openAccount();
 t.test('a long export is of the moment of its request, whatever is paid and decided while it is read', async (t) => {
   const { apiKey, accountId } = many;
