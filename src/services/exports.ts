@@ -81,7 +81,8 @@ export function createExportService(deps: {
         const batches = snapshot(async function* (session) {
           for await (const batch of stores.payments.batches(wanted, session)) {
             const shown = await withProducts(batch, products, session);
-            const extras = format === 'csv' ? await extrasOf(batch, { ...stores, users }, session) : [];
+            const extras =
+              format === 'csv' ? await extrasOf(batch, { checkouts: stores.checkouts, users }, session) : [];
             yield shown.map((payment, index) => ({ shown: payment, extras: extras[index]! }));
           }
         });
