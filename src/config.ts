@@ -7,7 +7,7 @@ import { parseAmount } from './domain/amount.js';
 import { type MailSettings, parseMailSettings } from './domain/mail-settings.js';
 import { type Peg, parseRatePegs, parseRateSources, type RateSourceSetting } from './domain/rate-settings.js';
 import { StartupError } from './domain/startup-error.js';
-import { LOG_LEVELS, type LogLevel, type SETTINGS } from './settings.js';
+import { LOG_LEVELS, type LogLevel, probablyMeant, type SETTINGS } from './settings.js';
 
 export interface Config {
   host: string;
@@ -123,6 +123,13 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     logLevel: oneOf('LOG_LEVEL', raw('LOG_LEVEL') ?? 'info', LOG_LEVELS),
   };
 }
+
+/** A line for each variable that is no setting and nearly one: without it a service would start by defaults, and say nothing. */
+export const misspeltIn = (env: Readonly<Record<string, string | undefined>> = process.env): string[] =>
+  Object.keys(env).flatMap((name) => {
+    const setting = probablyMeant(name);
+    return setting ? [`Warning: ${name} is no setting and is ignored. Is ${setting} meant?`] : [];
+  });
 
 const bad = (name: string, what: string) => new StartupError(`${name} ${what}`);
 

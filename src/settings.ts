@@ -148,3 +148,28 @@ export const SETTINGS: Readonly<Record<string, { default: string; meaning: strin
   },
   LOG_LEVEL: { default: 'info', meaning: `One of ${LOG_LEVELS.map((level) => `\`${level}\``).join(', ')}` },
 };
+
+/** What a variable is called without the letters that are easily left out: `NETWORK` for `NETWORKS`, `RPCURL_LOCAL` for `RPC_URLS_LOCAL`. */
+const skeletonOf = (name: string) => name.replaceAll(/[S_]/g, '');
+
+/** Whether one letter more, less or other makes one name the other. */
+function isOneLetterOff(one: string, other: string): boolean {
+  if (Math.abs(one.length - other.length) > 1) return false;
+  let at = 0;
+  while (at < one.length && one[at] === other[at]) at += 1;
+  const rests = [
+    [one.slice(at + 1), other.slice(at + 1)],
+    [one.slice(at + 1), other.slice(at)],
+    [one.slice(at), other.slice(at + 1)],
+  ];
+  return rests.some(([rest, otherRest]) => rest === otherRest);
+}
+
+/** The setting that a variable of the environment is probably meant to be; null for a setting, and for anything else's variable. */
+export function probablyMeant(variable: string): string | null {
+  if (Object.hasOwn(SETTINGS, variable)) return null;
+  const name = variable.toUpperCase();
+  const settings = Object.keys(SETTINGS);
+  const near = settings.find((setting) => isOneLetterOff(name, setting));
+  return near ?? settings.find((setting) => skeletonOf(setting) === skeletonOf(name)) ?? null;
+}

@@ -1,7 +1,7 @@
 /** Starts the service in one role and stops it on a signal: exit code 0 after a graceful stop, 1 with one line when it cannot start. */
 import { parseArgs } from 'node:util';
 import { systemClock } from './clock.js';
-import { readConfig } from './config.js';
+import { misspeltIn, readConfig } from './config.js';
 import { createContext, ROLES, type Role } from './core/context.js';
 import { createDemo } from './core/demo.js';
 import { createLog } from './core/log.js';
@@ -33,6 +33,7 @@ function readRole(args: readonly string[]): Role | 'help' {
 async function main(): Promise<void> {
   const role = readRole(process.argv.slice(2));
   if (role === 'help') return void say(USAGE);
+  for (const line of misspeltIn()) process.stderr.write(`${line}\n`);
   const config = readConfig();
   const log = createLog(config.logLevel);
   const clock = systemClock;

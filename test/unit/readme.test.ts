@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import express from 'express';
 import { Webhook } from 'standardwebhooks';
 import t from 'tap';
-import { readConfig } from '../../src/config.js';
+import { misspeltIn, readConfig } from '../../src/config.js';
 import { SETTINGS } from '../../src/settings.js';
 import { freePort } from '../helpers/mongo.js';
 
@@ -107,6 +107,40 @@ t.test('a setting that cannot be is one line that names it', async (t) => {
     'a URL may hold a key',
   );
 });
+
+t.test(
+  'a variable that is nearly a setting is named with the setting that is meant, and never with its value',
+  async (t) => {
+    for (const [variable, setting] of [
+      ['NETWORK', 'NETWORKS'],
+      ['SECRET_KEY', 'SECRETS_KEY'],
+      ['SECRETSKEY', 'SECRETS_KEY'],
+      ['HORIZON_URL_PUBLIC', 'HORIZON_URLS_PUBLIC'],
+      ['HORIZONURLPUBLIC', 'HORIZON_URLS_PUBLIC'],
+      ['MONGO_DB_URI', 'MONGODB_URI'],
+      ['PUBLIC_URI', 'PUBLIC_URL'],
+      ['PUBLC_URL', 'PUBLIC_URL'],
+      ['networks', 'NETWORKS'],
+      ['MAX_WEBHOOK_PER_ACCOUNT', 'MAX_WEBHOOKS_PER_ACCOUNT'],
+    ] as const) {
+      t.same(misspeltIn({ [variable]: 's3cret' }), [
+        `Warning: ${variable} is no setting and is ignored. Is ${setting} meant?`,
+      ]);
+    }
+    const others = [
+      'PATH',
+      'HOME',
+      'HOSTNAME',
+      'USER',
+      'XDG_CACHE_HOME',
+      'NODE_ENV',
+      'npm_config_cache',
+      'MONGODB',
+      'CI',
+    ];
+    t.same(misspeltIn(Object.fromEntries([...others, ...Object.keys(SETTINGS)].map((name) => [name, 'x']))), []);
+  },
+);
 
 t.test('TRUST_PROXY is what Express takes for `trust proxy`', async (t) => {
   for (const [value, expected] of [
