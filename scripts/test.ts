@@ -10,6 +10,7 @@ import { pino } from 'pino';
 import { MongoUnavailableError, openMongo } from '../src/mongod/index.js';
 import { CACHE_DIR } from '../test/helpers/mongo.js';
 import { compiledTest, compileTests } from './compile-tests.js';
+import { failures, slowestFiles, totals } from './tap-text.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const ROOMS = [
@@ -76,27 +77,6 @@ async function runTap(env: Record<string, string>, tapFile: string): Promise<num
   return new Promise((resolve) => tap.on('close', (code) => resolve(code ?? 1)));
 }
 
-/** The failed assertions of a TAP text with their diagnostics, and the names of their tests and files. */
-function failures(tap: string): string[] {
-  const shown: string[] = [];
-  let diagnosticsEnd: string | null = null;
-  for (const line of tap.split('\n')) {
-    const failed = /^( *)not ok (?!.*# (?:TODO|SKIP))/.exec(line);
-    if (failed || diagnosticsEnd !== null) shown.push(line);
-    if (line === diagnosticsEnd) diagnosticsEnd = null;
-    // A line with a time is a test with subtests, which hold the diagnostics.
-    if (failed && !line.includes('# time=')) diagnosticsEnd = `${failed[1]}  ...`;
-  }
-  return shown;
-}
-
-/** Reads tap's last lines: `# { total: 7, pass: 2, fail: 3, skip: 1 }`, where zeros may be missing. */
-function totals(tap: string): { passed: number; failed: number } {
-  const summary = [...tap.matchAll(/^# \{ total: .*\}$/gm)].at(-1)?.[0] ?? '';
-  const number = (name: string) => Number(new RegExp(`\\b${name}: (\\d+)`).exec(summary)?.[1] ?? 0);
-  return { passed: number('pass'), failed: number('fail') };
-}
-
 const IN_MEMORY = '/dev/shm';
 const ROOM_BYTES = 8 * 2 ** 30;
 
@@ -141,7 +121,7 @@ async function main(): Promise<number> {
     const code = await runTap({ TEST_MONGODB_URI: database.uri }, tapFile);
     const tap = existsSync(tapFile) ? readFileSync(tapFile, 'utf8') : '';
     const { passed, failed } = totals(tap);
-    for (const line of failures(tap)) console.log(line);
+    for (const line of [...failures(tap), ...slowestFiles(tap)]) console.log(line);
     console.log(`\n${passed} passed, ${failed} failed`);
     return passed === 0 || failed > 0 ? 1 : code;
   } finally {
