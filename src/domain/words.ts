@@ -21,11 +21,14 @@ export function wordsOf(texts: readonly (string | null | undefined)[]): string[]
   return [...words];
 }
 
-/** The beginnings to search for: at least one. Without words in the query it is a blank, which begins no word. */
+/** The beginnings to search for: at least one. They begin and end at a letter or digit, so that `(#1042),` finds `1042`. Without words in the query it is a
+ *  blank, which begins no word. */
 export function queryWords(query: string): string[] {
-  const words = new Set(tokensOf(query).map(cut));
+  const words = new Set(tokensOf(query).map(bare).filter(Boolean).map(cut));
   return words.size > 0 ? [...words] : [' '];
 }
 
 const tokensOf = (text: string): string[] => foldText(text).split(/\s+/u).filter(Boolean);
+/** Keeps the `_` of ids. */
+const bare = (word: string): string => word.replace(/^[^\p{L}\p{N}]+|[^\p{L}\p{N}_]+$/gu, '');
 const cut = (word: string): string => [...word].slice(0, LONGEST).join('');

@@ -145,9 +145,10 @@ const listsOf = ({ model, countSegments, byId, page }: Store, accountId: string)
 /** Alternatives by which a search finds a link. */
 const branchesOf = ({ text, productIds }: NonNullable<PaymentLinkFilter['search']>) => {
   const words = queryWords(text);
+  const hasOthers = words.length > 1 || ![' ', foldText(text)].includes(words[0]!);
   return [
     { suffixes: startingWith(text) },
-    ...(words.length > 1 ? [{ $and: words.map((word) => ({ suffixes: beginning(word) })) }] : []),
+    ...(hasOthers ? [{ $and: words.map((word) => ({ suffixes: beginning(word) })) }] : []),
     ...(words.length === 1 && text.startsWith('link_') ? [{ _id: startingWith(text) }] : []),
     ...(productIds.length > 0 ? [{ productId: { $in: [...productIds] } }] : []),
   ];

@@ -90,6 +90,15 @@ t.test('links by words in any order, beside what they contain', async (t) => {
   t.same(await idsOf('payment-links', link.id), [link.id]);
 });
 
+t.test('a reference is found as people write it, with signs around it', async (t) => {
+  for (const search of ['#1042', '(1042)', '№1042', '1042/b,', '"order-1042/b"']) {
+    t.same(await idsOf('checkouts', search), [order.id], search);
+    t.same(await idsOf('payments', search, `&${ALL}`), [ofOrder.id], search);
+  }
+  t.same(await idsOf('payment-links', '(Christmas),'), [other.id]);
+  t.same(await idsOf('payment-links', '#'), []);
+});
+
 t.test('another account finds nothing', async (t) => {
   const { apiKey } = await service.openAccount();
   for (const [list, search] of [

@@ -21,6 +21,26 @@ t.test('there are at most 200 words, of at most 100 characters', (t) => {
 
 t.test('a query asks for each of its words once, and for none that begins nothing', (t) => {
   t.same(queryWords(' Two  MUGS two '), ['two', 'mugs']);
-  t.same(queryWords('\u0301'), [' ']);
+  t.same(queryWords('\u0301 # … -'), [' ']);
+  t.end();
+});
+
+t.test('a query has signs around a word → it asks for the word, which is kept without those before it', (t) => {
+  for (const [query, word] of [
+    ['#1042', '1042'],
+    ['(47)', '47'],
+    ['№46', '46'],
+    ['1042,', '1042'],
+    ['«Zwölf»', 'zwolf'],
+    ['@shop.example', 'shop.example'],
+    ['order-1042/b.', 'order-1042/b'],
+    ['pay_', 'pay_'],
+  ] as const) {
+    t.same(queryWords(query), [word], query);
+    t.ok(
+      wordsOf([query]).some((stored) => stored.startsWith(word)),
+      `${query} finds itself`,
+    );
+  }
   t.end();
 });
