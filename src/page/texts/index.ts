@@ -25,10 +25,14 @@ const DEFAULT: Language = 'en';
 /** Longer headers are cut: a browser's has some ten entries. */
 const MOST_ENTRIES = 50;
 
-/** `de-AT` → `de`; null for an unavailable language. */
+/** What begins a language tag. */
+const PRIMARY = /^(?:[a-z]{2,3}|[a-z]{5,8})(?=$|[-_])/;
+
+/** `de-AT` → `de`, and old codes by their new ones: `in-ID` → `id`. Null for an unavailable language. */
 export function toLanguage(tag: string): Language | null {
-  const [primary = ''] = tag.trim().toLowerCase().split(/[-_]/);
-  return Object.hasOwn(CATALOGUES, primary) ? (primary as Language) : null;
+  const [primary] = PRIMARY.exec(tag.trim().toLowerCase()) ?? [];
+  const [language = ''] = primary === undefined ? [] : Intl.getCanonicalLocales(primary);
+  return Object.hasOwn(CATALOGUES, language) ? (language as Language) : null;
 }
 
 /** @param header `Accept-Language` */
