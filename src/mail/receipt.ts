@@ -18,7 +18,7 @@ export function receiptLetter({ checkout, wallet, brand, publicUrl }: ReceiptPar
   const words = wordsOf(language);
   const { say } = words;
   const received = `${formatAmount(BigInt((currency === undefined ? checkout.received : checkout.paidIn) ?? 0))} ${assetCode}`;
-  const asked = price === undefined ? `${amount} ${assetCode}` : `${price} ${currency}`;
+  const asked = price === undefined ? `${amount} ${assetCode}` : words.money(price, currency!);
   const shop = brand.name ?? '';
   return {
     language,

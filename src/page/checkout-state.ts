@@ -104,7 +104,7 @@ function messageOf(words: Words, link: PageLink, checkout: PageCheckout, refunde
     state: 'UNDERPAID',
     tone: 'short',
     heading: say('stillToPay', {
-      amount: link.priced ? `${link.priced.due} ${link.priced.currency}` : `${remaining} ${code}`,
+      amount: link.priced ? words.money(link.priced.due!, link.priced.currency) : `${remaining} ${code}`,
     }),
     sentence,
   };

@@ -2,8 +2,9 @@
 import { minorDigits } from '../../contracts/currencies.js';
 import { minorDigitErrors } from '../../contracts/rates.js';
 import { formatAmount, parseAmount } from '../domain/amount.js';
+import { readTyped } from '../domain/typed-amount.js';
 import type { PageLink } from './types.js';
-import type { Words } from './words.js';
+import { localeOf, type Words } from './words.js';
 
 export type EnteredAmount =
   | { state: 'none' }
@@ -21,30 +22,27 @@ export function judgeEntered(
 ): EnteredAmount {
   const unit = priced?.currency ?? product.assetCode;
   const least = priced ? priced.minAmount : product.minAmount;
-  if (entered === undefined || entered === '') return { state: 'none' };
+  if (entered === undefined) return { state: 'none' };
   if (typeof entered !== 'string') return { state: 'wrong', text: '', problem: words.say('oneAmount') };
-  const written = entered.trim();
-  if (written === '') return { state: 'none' };
-  const wrong = (problem: string): EnteredAmount => ({ state: 'wrong', text: written.slice(0, 40), problem });
+  const wrong = (problem: string): EnteredAmount => ({ state: 'wrong', text: entered.trim().slice(0, 40), problem });
 
-  // Many countries' keyboards offer only a comma; before three digits it could mean thousands or decimals.
-  if (/^\d{1,3},\d{3}$/.test(written)) {
-    return wrong(words.say('thousands', { whole: written.replace(',', ''), decimal: written.replace(',', '.') }));
-  }
-  const plain = written
-    .replace(/^(\d*),(\d*)$/, '$1.$2')
-    .replace(/^\./, '0.')
-    .replace(/\.$/, '');
-  if (!/^\d+(\.\d+)?$/.test(plain)) return wrong(words.say('enterNumber'));
+  const typed = readTyped(entered, { locale: localeOf(words.language), unit });
+  if (typed.state === 'none') return typed;
+  if (typed.state === 'wrong') return wrong(words.say('enterNumber'));
+  // A currency without decimals has thousands only.
+  const isWhole = priced !== undefined && minorDigits(priced.currency) === 0;
+  if (typed.state === 'ambiguous' && !isWhole) return wrong(words.say('thousands', typed));
+  const plain = typed.state === 'ambiguous' ? typed.whole : typed.amount;
   if (/\.\d{7}\d*[1-9]/.test(plain)) return wrong(words.say('decimals', { n: 7 }));
-  const stroops = parseAmount(plain.replace(/^0+(?=\d)/, '').replace(/(\.\d{7})0+$/, '$1'));
+  const stroops = parseAmount(plain.replace(/(\.\d{7})0+$/, '$1'));
   if (stroops === null) return wrong(words.say('tooMuch'));
   if (stroops === 0n) return wrong(words.say('positive'));
   const [fault] = minorDigitErrors(priced?.currency, { amount: formatAmount(stroops) });
   if (fault) return wrong(words.say('decimalsOf', { n: minorDigits(unit), currency: unit }));
   const minimum = least === null ? null : parseAmount(least);
   if (minimum !== null && stroops < minimum) {
-    return wrong(words.say('minimumIs', { amount: `${least} ${unit}` }));
+    const amount = priced ? words.money(least!, unit) : `${least} ${unit}`;
+    return wrong(words.say('minimumIs', { amount }));
   }
   return { state: 'valid', amount: formatAmount(stroops) };
 }

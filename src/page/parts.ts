@@ -13,6 +13,12 @@ export function figure(amount: string): Html {
   return html`<span class="figure">${groups}${fraction !== undefined && `.${fraction}`}</span>`;
 }
 
+/** `3,50 €`, as the reader's language writes it. */
+export function worth(words: Words, amount: string, currency: string): Html {
+  const text = words.money(amount, currency);
+  return html`<bdi class="money${text.length > 14 && ' long'}">${text}</bdi>`;
+}
+
 /** `25 XLM`, the number and the asset's code. */
 export const money = (amount: string, assetCode: string): Html =>
   html`<span dir="ltr" class="money${amount.length + assetCode.length > 14 && ' long'}">${figure(amount)} <span class="code">${assetCode}</span></span>`;

@@ -3,7 +3,7 @@ import { shopHead } from './brand.js';
 import { documentOf, type Frame } from './document.js';
 import { type Html, html } from './html.js';
 import { closedBecause } from './page-state.js';
-import { money } from './parts.js';
+import { money, worth } from './parts.js';
 import type { PageLink } from './types.js';
 
 /** @param url of the page @param qr code of it */
@@ -12,7 +12,7 @@ export function posterView(frame: Frame, link: PageLink, url: string, qr: Html):
   const { product, priced, brand } = link;
   // No amount at the current rate: a printed one would become wrong.
   const price = priced
-    ? priced.due !== null && money(priced.due, priced.currency)
+    ? priced.due !== null && worth(frame.words, priced.due, priced.currency)
     : product.price !== null && money(product.price, product.assetCode);
   return documentOf(
     frame,

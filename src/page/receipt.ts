@@ -4,7 +4,7 @@ import { askShop, shopHead } from './brand.js';
 import { refundedOf } from './checkout-state.js';
 import { documentOf, type Frame } from './document.js';
 import { type Html, html } from './html.js';
-import { moment, money } from './parts.js';
+import { moment, money, worth } from './parts.js';
 import type { PageLink, PagePayment, PaidBy } from './types.js';
 import type { Words } from './words.js';
 
@@ -28,7 +28,7 @@ export function receiptView(frame: Frame, link: PageLink, { count, largest }: Pa
   <dl class="facts">
     <div><dt>${say('what')}</dt><dd dir="auto">${product.name}${quantity !== null && quantity > 1 && ` × ${words.number(quantity)}`}</dd></div>
     ${reference !== null && html`<div><dt>${say('reference')}</dt><dd dir="auto">${reference}</dd></div>`}
-    <div><dt>${say('amount')}</dt><dd>${price === undefined ? money(amount!, code) : money(price, priced!.currency)}</dd></div>
+    <div><dt>${say('amount')}</dt><dd>${price === undefined ? money(amount!, code) : worth(words, price, priced!.currency)}</dd></div>
     ${received !== amount && html`<div><dt>${say('received')}</dt><dd>${money(received, code)}</dd></div>`}
     ${refunded > 0n && html`<div><dt>${say('sentBack')}</dt><dd>${money(formatAmount(refunded), code)}</dd></div>`}
     ${paidAt !== null && html`<div><dt>${say('paidAt')}</dt><dd>${moment(words, paidAt)}</dd></div>`}
@@ -52,7 +52,7 @@ const paymentOf = (
 ): Html => html`
   <dl class="facts">
     <div><dt>${words.say('amount')}</dt><dd>${words.html('amountFrom', { amount: money(amount, assetCode), sender: html`<code>${senderShort}</code>` })}</dd></div>
-    ${value && html`<div><dt>${words.say('value')}</dt><dd>${money(value.amount, value.currency)}</dd></div>`}
+    ${value && html`<div><dt>${words.say('value')}</dt><dd>${worth(words, value.amount, value.currency)}</dd></div>`}
     ${refundedAmount !== null && parseSum(refundedAmount) > 0n && html`<div><dt>${words.say('sentBack')}</dt><dd>${money(refundedAmount, assetCode)}</dd></div>`}
     <div><dt>${words.say('time')}</dt><dd>${moment(words, closedAt)}</dd></div>
     ${transactionHash !== undefined && html`<div><dt>${words.say('transaction')}</dt><dd><code>${transactionHash}</code></dd></div>`}

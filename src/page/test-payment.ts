@@ -1,5 +1,6 @@
 /** The button that pays from a test account, on LOCAL. */
 import type { Request, Response } from 'express';
+import { readAlike } from '../domain/typed-amount.js';
 import { addressOfPage, isTestPayable, type PageContext, sendUnknown, sinceOf, termsOf, wordsFor } from './context.js';
 import { closedBecause } from './page-state.js';
 import { refusalSentence } from './refusal.js';
@@ -38,7 +39,7 @@ export async function payFromTestAccount(
   const since = sinceOf(context, body.since) ?? clock.now();
   const query = new URLSearchParams({
     since: String(since.getTime()),
-    ...(entered.state === 'valid' ? { amount: entered.amount } : {}),
+    ...(entered.state === 'valid' ? { amount: readAlike(entered.amount) } : {}),
   });
   res.redirect(303, words.here(`${addressOfPage(context, link)}?${query}`));
 }

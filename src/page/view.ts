@@ -1,13 +1,14 @@
 /** The page as HTML: what is bought, how it is paid, and where the payment stands. Complete without the script. */
 
 import { formatRate } from '../domain/rate.js';
+import { readAlike } from '../domain/typed-amount.js';
 import { askShop, shopHead } from './brand.js';
 import { documentOf, type Frame } from './document.js';
 import type { EnteredAmount } from './entered-amount.js';
 import type { ShownImage } from './headers.js';
 import { type Html, html } from './html.js';
 import type { PageState } from './page-state.js';
-import { copyButton, figure, icon, moment, money, shorten, spelled } from './parts.js';
+import { copyButton, figure, icon, moment, money, shorten, spelled, worth } from './parts.js';
 import type { PageLink, PagePrice, PageWarning } from './types.js';
 import { walletButton, walletData, walletTexts } from './wallet-offer.js';
 import type { PlainKey, Words } from './words.js';
@@ -112,7 +113,7 @@ function price({ words, link: { product, checkout, priced }, amount: asked, ente
   const amount = checkout && !pageState.payable ? checkout.amount : asked;
   const whole =
     checkout?.price !== undefined
-      ? money(checkout.price, priced!.currency)
+      ? worth(words, checkout.price, priced!.currency)
       : checkout && money(checkout.amount!, assetCode);
   const quantity = checkout?.quantity ?? 1;
   return html`
@@ -120,7 +121,7 @@ function price({ words, link: { product, checkout, priced }, amount: asked, ente
 ${priced && pageState.payable && inCurrency(words, priced, entered)}
 ${checkout && pageState.payable && checkout.received !== '0' && html`<p class="least">${words.html('leftOf', { amount: whole! })}</p>`}
 ${quantity > 1 && html`<p class="least">${words.count('pieces', quantity)}</p>`}
-${product.priceType === 'CUSTOM' && minAmount !== null && html`<p class="least">${words.html('atLeast', { amount: priced ? money(priced.minAmount!, priced.currency) : money(minAmount, assetCode) })}</p>`}
+${product.priceType === 'CUSTOM' && minAmount !== null && html`<p class="least">${words.html('atLeast', { amount: priced ? worth(words, priced.minAmount!, priced.currency) : money(minAmount, assetCode) })}</p>`}
 ${
   assetIssuer === null
     ? html`<p class="asset">${words.say('native')}</p>`
@@ -140,14 +141,14 @@ function priceOf(
   if (amount !== null) return money(amount, assetCode);
   if (whole) return whole;
   if (priceType === 'CUSTOM') return html`<span class="open">${words.say('chooseAmount')}</span>`;
-  return priced?.due ? money(priced.due, priced.currency) : null;
+  return priced?.due ? worth(words, priced.due, priced.currency) : null;
 }
 
 /** The amount's value, and the rate used. */
 function inCurrency(words: Words, { currency, due, rate }: PagePrice, entered: EnteredAmount): Html | null {
-  const worth = due ?? (entered.state === 'valid' ? entered.amount : null);
-  if (!rate || worth === null) return null;
-  return html`<p class="least" id="worth">${words.html('worthAt', { worth: money(worth, currency), rate: money(formatRate(rate.rate), currency) })}</p>`;
+  const value = due ?? (entered.state === 'valid' ? entered.amount : null);
+  if (!rate || value === null) return null;
+  return html`<p class="least" id="worth">${words.html('worthAt', { worth: worth(words, value, currency), rate: worth(words, formatRate(rate.rate), currency) })}</p>`;
 }
 
 function ask(model: PageModel): Html {
@@ -167,7 +168,7 @@ const check = ({ words, address, opened, amount: asked, entered, looked, pageSta
   const amount = entered.state === 'valid' ? entered.amount : asked;
   return html`
 <form class="check scriptless" action="${address}" method="get">${words.asked !== null && html`<input type="hidden" name="lang" value="${words.asked}">`}
-  <input type="hidden" name="since" value="${opened}">${amount !== null && html`<input type="hidden" name="amount" value="${amount}">`}
+  <input type="hidden" name="since" value="${opened}">${amount !== null && html`<input type="hidden" name="amount" value="${readAlike(amount)}">`}
   <p>${looked && pageState.state === 'WAITING' ? words.say('nothingYet') : words.say('lookHere')}</p>
   <button class="plain">${words.say(looked ? 'lookAgain' : 'hasArrived')}</button>
 </form>`;
@@ -176,7 +177,7 @@ const check = ({ words, address, opened, amount: asked, entered, looked, pageSta
 function amountForm({ words, link: { product, priced }, entered, address }: PageModel): Html {
   const unit = priced?.currency ?? product.assetCode;
   const wrong = entered.state === 'wrong';
-  const value = wrong ? entered.text : entered.state === 'valid' ? entered.amount : '';
+  const value = wrong ? entered.text : entered.state === 'valid' ? readAlike(entered.amount) : '';
   return html`
 <form class="amount" action="${address}" method="get" novalidate>${words.asked !== null && html`<input type="hidden" name="lang" value="${words.asked}">`}
   <label for="amount">${words.say('amountIn', { code: unit })}</label>
@@ -235,7 +236,7 @@ function testButton({ words, testPayable, link, amount, entered, address, opened
   ${
     amount === null
       ? html`<p>${words.say('setToTest')}</p>`
-      : html`<input type="hidden" name="amount" value="${entered.state === 'valid' ? entered.amount : amount}">
+      : html`<input type="hidden" name="amount" value="${readAlike(entered.state === 'valid' ? entered.amount : amount)}">
   <button><span>${words.html('payTest', { amount: html`<bdi>${figure(amount)} ${link.product.assetCode}</bdi>` })}</span></button>`
   }
   <p class="problem" role="alert">${problem !== null && html`${icon('warning')}${problem}`}</p>

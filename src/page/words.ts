@@ -1,5 +1,6 @@
-/** A page's texts in the payer's language, with numbers and times in its format. Amounts in assets always keep their point, so that they are read, copied and
- *  typed the same everywhere. */
+/** A page's texts in the payer's language, with numbers, times and money of a currency in its format. Amounts in assets always keep their point, so that they
+ *  are read, copied and typed the same everywhere. */
+import { moneyText } from '../domain/money-text.js';
 import { type Html, html, type Part, trusted } from './html.js';
 import { CATALOGUES, type CountedKey, type Language, type TextKey } from './texts/index.js';
 
@@ -21,6 +22,8 @@ export interface Words {
   /** In the form for `n`. */
   count(key: CountedKey, n: number): string;
   number(n: number): string;
+  /** Money of a currency. @param amount canonical decimal text */
+  money(amount: string, currency: string): string;
   /** `UTC`: shown until the script writes it in the local format. */
   time(at: Date): string;
   /** `3 hr 20 min`: the two greatest units. */
@@ -72,6 +75,7 @@ function createWords(language: Language, asked: Language | null): Words {
       return fill(forms[plural.select(n)] ?? forms.other, { n: numbers.format(n) }, String);
     },
     number: (n) => numbers.format(n),
+    money: (amount, currency) => moneyText(locale, amount, currency),
     time: (at) => `${times.format(at)} UTC`,
     timeLeft: (ms) => timeLeft(locale, ms),
   };

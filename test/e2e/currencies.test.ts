@@ -82,7 +82,7 @@ t.test('a checkout in a currency is paid in parts, each by its value', async (t)
   const rest = (await service.api('GET', `/checkouts/${checkout.id}`)).data;
   t.match(rest, { receivedAmount: '10', receivedValue: '5', remainingValue: '7.5', remainingAmount: '15' });
   const page = await pageOf(rest.url);
-  t.match(page.text, /7\.5 EUR still to pay/);
+  t.match(page.text, /€7\.50 still to pay/);
   await pay(checkout.memo, rest.quote.amount);
   const last = await came(`checkoutId=${checkout.id}`, 2);
   t.match(last, { status: 'COMPLETED', reason: null, value: { amount: '7.5' } });

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import t from 'tap';
 import { acceptedLanguage, CATALOGUES, LANGUAGES, type TextKey, toLanguage } from '../../src/page/texts/index.js';
 import { localeOf, wordsOf } from '../../src/page/words.js';
-import { ISSUER, pageCheckout, pageLink, servePages } from '../helpers/browser.js';
+import { ISSUER, inEuro, pageCheckout, pageLink, servePages } from '../helpers/browser.js';
 
 const KEYS = Object.keys(CATALOGUES.en) as TextKey[];
 const formsOf = (text: string | Record<string, string>) => (typeof text === 'string' ? { other: text } : text);
@@ -163,6 +163,41 @@ t.test('from right to left, what is written the other way stays in its order', a
   t.equal(wordsOf('ar').say('titlePay', { amount: '25 XLM' }), 'ادفع \u206825 XLM\u2069');
   t.equal(wordsOf('ar').count('payments', 11), '11 دفعة');
   t.equal(wordsOf('de').say('titlePay', { amount: '25 XLM' }), '25 XLM bezahlen');
+});
+
+t.test('a person reads money of a currency as his language writes it, wherever he reads it', async (t) => {
+  const order = { currency: 'EUR', price: '3.5', amount: null } as const;
+  const euro = (due: string | null) => ({ priced: inEuro({ due, minAmount: '1.5' }) });
+  const part = { ...order, remaining: '10', received: '4' };
+  const paid = { ...order, status: 'PAID', remaining: '0', received: '14', paidAt: new Date() } as const;
+  const { url, feed } = await servePages(t, [
+    pageLink('fixed', { ...euro('3.5'), product: { price: '14' } }),
+    pageLink('open', { ...euro(null), product: { priceType: 'CUSTOM', price: null, minAmount: '6' } }),
+    pageCheckout('part', part, euro('2.5')),
+    pageCheckout('paid', paid, euro('0')),
+  ]);
+  feed.pay('chk_paid', { amount: '14', value: { currency: 'EUR', amount: '3.5' } });
+  const read = async (path: string, lang: string) => {
+    const page = await (await fetch(`${url}${path}${path.includes('?') ? '&' : '?'}lang=${lang}`)).text();
+    return page.replace(/<[^>]+>/g, '').replace(/\s/g, ' ');
+  };
+  for (const [path, german, english] of [
+    ['/p/fixed', ['14 XLM', '3,50 €', '0,25 €'], ['€3.50', '€0.25']],
+    ['/p/fixed/poster', ['3,50 €'], ['€3.50']],
+    ['/p/open', ['Mindestens 1,50 €'], ['At least €1.50']],
+    ['/p/open?amount=2,5', ['2,50 €'], ['€2.50']],
+    ['/c/part', ['Noch 2,50 € zu', '3,50 €'], ['€2.50 still to pay', '€3.50']],
+    ['/c/paid/receipt', ['3,50 €', '14 XLM'], ['€3.50']],
+  ] as const) {
+    for (const [lang, texts] of [
+      ['de', german],
+      ['en', english],
+    ] as const) {
+      const page = await read(path, lang);
+      for (const text of texts) t.ok(page.includes(text), `${text} on ${path}`);
+      t.notMatch(page, /\d EUR/, path);
+    }
+  }
 });
 
 t.test('amounts in assets keep their point, in every language', async (t) => {

@@ -11,6 +11,7 @@ import { shownImage } from '../../src/page/headers.js';
 import { html, trusted } from '../../src/page/html.js';
 import { openerOf } from '../../src/page/opener.js';
 import { pageStateOf } from '../../src/page/page-state.js';
+import type { Language } from '../../src/page/texts/index.js';
 import { PAGE_MEMORY_MS, type PageLink, type PagePayment } from '../../src/page/types.js';
 import { wordsOf } from '../../src/page/words.js';
 import { createMemoryFeed, ISSUER, inEuro, pageCheckout, pageLink, servePages } from '../helpers/browser.js';
@@ -42,20 +43,24 @@ t.test('what a payer writes becomes an exact amount or one clear sentence', asyn
     ['007', '7'],
     ['0.1234567000', '0.1234567'],
     ['1000,25', '1000.25'],
+    ['1.000,5', '1000.5'],
+    ['1 000', '1000'],
+    ['٣', '3'],
+    ['２５．５', '25.5'],
+    ['12,5 XLM', '12.5'],
     ['922337203685.4775807', '922337203685.4775807'],
   ];
   for (const [entered, amount] of valid) t.strictSame(judge(entered), { state: 'valid', amount }, entered);
   const wrong: [unknown, RegExp][] = [
     ['1,000', /1000 or 1\.000/],
-    ['1.000,5', /number/],
     ['abc', /number/],
     ['1e3', /number/],
     ['-1', /number/],
     ['+1', /number/],
-    ['٣', /number/],
+    ['12 EUR', /number/],
     ['0x10', /number/],
     ['NaN', /number/],
-    ['1 000', /number/],
+    ['1 00', /number/],
     ['.', /greater than 0/],
     ['0', /greater than 0/],
     ['0.00000000', /greater than 0/],
@@ -75,6 +80,49 @@ t.test('what a payer writes becomes an exact amount or one clear sentence', asyn
   );
   t.strictSame(judge('5', '5'), { state: 'valid', amount: '5' }, 'the minimum itself');
   t.match(judge('9007199254740.993', '9007199254740.9930001'), { state: 'wrong' }, 'where floats would be equal');
+});
+
+t.test(
+  'a payer writes as his language does → it is understood, and what stays ambiguous is asked with examples',
+  async (t) => {
+    const judge = (language: Language, entered: string, currency?: string) => {
+      const product = { priceType: 'CUSTOM', price: null, minAmount: '5' } as const;
+      const priced = currency ? inEuro({ currency, due: null, minAmount: '2.5' }) : undefined;
+      const link = pageLink('x', { product, ...(priced && { priced }) });
+      return judgeEntered(wordsOf(language), entered, link.product, link.priced);
+    };
+    const valid = (amount: string) => ({ state: 'valid', amount });
+    const wrong = (problem: RegExp) => ({ state: 'wrong', problem });
+    t.strictSame(judge('de', '1.000,50'), valid('1000.5'));
+    t.strictSame(judge('de', '1.000,50 €', 'EUR'), valid('1000.5'));
+    t.strictSame(judge('ar', '\u200f٢٥٫٥'), valid('25.5'));
+    t.match(judge('de', '1.000'), wrong(/1000 oder 1,000/));
+    t.match(judge('de', 'x'), wrong(/10,5/));
+    t.strictSame(judge('ja', '1,000円', 'JPY'), valid('1000'), 'a yen has no decimals');
+    t.match(judge('de', '2', 'EUR'), wrong(/2,50\s€/), 'the minimum, as it is written here');
+    t.match(judge('fr', '2,555', 'EUR'), wrong(/2 décimales/));
+  },
+);
+
+t.test('what a page carries on is read alike in every language', async (t) => {
+  const open = { priceType: 'CUSTOM', price: null } as const;
+  const pay = async () => ({ paid: true as const, transactionHash: 'abc' });
+  const links = [pageLink('x', { product: open, wallet: { network: 'LOCAL' } })];
+  const { url } = await servePages(t, links, { testPayer: { pay } });
+  const page = await (await fetch(`${url}/p/x?lang=de&amount=1,234`)).text();
+  const carried = [...page.matchAll(/name="amount" value="([^"]*)"/g)].map(([, amount]) => amount);
+  t.strictSame(carried, ['1.2340', '1.2340', '1.2340'], 'to look, to change, to pay from a test account');
+  t.match(page, '&amp;amount=1.234&amp;');
+  const body = new URLSearchParams({ amount: carried[0]! });
+  const paid = await fetch(`${url}/p/x/pay?lang=de`, { method: 'POST', body, redirect: 'manual' });
+  t.match(paid.headers.get('location'), /amount=1\.2340/);
+  const german = { headers: { 'accept-language': 'de' } };
+  t.equal((await fetch(`${url}/p/x?amount=1.234`, german)).status, 422);
+  t.equal(
+    (await fetch(`${url}/p/x/qr.svg?amount=1.234`, german)).status,
+    200,
+    'a shop’s page embeds it for any browser',
+  );
 });
 
 t.test('an image is shown from https only, and only from an origin that can stand in a policy', async (t) => {
