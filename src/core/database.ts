@@ -2,11 +2,12 @@
 import { resolve } from 'node:path';
 import mongoose from 'mongoose';
 import type { Logger } from 'pino';
-import type { Clock } from '../clock.js';
+import { type Clock, monotonicClock } from '../clock.js';
 import type { Config } from '../config.js';
 import type { NewId } from '../domain/ids.js';
 import { StartupError } from '../domain/startup-error.js';
 import { MongoUnavailableError, type OpenMongo, openMongo } from '../mongod/index.js';
+import { type Lifeline, startLifeline } from '../runtime/lifeline.js';
 import { connectDatabase, type Database } from '../stores/database.js';
 import { createStores, type Stores } from '../stores/index.js';
 import { MIGRATIONS, migrate } from '../stores/migrations/index.js';
@@ -27,20 +28,26 @@ export async function openDatabase(
 ): Promise<OpenDatabase> {
   const mongo = await openConfiguredMongo(settings, deps);
   let database: Database | null = null;
+  let lifeline: Lifeline | null = null;
   const close = async () => {
+    await lifeline?.close();
     await database?.close();
     await mongo.close();
   };
   try {
-    database = await connectDatabase(mongo.uri, (isThere) => {
-      if (isThere) deps.log.info('MongoDB is back');
-      else deps.log.error('MongoDB does not answer, or has no primary');
+    database = await connectDatabase(mongo.uri, {
+      onChange: (isThere) => {
+        if (isThere) deps.log.info('MongoDB is back');
+        else deps.log.error('MongoDB does not answer, or has no primary');
+      },
+      onSession: async (id) => lifeline?.note(id),
     });
     const { connection } = database;
     const stores = createStores(connection, deps);
     const { leases } = stores.system;
     const holder = `p${deps.clock.randomBytes(8).toString('hex')}`;
     await migrate({ db: connection.db!, leases, holder, migrations: MIGRATIONS, onProgress: deps.onProgress });
+    lifeline = startLifeline({ leases, process: holder, clock: monotonicClock, log: deps.log });
     await stores.ensureIndexes();
     await shardCollections(connection.db!, deps.onProgress);
     return { database, stores, embedded: mongo.embedded, close };

@@ -11,7 +11,7 @@ import { whileHeld } from '../runtime/lease.js';
 import { createLoop } from '../runtime/loop.js';
 import type { Database } from '../stores/database.js';
 import type { DeliveryStore } from '../stores/deliveries.js';
-import type { EventCounterDoc, EventCounterStore } from '../stores/event-counters.js';
+import type { EventCounterStore } from '../stores/event-counters.js';
 import type { EventStore } from '../stores/events.js';
 import type { LeaseStore } from '../stores/leases.js';
 import type { WebhookStore } from '../stores/webhooks.js';
@@ -22,7 +22,7 @@ export interface SequencerDeps {
   eventCounters: EventCounterStore;
   webhooks: Pick<WebhookStore, 'subscribed' | 'advance'>;
   deliveries: Pick<DeliveryStore, 'open'>;
-  leases: LeaseStore;
+  leases: Pick<LeaseStore, 'hold' | 'release'>;
   transaction: Database['transaction'];
   /** Unique per process. */
   holder: string;
@@ -44,6 +44,8 @@ const RETRY_MS = 500;
 const LOOK_AT_ALL_MS = 1000;
 /** Bounds of one transaction: accounts, events of each account, deliveries of each account and in all. */
 const ACCOUNTS = 40;
+/** Of a transaction whose documents another one holds: about half a second. */
+const BOUNDED = { attempts: 10 };
 const EVENTS_PER_ACCOUNT = 100;
 const OPENING_LIMITS = { perAccount: 500, inAll: 1000 };
 
@@ -53,27 +55,24 @@ export function createSequencer(deps: SequencerDeps) {
   const { leases, holder, clock, log, monotonic = monotonicClock, pollMs = 250 } = deps;
   let lastOpened = '';
   let lookAtAllMs = 0;
+  const numbering = createBatches(log);
+  const opening = createBatches(log);
 
-  /** Numbers one batch of each account's events. @returns whether there were any */
-  async function number(): Promise<boolean> {
-    const accountIds = await deps.events.accountsToNumber();
-    for (let from = 0; from < accountIds.length; from += ACCOUNTS) {
-      await numberBatch(deps, accountIds.slice(from, from + ACCOUNTS));
-    }
-    return accountIds.length > 0;
-  }
+  /** Numbers one batch of each account's events. @returns whether some have their numbers now */
+  const number = async (): Promise<boolean> =>
+    (await numbering(await deps.events.accountsToNumber(), (accountIds) => numberBatch(deps, accountIds))).length > 0;
 
   /** Opens one batch of deliveries, then one of replays. */
   async function open(): Promise<ReplayRound> {
     const behind = await nextBehind();
-    if (behind.length > 0) {
-      const { opened, cutAt } = await openBatch(deps, behind);
+    const batches = await opening(behind, (accountIds) => openBatch(deps, accountIds));
+    for (const { opened, cutAt } of batches) {
       // Later accounts have had no turn yet.
       if (cutAt !== null) lastOpened = cutAt;
       if (opened > 0) deps.deliveriesDue();
     }
     const replayed = (await deps.replay?.()) ?? { isOpen: false, isBusy: false };
-    return { isOpen: replayed.isOpen || behind.length > 0, isBusy: replayed.isBusy || behind.length > 0 };
+    return { isOpen: replayed.isOpen || behind.length > 0, isBusy: replayed.isBusy || batches.length > 0 };
   }
 
   /** @param all checks for other work than new events, too. @returns whether there may be more to do */
@@ -88,12 +87,12 @@ export function createSequencer(deps: SequencerDeps) {
   }
 
   /** Beginning after the accounts of the last batch, so that each has its turn. */
-  async function nextBehind(): Promise<EventCounterDoc[]> {
+  async function nextBehind(): Promise<string[]> {
     const { behind } = deps.eventCounters;
     let batch = await behind(lastOpened, ACCOUNTS);
     if (batch.length === 0 && lastOpened !== '') batch = await behind('', ACCOUNTS);
     lastOpened = batch.at(-1)?._id ?? '';
-    return batch;
+    return batch.map(({ _id }) => _id);
   }
 
   const onError = (err: unknown) => retryAfter(err, log);
@@ -116,6 +115,40 @@ export function createSequencer(deps: SequencerDeps) {
       };
       return createLoop({ step, onError, clock }).run(signal);
     },
+  };
+}
+
+/** Works on accounts in batches, one transaction each. Where that fails, each account has a transaction of its own, from then on until it succeeds: what
+ *  one account suffers from holds up no other.
+ *  @returns a function that returns the results of the transactions that succeeded. It throws where none did */
+function createBatches(log: Logger) {
+  const troubled = new Set<string>();
+  return async <T>(accountIds: readonly string[], act: (accountIds: readonly string[]) => Promise<T>): Promise<T[]> => {
+    const results: T[] = [];
+    const errors: unknown[] = [];
+    const actAlone = async (accountId: string) => {
+      try {
+        results.push(await act([accountId]));
+        troubled.delete(accountId);
+      } catch (error) {
+        errors.push(error);
+        troubled.add(accountId);
+      }
+    };
+    const alone = accountIds.filter((accountId) => troubled.has(accountId)).map(actAlone);
+    const others = accountIds.filter((accountId) => !troubled.has(accountId));
+    for (let from = 0; from < others.length; from += ACCOUNTS) {
+      const batch = others.slice(from, from + ACCOUNTS);
+      try {
+        results.push(await act(batch));
+      } catch {
+        alone.push(...batch.map(actAlone));
+      }
+    }
+    await Promise.all(alone);
+    if (results.length === 0 && errors.length > 0) throw errors[0];
+    for (const err of errors) retryAfter(err, log);
+    return results;
   };
 }
 
@@ -148,16 +181,15 @@ async function numberBatch(deps: SequencerDeps, accountIds: readonly string[]): 
       [...to].map(([accountId, sequence]) => ({ accountId, from: last.get(accountId) ?? 0, to: sequence })),
       session,
     );
-  });
+  }, BOUNDED);
 }
 
 /** @returns how many deliveries were opened, and the account at which there were too many for one batch */
 async function openBatch(
   deps: SequencerDeps,
-  behind: readonly EventCounterDoc[],
+  accountIds: readonly string[],
 ): Promise<{ opened: number; cutAt: string | null }> {
   const { events, eventCounters, webhooks, deliveries, transaction } = deps;
-  const accountIds = behind.map(({ _id }) => _id);
   return transaction(async (session) => {
     const counters = await eventCounters.byAccounts(accountIds, session);
     const lastOf = new Map(counters.map(({ _id, last }) => [_id, last]));
@@ -183,5 +215,5 @@ async function openBatch(
     );
     const opened = plan.deliveries.length;
     return { opened, cutAt: opened < OPENING_LIMITS.inAll ? null : plan.deliveries.at(-1)!.event.accountId };
-  });
+  }, BOUNDED);
 }

@@ -25,7 +25,7 @@ export interface WatchDeps {
   /** Retries parked records while streams are read. */
   retries: Pick<ParkedRetries, 'run'>;
   ledger: NetworkLedger;
-  leases: LeaseStore;
+  leases: Pick<LeaseStore, 'hold' | 'release'>;
   networkStates: NetworkStateStore;
   /** Id of this process. */
   holder: string;

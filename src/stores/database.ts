@@ -3,14 +3,16 @@ import mongoose from 'mongoose';
 import { monotonicClock } from '../clock.js';
 import { AlreadyMade } from '../domain/already-made.js';
 import { createAvailability, followMonitors, type Guard, MONITORING } from './availability.js';
+import type { SessionId } from './leases.js';
 import { inSnapshot } from './snapshot.js';
 
 export type Session = mongoose.mongo.ClientSession;
 
 export interface Database {
   connection: mongoose.Connection;
-  /** Runs `work` in one transaction. It runs again after a conflict with another transaction, so it must be repeatable. */
-  transaction<T>(work: (session: Session) => Promise<T>): Promise<T>;
+  /** Runs `work` in one transaction. It runs again after a conflict with another transaction, so it must be repeatable.
+   *  @throws DocumentsHeld after so many `attempts`; by default they go on for two minutes */
+  transaction<T>(work: (session: Session) => Promise<T>, options?: { attempts?: number }): Promise<T>;
   /** MongoDB is a sharded cluster: change streams lag, and each router has its own newest moment. */
   isSharded: boolean;
   /** Reads with a session that sees the moment of its first read, until the caller stops.
@@ -21,6 +23,11 @@ export interface Database {
   /** Resolves when MongoDB has answered. */
   ping(): Promise<void>;
   close(): Promise<void>;
+}
+
+/** Another transaction has held documents that this one needs for all its attempts. */
+export class DocumentsHeld extends Error {
+  override readonly name = 'DocumentsHeld';
 }
 
 const DATABASE_NAME = 'stellar-collect';
@@ -53,9 +60,15 @@ export function projectionOf<Doc>(model: mongoose.Model<Doc>, unused: readonly s
   return Object.fromEntries([...unselected.map(({ path }) => path), ...unused].map((field) => [field, 0]));
 }
 
-/** @param uri of a replica set; the database it names, else `stellar-collect`.
- *  @param onChange called when MongoDB goes away and when it is back */
-export async function connectDatabase(uri: string, onChange?: (isThere: boolean) => void): Promise<Database> {
+interface Watchers {
+  /** Called when MongoDB goes away and when it is back. */
+  onChange?: (isThere: boolean) => void;
+  /** Awaited before a session's transaction begins. */
+  onSession?: (id: SessionId) => Promise<void>;
+}
+
+/** @param uri of a replica set; the database it names, else `stellar-collect` */
+export async function connectDatabase(uri: string, { onChange, onSession }: Watchers = {}): Promise<Database> {
   const named = /^mongodb(?:\+srv)?:\/\/[^/]+\/([^?]+)/.exec(uri)?.[1];
   const connection = mongoose.createConnection(uri, {
     ...(named === undefined ? { dbName: DATABASE_NAME } : {}),
@@ -78,10 +91,17 @@ export async function connectDatabase(uri: string, onChange?: (isThere: boolean)
     connection,
     isSharded,
     guard: availability.guard,
-    transaction: (work) =>
+    transaction: (work, { attempts = Number.POSITIVE_INFINITY } = {}) =>
       connection.getClient().withSession(async (session) => {
+        await onSession?.(session.id!.id);
         await twice(() => (isSharded ? meet(connection, session) : beginAfterReads(connection, session)));
-        const result = await session.withTransaction(() => work(session), {
+        let left = attempts;
+        const attempt = async () => {
+          if (left === 0) throw new DocumentsHeld(`another transaction held the documents for ${attempts} attempts`);
+          left -= 1;
+          return work(session);
+        };
+        const result = await session.withTransaction(attempt, {
           readConcern: { level: 'snapshot' },
           writeConcern: { w: 'majority' },
         });

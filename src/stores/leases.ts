@@ -7,10 +7,15 @@ interface LeaseDoc {
   _id: string;
   holder: string;
   until: Date;
+  /** Of a process: the sessions of its transactions. */
+  sessions?: SessionId[];
 }
 
+/** What MongoDB knows a session by. */
+export type SessionId = mongoose.mongo.Binary;
+
 const leaseSchema = new mongoose.Schema<LeaseDoc>(
-  { _id: String, holder: String, until: Date },
+  { _id: String, holder: String, until: Date, sessions: { type: [Buffer], default: undefined, required: false } },
   { ...SCHEMA_OPTIONS, collection: 'leases' },
 );
 
@@ -53,5 +58,29 @@ export function createLeaseStore(connection: mongoose.Connection) {
     async release(name: string, holder: string): Promise<void> {
       await leases.deleteOne({ _id: name, holder });
     },
+    ...processesOf(connection, collection),
   };
 }
+
+/** The lease of each process, with the sessions of its transactions. */
+const processesOf = ({ db }: mongoose.Connection, collection: mongoose.mongo.Collection<LeaseDoc>) => ({
+  /** Takes or renews the lease of the process. */
+  async live(process: string, ms: number, sessions: readonly SessionId[]): Promise<void> {
+    const until = { $add: ['$$NOW', ms] };
+    const set = { holder: { $literal: process }, until, sessions: { $literal: [...sessions] } };
+    await collection.updateOne({ _id: `process:${process}` }, [{ $set: set }], { upsert: true });
+  },
+  /** Ends the transactions of processes whose leases have ended: MongoDB would keep their documents locked for a minute. A process that lives after all
+   *  begins its transaction again. @returns the processes */
+  async endTransactionsOfTheDead(ms: number): Promise<string[]> {
+    const hasEnded = {
+      $or: [{ $lte: ['$until', '$$NOW'] }, { $gt: ['$until', { $add: ['$$NOW', ms + LATER_BY_MS] }] }],
+    };
+    const dead = await collection.find({ sessions: { $exists: true }, $expr: hasEnded }).toArray();
+    for (const { _id, until, sessions = [] } of dead) {
+      await db!.command({ killSessions: sessions.map((id) => ({ id })) });
+      await collection.deleteOne({ _id, until });
+    }
+    return dead.map(({ holder }) => holder);
+  },
+});
