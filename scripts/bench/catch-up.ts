@@ -165,7 +165,7 @@ export async function openBacklog(
   });
   const round = async () => {
     const session = horizon.session({ purpose: 'watching' });
-    await watcher.round(session, await session.tip(), new AbortController().signal);
+    await watcher.round(session, await session.tip());
   };
   await round();
   return {

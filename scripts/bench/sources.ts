@@ -87,7 +87,7 @@ async function openReader(scope: Scope, kind: Kind, network: TestLedger, address
   });
   const round = async () => {
     const session = source.session({ purpose: 'watching' });
-    await watcher.round(session, await session.tip(), new AbortController().signal);
+    await watcher.round(session, await session.tip());
   };
   return { kind, round, count, stored: () => db.collection('payments').countDocuments() };
 }

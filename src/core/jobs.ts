@@ -88,7 +88,7 @@ const untilEnough: Run = async ({ enough }) => {
  *  waits for it and records nothing. */
 function pollLedger(deps: Omit<WatchDeps, 'scheduler' | 'onPoll'>): Run {
   const scheduler = createPollScheduler(deps);
-  return async ({ enough }) => {
+  return async ({ enough, ended }) => {
     const seen = { polls: 0, failed: 0 };
     let last: Error | null = null;
     const onPoll = (error: Error | null) => {
@@ -96,7 +96,7 @@ function pollLedger(deps: Omit<WatchDeps, 'scheduler' | 'onPoll'>): Run {
       if (error) seen.failed += 1;
       last = error ?? last;
     };
-    await watch({ ...deps, scheduler, onPoll }, enough);
+    await watch({ ...deps, scheduler, onPoll }, enough, ended);
     if (last && seen.failed === seen.polls) throw last;
     return seen.polls > 0 ? { result: seen } : null;
   };

@@ -46,7 +46,8 @@ type SessionAndTip = Pick<ReadOptions, 'session' | 'tip'>;
 export interface ReadOptions {
   session: LedgerSession;
   tip: LedgerTip;
-  signal: AbortSignal;
+  /** Reading ends after the current page. */
+  enough: AbortSignal;
   role: StreamRole;
 }
 
@@ -224,7 +225,7 @@ async function quietCheck(
 }
 
 async function readPages(deps: StreamReaderDeps, options: ReadOptions, start: CursorDoc): Promise<number> {
-  const { session, signal, role } = options;
+  const { session, enough, role } = options;
   const fastForward = role.kind === 'feed' ? role.fastForward : null;
   // Fetch and parse the next pages while MongoDB stores.
   const ahead = readAhead((from) => readPage(deps, options, from), start);
@@ -234,7 +235,7 @@ async function readPages(deps: StreamReaderDeps, options: ReadOptions, start: Cu
   // Begin with one page, so that a round advances even if storing several at once fails.
   let atOnce = 1;
   try {
-    while (!signal.aborted) {
+    do {
       const read = await ahead.take(atOnce);
       const { to, full } = read.at(-1)!;
       const startedMs = deps.clock.nowMs();
@@ -248,7 +249,7 @@ async function readPages(deps: StreamReaderDeps, options: ReadOptions, start: Cu
         askAt = 2 * pages;
         if (await fastForward(cursor, pages)) return pages;
       }
-    }
+    } while (!enough.aborted);
   } finally {
     ahead.stop();
   }

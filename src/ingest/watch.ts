@@ -12,7 +12,7 @@ import type { LeaseStore } from '../stores/leases.js';
 import type { NetworkStateStore } from '../stores/network-states.js';
 import type { ParkedRetries } from './parked.js';
 import { createPollScheduler, type PollScheduler } from './poll-scheduler.js';
-import type { Watcher } from './watcher.js';
+import type { RoundLimits, Watcher } from './watcher.js';
 
 const LEASE_MS = 5000;
 const RETRY_MS = 1000;
@@ -43,25 +43,26 @@ export interface WatchDeps {
   onPoll?: (error: Error | null) => void;
 }
 
-/** Until the signal aborts. Never rejects. */
-export function watch(deps: WatchDeps, signal: AbortSignal): Promise<void> {
+/** Until `enough` aborts; a poll that has begun then goes on until `ended` does: with a small budget it takes longer than a run, and would begin again
+ *  and again. Never rejects. */
+export function watch(deps: WatchDeps, enough: AbortSignal, ended = enough): Promise<void> {
   const { network, leases, holder, clock, log } = deps;
   const lease = { leases, name: `watch:${network}`, holder, ms: LEASE_MS, clock, log };
   const step = async () => {
-    await whileHeld(lease, signal, (held) => watchAndRetry(deps, held));
+    await whileHeld(lease, ended, (held) => watchAndRetry(deps, AbortSignal.any([enough, held]), held));
     return RETRY_MS;
   };
   const onError = (err: unknown) => {
     log.error({ network, err }, 'watching stopped and will start again');
     return RETRY_MS;
   };
-  return createLoop({ step, onError, clock }).run(signal);
+  return createLoop({ step, onError, clock }).run(enough);
 }
 
-async function watchAndRetry(deps: WatchDeps, held: AbortSignal): Promise<void> {
-  const retrying = deps.retries.run(held);
+async function watchAndRetry(deps: WatchDeps, enough: AbortSignal, held: AbortSignal): Promise<void> {
+  const retrying = deps.retries.run(enough);
   try {
-    await watchRounds(deps, held);
+    await watchRounds(deps, enough, held);
   } finally {
     await retrying;
   }
@@ -76,7 +77,7 @@ interface WatchState {
   roundMs: number;
 }
 
-function watchRounds(deps: WatchDeps, signal: AbortSignal): Promise<void> {
+function watchRounds(deps: WatchDeps, enough: AbortSignal, held: AbortSignal): Promise<void> {
   const { network, clock, log, onPoll = () => undefined } = deps;
   const state: WatchState = {
     scheduler: deps.scheduler ?? createPollScheduler(deps),
@@ -85,25 +86,27 @@ function watchRounds(deps: WatchDeps, signal: AbortSignal): Promise<void> {
     roundMs: Number.NEGATIVE_INFINITY,
   };
   const step = async () => {
-    const waitMs = await poll(deps, state, signal);
+    const waitMs = await poll(deps, state, { enough, held });
     if (state.failures > 0) log.info({ network }, 'the ledger can be read again');
     state.failures = 0;
     onPoll(null);
     return waitMs;
   };
-  const onError = (error: unknown) => {
+  const noted = (error: unknown) => {
+    if (held.aborted) throw error;
     onPoll(error as Error);
     return noteFailure(deps, state, error);
   };
-  return createLoop({ step, onError, clock }).run(signal);
+  // The loop does not report what fails once it is to end.
+  return createLoop({ step: () => step().catch(noted), onError: () => RETRY_MS, clock }).run(enough);
 }
 
 /** Polls for the newest ledger and reads what is new. @returns milliseconds until the next poll */
-async function poll(deps: WatchDeps, state: WatchState, signal: AbortSignal): Promise<number> {
+async function poll(deps: WatchDeps, state: WatchState, limits: RoundLimits): Promise<number> {
   const { watcher, ledger, pollIntervalMs, clock, monotonic = clock } = deps;
   const { scheduler, read } = state;
   // Pages wait for the budget without a limit: giving up would spend the next request on the tip again.
-  const session = ledger.session({ purpose: 'watching' }, signal);
+  const session = ledger.session({ purpose: 'watching' }, limits.held);
   try {
     const tip = await session.tip();
     const nowMs = monotonic.nowMs();
@@ -114,7 +117,7 @@ async function poll(deps: WatchDeps, state: WatchState, signal: AbortSignal): Pr
     if (isNew || nowMs - state.roundMs >= IDLE_ROUND_MS) {
       state.roundMs = nowMs;
       if (isNew) state.read = { ledger: tip.latestLedger, atMs: nowMs };
-      const pages = await watcher.round(session, tip, signal);
+      const pages = await watcher.round(session, tip, limits);
       // A round that read nothing must not delay the next ledger.
       if (pages > 0) state.read.atMs = nowMs;
     }

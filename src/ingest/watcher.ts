@@ -61,8 +61,19 @@ export interface WatcherDeps {
   host?: string;
 }
 
+export interface RoundLimits {
+  /** Each stream ends after its current page. */
+  enough: AbortSignal;
+  /** Aborts when the process ends or another has the lease: no further stream is read. */
+  held: AbortSignal;
+}
+
+const NEVER = new AbortController().signal;
+const WITHOUT_LIMITS: RoundLimits = { enough: NEVER, held: NEVER };
+
 /** Shared by all streams of a round. */
 interface Round extends Omit<ReadOptions, 'role'> {
+  held: AbortSignal;
   histories: Histories;
   /** Null while addresses are read one by one. */
   feed: CursorDoc | null;
@@ -102,7 +113,7 @@ export function createWatcher(deps: WatcherDeps) {
     /** Reads everything that is new. When it rejects, what was stored stays.
      *  @param tip this session's. @returns how many pages were read
      *  @throws LedgerUnavailable, CursorConflict, or what MongoDB rejects with */
-    async round(session: LedgerSession, tip: LedgerTip, signal: AbortSignal): Promise<number> {
+    async round(session: LedgerSession, tip: LedgerTip, { enough, held } = WITHOUT_LIMITS): Promise<number> {
       const tipAt = clock.now();
       const state = await dealWithReset(watching, session, tip, tipAt);
       knownCloses.note({ ledger: tip.latestLedger, closedAt: tip.latestClosedAt });
@@ -113,7 +124,7 @@ export function createWatcher(deps: WatcherDeps) {
       const source = { histories, oldestKept: (ledger: number) => gaps.oldestKept(session, tip, ledger) } as const;
       const { feed, streams } = await modes.choose(tip, source, failures.waiting(nowMs));
       const all = feed ? [feed, ...streams] : streams;
-      const round: Round = { session, tip, signal, histories, feed };
+      const round: Round = { session, tip, enough, held, histories, feed };
       const pages = await readStreams(watching, round, planStreams(all, failures.all, nowMs));
       await stops.stopAll(round);
       await keepState(watching, session, tip, { state, tipAt });
@@ -152,9 +163,9 @@ async function readStream(watching: Watching, round: Round, stream: CursorDoc): 
   const { session, tip, cursor } = next;
   // A lossy history would leave records out: the next round may begin the feed there instead.
   if (cursor.address !== null && round.histories === 'lossy' && cursor !== stream) return 0;
-  const { signal } = round;
+  const { enough } = round;
   const role = roleOf(watching, cursor, round);
-  const read = (of: Pick<ReadOptions, 'session' | 'tip'>) => watching.reader.read({ ...of, signal, role }, cursor);
+  const read = (of: Pick<ReadOptions, 'session' | 'tip'>) => watching.reader.read({ ...of, enough, role }, cursor);
   try {
     return await read({ session, tip });
   } catch (error) {
@@ -196,7 +207,7 @@ async function readStreams(watching: Watching, round: Round, streams: readonly C
   let waiting = 0;
   const errors: unknown[] = [];
   for (const stream of streams) {
-    if (round.signal.aborted) break;
+    if (round.held.aborted) break;
     try {
       const read = await readStream(watching, round, stream);
       if (read === null) waiting += 1;

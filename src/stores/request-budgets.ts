@@ -58,6 +58,9 @@ function createTake(budgets: mongoose.Model<RequestBudgetDoc>, clock: Clock) {
   };
 }
 
+/** Requests that find and read the newest ledger for two addresses, while a source is so young that its tip is asked for again after each page. */
+const ROUND = 5;
+
 function createBudget(take: ReturnType<typeof createTake>, network: string, perHour: number): LedgerBudget {
   const rate = rateOf(perHour);
   const spare = spareOf(perHour);
@@ -77,12 +80,12 @@ function createBudget(take: ReturnType<typeof createTake>, network: string, perH
   const rest: RequestBudget = { take: async () => (await take(network, rate, { leave: spare })).waitMs };
 
   /** The watcher's first requests in a session, for the tip and the newest ledger, may use the spare ones. Later ones catch up and compete with other purposes,
-   *  so that an hour of catching up leaves each purpose its share. */
+   *  so that an hour of catching up leaves each purpose its share. Of a small budget even a second address would wait until it is full. */
   const ofWatcher = (): RequestBudget => {
     let granted = 0;
     return {
       async take() {
-        const leave = granted >= spare ? spare : 0;
+        const leave = granted >= Math.max(spare, ROUND) ? spare : 0;
         const taken = await take(network, rate, { leave });
         others += Math.max(0, taken.beforeMicros - Math.max(seenMicros, taken.nowMicros)) / rate.intervalMicros;
         seenMicros = taken.wholeAtMicros;

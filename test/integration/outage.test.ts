@@ -187,7 +187,7 @@ async function afterOutage(
   const parked = async () => (await parkedRecords.list({ page: 1, pageSize: 100 })).items;
   const round = async () => {
     const session = horizon.session({ purpose: 'watching' });
-    await watcher.round(session, await session.tip(), new AbortController().signal);
+    await watcher.round(session, await session.tip());
   };
   const stored = async () =>
     (await db.collection('payments').find().sort({ operationId: 1 }).toArray()).map(({ operationId }) => operationId);

@@ -587,7 +587,7 @@ async function openWatcher(kind: Kind, addresses: readonly string[], maxTransact
   const round = async () => {
     const session = source.session({ purpose: 'watching' });
     const tip = await session.tip();
-    await watcher.round(session, tip, new AbortController().signal);
+    await watcher.round(session, tip);
     return { server: session.server, tip };
   };
   const payments = async () => {

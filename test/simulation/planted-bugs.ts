@@ -259,7 +259,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     changes: [
       [
         'src/ingest/watch.ts',
-        "ledger.session({ purpose: 'watching' }, signal)",
+        "ledger.session({ purpose: 'watching' }, limits.held)",
         "ledger.session({ purpose: 'watching' })",
       ],
     ],

@@ -2,7 +2,9 @@
 import { pino } from 'pino';
 import t from 'tap';
 import { rateOf, spend } from '../../src/domain/request-rate.js';
+import { createPollScheduler } from '../../src/ingest/poll-scheduler.js';
 import { watch } from '../../src/ingest/watch.js';
+import { LedgerUnavailable } from '../../src/ledger/errors.js';
 import type { NetworkLedger } from '../../src/ledger/network-ledger.js';
 import { createLedger } from '../../src/ledger/sources.js';
 import type { NetworkStateStore } from '../../src/stores/network-states.js';
@@ -151,5 +153,89 @@ t.test('a small budget is spent on reading, after an outage too', async (t) => {
     const all = sent.roots + sent.pages;
     t.ok(all <= perHour * (HOURS + 1), `${perHour}/h: ${all} requests`);
     t.ok(sent.pages >= 0.3 * perHour * (HOURS - 0.5), `${perHour}/h: ${sent.pages} pages, ${sent.roots} roots`);
+  }
+});
+
+t.test('every budget that is allowed finds payments, in runs of a minute, however it was used up before', async (t) => {
+  for (const [perHour, mostMs] of [
+    [30, 600_000],
+    [60, 300_000],
+    [600, 60_000],
+  ] as const) {
+    const clock = manualClock();
+    const startMs = clock.nowMs();
+    const atMs = () => clock.nowMs() - startMs;
+    const rate = rateOf(perHour);
+    let wholeAtMicros = clock.nowMs() * 1000 + rate.burst * rate.intervalMicros;
+    const request = async (patience?: AbortSignal) => {
+      for (;;) {
+        const spent = spend(wholeAtMicros, clock.nowMs() * 1000, 1, rate);
+        wholeAtMicros = spent.wholeAtMicros;
+        if (spent.waitMs === 0) return;
+        await clock.sleep(spent.waitMs, patience);
+        if (patience?.aborted) throw new LedgerUnavailable('the budget is used up', spent.waitMs);
+      }
+    };
+    let sent = 0;
+    const session = (_asker: unknown, patience?: AbortSignal) => ({
+      get requests() {
+        return sent;
+      },
+      async tip() {
+        await request(patience);
+        sent += 1;
+        return { latestLedger: Math.floor(atMs() / 5000) };
+      },
+    });
+    /** When a page was asked for, and when what it had was stored. */
+    const reads: { askedMs: number; storedMs: number }[] = [];
+    const round = async (own: unknown) => {
+      const { tip } = own as ReturnType<typeof session>;
+      await tip();
+      const askedMs = atMs();
+      // Of a young source the tip is asked for again.
+      await tip();
+      reads.push({ askedMs, storedMs: atMs() });
+      return 1;
+    };
+    const scheduler = createPollScheduler({ pollIntervalMs: 1000, requestsPerHour: perHour });
+    const ended = new AbortController();
+    const deps = {
+      network: 'LOCAL',
+      watcher: { round },
+      ledger: {
+        othersSpent: () => 0,
+        session: (asker: unknown, patience?: AbortSignal) => {
+          sent = 0;
+          return session(asker, patience);
+        },
+      } as unknown as NetworkLedger,
+      leases: { hold: async () => true, release: async () => undefined },
+      networkStates: { noteTrouble: async () => undefined } as unknown as NetworkStateStore,
+      retries: { run: async () => undefined },
+      holder: 'test',
+      pollIntervalMs: 1000,
+      requestsPerHour: perHour,
+      clock,
+      log: pino({ level: 'silent' }),
+      scheduler,
+    } as const;
+    const runs = (async () => {
+      while (!ended.signal.aborted) {
+        const enough = new AbortController();
+        void clock.sleep(60_000, ended.signal).then(() => enough.abort());
+        await watch(deps, enough.signal, ended.signal);
+      }
+    })();
+    while (atMs() < 3_600_000) {
+      for (let turns = 0; turns < 4; turns++) await new Promise((resolve) => setImmediate(resolve));
+      clock.advance(500);
+    }
+    ended.abort();
+    await runs;
+    // A payment that just misses a page is stored with the next one.
+    const delays = reads.map(({ storedMs }, n) => storedMs - (n === 0 ? 0 : reads[n - 1]!.askedMs));
+    const worstMs = Math.max(...delays, atMs() - (reads.at(-1)?.askedMs ?? 0));
+    t.ok(worstMs <= mostMs, `${perHour}/h: ${reads.length} pages, a payment waits up to ${worstMs / 1000} s`);
   }
 });
