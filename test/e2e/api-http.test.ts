@@ -13,7 +13,7 @@ import { createHttpApp, type HttpDeps } from '../../src/http/app.js';
 import { listen } from '../../src/http/server.js';
 import { answered, call, type Outcome, operations, request, TRANSPORTS } from '../helpers/api.js';
 import { freePort } from '../helpers/mongo.js';
-import { eventually, startSelling, startTestService } from '../helpers/service.js';
+import { allNumbered, eventually, startSelling, startTestService } from '../helpers/service.js';
 
 const service = await startTestService(t);
 const { url, apiKey } = service;
@@ -342,6 +342,7 @@ t.test('no account sees, changes or names what belongs to another', async (t) =>
     // How far a wallet is read goes on by itself.
     return JSON.parse(JSON.stringify(all, (key, value) => (key === 'sync' ? undefined : value)));
   };
+  await allNumbered(service);
   const before = await everything();
 
   const ownProduct = await (async () => {

@@ -7,7 +7,14 @@ import { systemClock } from '../../src/clock.js';
 import { openAccounts, payEveryKind } from '../helpers/every-kind.js';
 import { startTestLedger } from '../helpers/ledger.js';
 import { testDatabase } from '../helpers/mongo.js';
-import { CLOSE_MS, eventually, startSelling, startTestService, type TestService } from '../helpers/service.js';
+import {
+  allNumbered,
+  CLOSE_MS,
+  eventually,
+  startSelling,
+  startTestService,
+  type TestService,
+} from '../helpers/service.js';
 
 let aheadMs = 0;
 const nowMs = () => Date.now() + aheadMs;
@@ -243,6 +250,7 @@ t.test(
       ['COMPLETED', 'COMPLETED', 'UNMATCHED', 'COMPLETED', 'COMPLETED', 'COMPLETED'],
     );
     const told = async (type: string) => (await service.api('GET', `/events?type=${type}`)).data;
+    await allNumbered(service);
     t.equal((await told('payment.completed')).length, 5);
     await client.faults.remove(hidden.id);
     t.match(await audit(wallet.id), { status: 'PROVEN', missingPayments: 0 });

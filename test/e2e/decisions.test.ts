@@ -1,7 +1,7 @@
 /** A merchant sees which payments wait for a decision, whatever came of them, and no others. */
 import t from 'tap';
 import { testDatabase } from '../helpers/mongo.js';
-import { eventually, startSelling, startTestService } from '../helpers/service.js';
+import { allNumbered, eventually, startSelling, startTestService } from '../helpers/service.js';
 
 const database = await testDatabase(t);
 const service = await startTestService(t, { database });
@@ -98,8 +98,10 @@ t.test('parts that are read together with what completes them never need one', a
   );
   await isPaid(whole.id);
   t.same(await toDecide(), []);
+  await allNumbered(service);
   const { data: events } = await service.api('GET', '/events?type=checkout.paid&pageSize=1');
-  t.notOk(events[0]?.data.payments.some(({ needsDecision }: any) => needsDecision));
+  t.equal(events[0].data.checkout.id, whole.id);
+  t.notOk(events[0].data.payments.some(({ needsDecision }: any) => needsDecision));
 });
 
 t.test('an accepted checkout leaves what came in another asset', async (t) => {

@@ -15,7 +15,7 @@ import t from 'tap';
 import { systemClock } from '../../src/clock.js';
 import { createMemo, memoIdOf } from '../../src/domain/memo.js';
 import { parsePayUri } from '../helpers/pay-uri.js';
-import { eventually, startSelling, startTestService } from '../helpers/service.js';
+import { allNumbered, eventually, startSelling, startTestService } from '../helpers/service.js';
 
 // One service for all: each case has a link of its own.
 const service = await startTestService(t);
@@ -147,6 +147,7 @@ t.test('a link paid into another wallet of the account on the same network is ju
 
 t.test('payments that name no link are UNMATCHED, each with its reason, and are told as such once', async (t) => {
   const told = async (type: string) => (await service.api('GET', `/events?type=${type}`)).meta!.total;
+  await allNumbered(service);
   const matched = await told('payment.received');
   const unmatched = await told('payment.unmatched');
   const cases = [
@@ -181,6 +182,7 @@ t.test('payments that name no link are UNMATCHED, each with its reason, and are 
     "the stranger's view",
   );
   t.match(seen, { reason: 'unknown_memo', walletId: foreign.data.id, paymentLinkId: null });
+  await allNumbered(service);
   t.equal(await told('payment.received'), matched + 1, 'only the matched one is received');
   t.equal(await told('payment.unmatched'), unmatched + cases.length);
   const [newest] = (await service.api('GET', '/events?type=payment.unmatched&pageSize=1')).data;
@@ -514,6 +516,7 @@ t.test('accept takes an UNDERPAID or REJECTED payment after all, once, with its 
   t.same(answers.map(({ status }) => status).sort(), [200, 409, 409]);
   const accepted = (await service.api('GET', `/payments/${payment.id}`)).data;
   t.match(accepted, { status: 'COMPLETED', reason: null, shortfallAmount: '5', expectedAmount: '25' });
+  await allNumbered(service);
   const events = (await service.api('GET', `/events?paymentId=${payment.id}&order=asc`)).data;
   t.same(
     events.map((event: { type: string; data: { payment: { status: string } } }) => [
@@ -538,6 +541,7 @@ t.test('assign gives an UNMATCHED payment to a link and judges it by the terms o
   const assigned = await service.api('POST', `/payments/${payment.id}/assign`, { paymentLinkId: link.id });
   t.match(assigned, { status: 200, data: { status: 'COMPLETED', paymentLinkId: link.id, memo: 'forgot it' } });
   t.equal((await service.api('POST', `/payments/${payment.id}/assign`, { paymentLinkId: link.id })).status, 409);
+  await allNumbered(service);
   const told = (await service.api('GET', `/events?paymentId=${payment.id}&order=asc`)).data.map(
     ({ type }: any) => type,
   );

@@ -4,7 +4,7 @@ import t from 'tap';
 import { madeUpContract } from '../../src/local-ledger/index.js';
 import { startTestLedger } from '../helpers/ledger.js';
 import { testDatabase } from '../helpers/mongo.js';
-import { eventually, startTestService } from '../helpers/service.js';
+import { allNumbered, eventually, startTestService } from '../helpers/service.js';
 
 const { uri } = await testDatabase(t);
 const { url, client: ledger } = await startTestLedger(t, { uri, closeMs: 100 });
@@ -27,10 +27,11 @@ for (const [kind, env] of KINDS) {
     Promise.all(payments.map(async ({ id }) => (await get(id)).refundedAmount));
   const refundsSay = (payments: readonly Payment[], amounts: readonly string[]) =>
     eventually(async () => (await refunded(payments)).join() === amounts.join(), `${amounts} went back`);
-  const told = async (id: string) =>
-    (await service.api('GET', '/events?type=payment.refunded&pageSize=100')).data.filter(
-      ({ data }: any) => data.payment.id === id,
-    ).length;
+  const told = async (id: string) => {
+    await allNumbered(service);
+    const { data } = await service.api('GET', '/events?type=payment.refunded&pageSize=100');
+    return data.filter((event: any) => event.data.payment.id === id).length;
+  };
 
   const refundsOf = async (checkoutId: string) =>
     (await service.api('GET', `/payments?checkoutId=${checkoutId}`)).data.flatMap(({ refunds }: Payment) => refunds)

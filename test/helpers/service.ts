@@ -130,6 +130,13 @@ export async function eventually<T>(
   }
 }
 
+/** Waits until lists show the events of everything that has happened: each is stored with what happened, and gets its number a moment later. */
+export const allNumbered = ({ context }: Pick<TestService, 'context'>): Promise<true> =>
+  eventually(
+    async () => (await context.stores.system.events.accountsToNumber()).length === 0,
+    'every event has its number',
+  );
+
 /** A wallet on the local ledger, a product and a link: the start of most tests. */
 export async function startSelling(service: TestService, product: Record<string, unknown> = {}) {
   const { address } = await service.context.localLedger!.client.fund();
