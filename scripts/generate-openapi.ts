@@ -12,6 +12,7 @@ import { contract } from '../contracts/index.js';
 import { type Operation, operationIdOf } from '../contracts/operation.js';
 
 const FILE = new URL('../openapi.json', import.meta.url);
+const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
 const PREFIX = '/api/v1';
 
 const DESCRIPTION = `Payment collection on Stellar: products, payment links with a memo each, hosted payment pages, signed webhooks.
@@ -105,7 +106,7 @@ function generated(): Json {
   const document = generateOpenApiDocument(t.router(Object.fromEntries(procedures)) as never, {
     title: 'stellar-collect',
     description: DESCRIPTION,
-    version: '1.0.0',
+    version,
     openApiVersion: '3.1.0',
     baseUrl: '/',
     license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
