@@ -3,7 +3,7 @@
  *
  *  COLLECT_URL=http://127.0.0.1:3000 API_KEY=sk_… FILE=orders.jsonl npx tsx scripts/examples/read-events.ts */
 import { fsyncSync, openSync, readFileSync, truncateSync, writeSync } from 'node:fs';
-import { createClient } from '../../src/index.js'; // from 'stellar-collect' in your project
+import { createClient } from '../../src/index.js'; // from 'stellar-collect-client' in your project
 
 const { COLLECT_URL = 'http://127.0.0.1:3000', API_KEY, FILE = 'orders.jsonl' } = process.env;
 const WAIT_SECONDS = 30;

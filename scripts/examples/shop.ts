@@ -3,7 +3,7 @@
  *  COLLECT_URL=http://127.0.0.1:3000 API_KEY=sk_… PRODUCT=prod_… WEBHOOK_SECRET=whsec_… PORT=4000 npx tsx scripts/examples/shop.ts */
 import express from 'express';
 import { Webhook } from 'standardwebhooks';
-import { createClient, type WebhookPayload } from '../../src/index.js'; // from 'stellar-collect' in your project
+import { createClient, type WebhookPayload } from '../../src/index.js'; // from 'stellar-collect-client' in your project
 
 const { COLLECT_URL = 'http://127.0.0.1:3000', API_KEY, PRODUCT, WEBHOOK_SECRET, PORT = '4000' } = process.env;
 if (!API_KEY || !PRODUCT || !WEBHOOK_SECRET) {

@@ -3,7 +3,7 @@
  *  COLLECT_URL=http://127.0.0.1:3000 PORT=4000 npx tsx scripts/examples/verify-v1a.ts */
 import { createPublicKey, type KeyObject, verify } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
-import type { WebhookPayload } from '../../src/index.js'; // from 'stellar-collect' in your project
+import type { WebhookPayload } from '../../src/index.js'; // from 'stellar-collect-client' in your project
 
 const { COLLECT_URL = 'http://127.0.0.1:3000', PORT = '4000' } = process.env;
 const TOLERANCE_SECONDS = 300;
