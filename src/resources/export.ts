@@ -78,23 +78,24 @@ export const paymentLines = linesIn<Payment, PaymentExtras>({
   ...plain<PaymentCells>('memo', 'memoType', 'destinationMuxedId', 'senderAddress', 'senderMuxedAddress'),
   ...plain<PaymentCells>('receiverAddress', 'network', 'transactionHash', 'operationId', 'ledger'),
   ...times<PaymentCells>('ledgerClosedAt'),
-  ...plain<PaymentCells>('paymentLinkId', 'checkoutId', 'checkoutReference', 'checkoutName', 'customerEmail'),
-  ...plain<PaymentCells>('soldBy', 'soldByName'),
+  ...plain<PaymentCells>('paymentLinkId', 'checkoutId'),
   ...product,
   ...plain<PaymentCells>('walletId', 'refundedAmount'),
   refunds: ({ refunds }) => JSON.stringify(refunds),
   currency: ({ value }) => value?.currency ?? null,
   value: ({ value }) => value?.amount ?? null,
   rate: ({ value }) => value?.rate ?? null,
-  ...plain<PaymentCells>('refundedValue', 'needsDecision', 'decisionNote', 'explorerUrl'),
+  ...plain<PaymentCells>('needsDecision', 'decisionNote', 'explorerUrl'),
   ...times<PaymentCells>('createdAt'),
+  // New columns come last: a spreadsheet that counts columns finds the others where they were.
+  ...plain<PaymentCells>('checkoutReference', 'checkoutName', 'customerEmail', 'soldBy', 'soldByName', 'refundedValue'),
 });
 
 type CheckoutCells = Checkout & Seller;
 export const checkoutLines = linesIn<Checkout, Seller>({
   ...plain<CheckoutCells>('id', 'status', 'reference'),
   metadata: ({ metadata }) => JSON.stringify(metadata),
-  ...plain<CheckoutCells>('customerEmail', 'soldBy', 'soldByName', 'language'),
+  ...plain<CheckoutCells>('customerEmail', 'language'),
   ...plain<CheckoutCells>('name', 'description', 'assetCode', 'assetIssuer', 'amount', 'quantity'),
   ...plain<CheckoutCells>('receivedAmount', 'remainingAmount', 'excessAmount'),
   ...plain<CheckoutCells>('currency', 'price', 'receivedValue', 'remainingValue'),
@@ -105,4 +106,5 @@ export const checkoutLines = linesIn<Checkout, Seller>({
   network: ({ wallet }) => wallet.network,
   ...plain<CheckoutCells>('slug', 'memo', 'memoId', 'muxedAddress', 'url', 'successUrl', 'cancelUrl'),
   ...times<CheckoutCells>('expiresAt', 'paidAt', 'closedAt', 'createdAt'),
+  ...plain<CheckoutCells>('soldBy', 'soldByName'),
 });
