@@ -112,8 +112,11 @@ t.test(
       order,
       pageCheckout('open'),
       pageCheckout('late', { status: 'EXPIRED' }),
+      pageCheckout('plain', paid, { accountName: 'Bean & Leaf GmbH' }),
       pageLink('link'),
     ]);
+    const plain = await (await fetch(`${url}/c/plain/receipt`)).text();
+    t.match(plain, '<p class="shop"><bdi>Bean &amp; Leaf GmbH</bdi></p>', 'without a brand the account is the seller');
     feed.pay('chk_paid', { amount: '10', status: 'UNDERPAID', reason: 'partial', transactionHash: 'a'.repeat(64) });
     feed.pay('chk_paid', {
       amount: '20',
