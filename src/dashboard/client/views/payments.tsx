@@ -21,15 +21,21 @@ const TABS = [
   ...STATUSES.map((status) => [status, PAYMENT_STATUS[status].label] as const),
 ] as const;
 
-const whatFor = ({ product, checkoutId, memo }: Payment): string =>
-  product?.name ?? (checkoutId ? 'Checkout' : memo ? `Memo ${memo}` : 'No memo');
+/** A checkout's name and reference never change, so they are read once. */
+function WhatFor({ payment: { product, checkoutId, memo } }: { payment: Payment }) {
+  const isOrder = product === null && checkoutId !== null;
+  const once = { enabled: isOrder, refetchInterval: false, staleTime: Number.POSITIVE_INFINITY } as const;
+  const { data: order } = useRead('checkouts.get', { id: checkoutId ?? '' }, { ...once, keepPrevious: false });
+  if (isOrder) return <bdi>{[order?.name ?? 'Checkout', order?.reference].filter(Boolean).join(' · ')}</bdi>;
+  return <bdi>{product?.name ?? (memo ? `Memo ${memo}` : 'No memo')}</bdi>;
+}
 
 export const PaymentBadge = ({ status, reason }: Pick<Payment, 'status' | 'reason'>) => (
   <Badge {...PAYMENT_STATUS[status]} more={reason ? PAYMENT_REASON[reason].label : undefined} />
 );
 
 export const PAYMENT_COLUMNS: readonly Column<Payment>[] = [
-  { title: 'For', kind: 'main', cell: (payment) => <bdi>{whatFor(payment)}</bdi> },
+  { title: 'For', kind: 'main', cell: (payment) => <WhatFor payment={payment} /> },
   { title: 'Status', cell: (payment) => <PaymentBadge {...payment} /> },
   {
     title: 'From',

@@ -1,5 +1,5 @@
-/** Received money today and lately, by days of the browser's zone: completed payments of each asset, and the parts of paid orders. Sums are exact and
- *  never mix assets. */
+/** Received money today and lately, by days of the browser's zone: completed payments of each asset, and the parts of paid orders; and how much of
+ *  them was sent back since. Sums are exact and never mix assets. */
 import { useState } from 'preact/hooks';
 import { type Output, useRead } from '../api.js';
 import { amountOf, dayOf, grouped, short, shortDay, startOfDay, stroopsOf, timezone } from '../format.js';
@@ -14,8 +14,8 @@ interface Asset {
   key: string;
   code: string;
   issuer: string | null;
-  /** Stroops by day, oldest first; the last day is today. */
-  days: { day: string; stroops: bigint }[];
+  /** Stroops that came on each day, and what of them was sent back since; oldest first, the last day is today. */
+  days: { day: string; stroops: bigint; refunded: bigint }[];
 }
 
 /** Includes days without payments. The asset with the most payments is first. */
@@ -23,24 +23,26 @@ function assetsOf(rows: readonly Row[], today: string): Asset[] {
   const days = Array.from({ length: DAYS }, (_, index) => dayOf(startOfDay(today, index - DAYS + 1)));
   const counts = new Map<string, number>();
   const assets = new Map<string, Asset>();
-  for (const { key: day, assetCode, assetIssuer, amount, count } of rows) {
+  for (const { key: day, assetCode, assetIssuer, amount, refundedAmount, count } of rows) {
     const key = `${assetCode}:${assetIssuer ?? ''}`;
     const asset = assets.get(key) ?? {
       key,
       code: assetCode,
       issuer: assetIssuer,
-      days: days.map((each) => ({ day: each, stroops: 0n })),
+      days: days.map((each) => ({ day: each, stroops: 0n, refunded: 0n })),
     };
     assets.set(key, asset);
     counts.set(key, (counts.get(key) ?? 0) + count);
     const at = asset.days.find((each) => each.day === day);
-    if (at) at.stroops += stroopsOf(amount);
+    if (!at) continue;
+    at.stroops += stroopsOf(amount);
+    at.refunded += stroopsOf(refundedAmount);
   }
   return [...assets.values()].sort((a, b) => counts.get(b.key)! - counts.get(a.key)! || a.key.localeCompare(b.key));
 }
 
-const lately = (asset: Asset, days: number): string =>
-  amountOf(asset.days.slice(-days).reduce((sum, { stroops }) => sum + stroops, 0n));
+const lately = (asset: Asset, days: number, what: 'stroops' | 'refunded'): bigint =>
+  asset.days.slice(-days).reduce((sum, each) => sum + each[what], 0n);
 
 /** The value of all assets' payments in the currency of the books. */
 function worthOf(rows: readonly Row[], today: string, days: number): string {
@@ -88,7 +90,10 @@ const SPANS = [
 
 const InCurrency = ({ rows, today, currency }: { rows: readonly Row[]; today: string; currency: string }) => (
   <article class="received" aria-label={`Total received, in ${currency}`}>
-    <p class="hint">Total in {currency}, at the rates of the time</p>
+    <p class="hint">
+      Total in {currency}, at the rates of the time
+      {rows.some(({ refundedAmount }) => refundedAmount !== '0') && ', before what was sent back'}
+    </p>
     <dl>
       {SPANS.map(([name, days]) => (
         <div key={name}>
@@ -115,8 +120,9 @@ function OfAsset({ asset }: { asset: Asset }) {
           <div key={name}>
             <dt>{name}</dt>
             <dd>
-              <Money amount={lately(asset, days)} code={asset.code} />
+              <Money amount={amountOf(lately(asset, days, 'stroops'))} code={asset.code} />
             </dd>
+            <SentBack refunded={lately(asset, days, 'refunded')} code={asset.code} />
           </div>
         ))}
       </dl>
@@ -124,6 +130,13 @@ function OfAsset({ asset }: { asset: Asset }) {
     </article>
   );
 }
+
+const SentBack = ({ refunded, code }: { refunded: bigint; code: string }) =>
+  refunded > 0n && (
+    <dd class="hint">
+      <Money amount={amountOf(refunded)} code={code} /> of it sent back
+    </dd>
+  );
 
 const HEIGHT = 100;
 const STEP = 10;
@@ -177,10 +190,11 @@ function Chart({ asset: { code, days } }: { asset: Asset }) {
             {days
               .filter(({ stroops }) => stroops > 0n)
               .reverse()
-              .map(({ day, stroops }) => (
+              .map(({ day, stroops, refunded }) => (
                 <tr key={day}>
                   <th scope="row">{day}</th>
                   <td class="money">{grouped(amountOf(stroops))}</td>
+                  <td class="money">{refunded > 0n && `${grouped(amountOf(refunded))} sent back`}</td>
                 </tr>
               ))}
           </tbody>
