@@ -5,6 +5,7 @@ import { misspeltIn, readConfig } from './config.js';
 import { createContext, ROLES, type Role } from './core/context.js';
 import { createDemo } from './core/demo.js';
 import { createLog } from './core/log.js';
+import { commandName } from './domain/command-name.js';
 import { createIds } from './domain/ids.js';
 import { StartupError } from './domain/startup-error.js';
 
@@ -77,10 +78,10 @@ async function main(): Promise<void> {
     say(`  Order     ${demo.checkoutUrl}`);
     say(`  API key   ${demo.apiKey}`);
     say('');
-    say('The key is not shown again. More accounts: npm run cli -- account create --name NAME');
+    say(`The key is not shown again. More accounts: ${commandName(process.argv[1])} account create --name NAME`);
   } else if (role !== 'worker') {
     say('');
-    say('Accounts and API keys: npm run cli -- account create --name NAME');
+    say(`Accounts and API keys: ${commandName(process.argv[1])} account create --name NAME`);
   }
   say('');
 }

@@ -3,6 +3,7 @@
 import { networkInfo } from '../../contracts/networks.js';
 import { systemClock } from '../clock.js';
 import { originOf, readClientSettings, readConfig } from '../config.js';
+import { commandName } from '../domain/command-name.js';
 import { DEVELOPMENT_CA_FILE } from '../webhooks/development-ca.js';
 import { registerAccountCommands } from './account.js';
 import { registerAuditCommand } from './audit.js';
@@ -36,12 +37,7 @@ function serviceUrl(): string {
   return publicUrl ?? originOf(host, port);
 }
 
-/** Installed as a package, the command has a name of its own. */
-const isInstalled = !/main\.[jt]s$/.test(process.argv[1] ?? '');
-export const program = createProgram(
-  isInstalled ? 'stellar-collect' : 'npm run cli --',
-  'Administration of stellar-collect.',
-);
+export const program = createProgram(commandName(process.argv[1]), 'Administration of stellar-collect.');
 program
   .command('start')
   .description('start the service; --role api or --role worker starts one role, as npm start does')
