@@ -33,9 +33,24 @@ const invitedUserSchema = z
   })
   .meta({ id: 'InvitedUser', description: 'The user with their invitation, which is shown once.' });
 
+const passkeySchema = z
+  .object({
+    id: z.string().meta({ description: 'Credential id, base64url.' }),
+    name: z.string().meta({ description: 'The device on which it was made, where that is known.' }),
+    createdAt: timestamp,
+    lastUsedAt: timestamp.nullable().meta({ description: 'Null before its first sign-in.' }),
+  })
+  .meta({ id: 'Passkey' });
+
+const invitationSchema = z
+  .object({ url: invitedUserSchema.shape.url, expiresAt: invitedUserSchema.shape.expiresAt })
+  .meta({ id: 'Invitation', description: 'It is shown once.' });
+
 const tag = 'Users';
 const params = { id: idInput('user', 'user') };
 const roles = OWNERS;
+/** Each for themselves; an OWNER for anybody. */
+const everyone = ROLES;
 
 export const users = {
   create: operation({
@@ -98,6 +113,43 @@ export const users = {
     description: 'Their sessions end at once, and their invitation no longer works. The last OWNER stays (409).',
     tag,
     params,
+    output: deletedSchema,
+    errors: ['conflict'],
+  }),
+  invite: operation({
+    method: 'POST',
+    path: '/users/{id}/invite',
+    effect: 'changes',
+    roles: everyone,
+    summary: 'Invite a user again',
+    description:
+      'A link for one more passkey, for a user who lost theirs or has another device: once, within 72 h. Name, role and sales stay; an earlier invitation ends. Users may invite themselves, OWNERs anybody. A user has at most ten passkeys: the link adds no further one.',
+    tag,
+    params,
+    output: invitationSchema,
+    secretField: 'url',
+  }),
+  passkeys: operation({
+    method: 'GET',
+    path: '/users/{id}/passkeys',
+    effect: 'reads',
+    roles: everyone,
+    summary: "A user's passkeys",
+    description: 'Lists the passkeys, oldest first, at most ten: one’s own, or anybody’s for an OWNER.',
+    tag,
+    params,
+    output: z.array(passkeySchema),
+  }),
+  deletePasskey: operation({
+    method: 'DELETE',
+    path: '/users/{id}/passkeys/{passkeyId}',
+    effect: 'changes',
+    roles: everyone,
+    summary: 'Remove a passkey',
+    description:
+      'It signs in no more, and the sessions of its user end at once: one’s own, or anybody’s for an OWNER. The last passkey of the last OWNER who can sign in stays (409).',
+    tag,
+    params: { ...params, passkeyId: z.string() },
     output: deletedSchema,
     errors: ['conflict'],
   }),

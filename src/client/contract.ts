@@ -440,6 +440,14 @@ export type Instructions = {
   pageUrl: string;
 };
 
+/** It is shown once. */
+export type Invitation = {
+  /** The invitation, for one use. Returned in this answer only. */
+  url: string;
+  /** When the invitation ends. */
+  expiresAt: string;
+};
+
 /** The user with their invitation, which is shown once. */
 export type InvitedUser = {
   /** Id of the user. */
@@ -525,6 +533,17 @@ export type Notifications = {
   sending: boolean;
   /** The e-mail of the account that failed last, receipts too, and has not been sent since; null for none. */
   lastFailure: MailFailure | null;
+};
+
+export type Passkey = {
+  /** Credential id, base64url. */
+  id: string;
+  /** The device on which it was made, where that is known. */
+  name: string;
+  /** ISO 8601, UTC. */
+  createdAt: string;
+  /** Null before its first sign-in. */
+  lastUsedAt: string | null;
 };
 
 export type PausedWebhook = {
@@ -1166,6 +1185,31 @@ export interface Procedures {
       {
         /** Id of the user. */
         id: string;
+      },
+      Deleted
+    >;
+    /** Invite a user again. A link for one more passkey, for a user who lost theirs or has another device: once, within 72 h. Name, role and sales stay; an earlier invitation ends. Users may invite themselves, OWNERs anybody. A user has at most ten passkeys: the link adds no further one. */
+    invite: Mutation<
+      {
+        /** Id of the user. */
+        id: string;
+      },
+      Invitation
+    >;
+    /** A user's passkeys. Lists the passkeys, oldest first, at most ten: one’s own, or anybody’s for an OWNER. */
+    passkeys: Query<
+      {
+        /** Id of the user. */
+        id: string;
+      },
+      Array<Passkey>
+    >;
+    /** Remove a passkey. It signs in no more, and the sessions of its user end at once: one’s own, or anybody’s for an OWNER. The last passkey of the last OWNER who can sign in stays (409). */
+    deletePasskey: Mutation<
+      {
+        /** Id of the user. */
+        id: string;
+        passkeyId: string;
       },
       Deleted
     >;

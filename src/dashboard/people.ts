@@ -1,30 +1,26 @@
 /** Signs users in: first by an invitation, which creates a passkey, then by that passkey. */
 
 import type { IncomingMessage } from 'node:http';
-import type {
-  AuthenticationResponseJSON,
-  PublicKeyCredentialRequestOptionsJSON,
-  RegistrationResponseJSON,
-} from '@simplewebauthn/server';
+import type { PublicKeyCredentialRequestOptionsJSON } from '@simplewebauthn/server';
 import express, { type Request, type Response, type Router } from 'express';
 import { sendJson } from '../api/answer.js';
 import { readBody } from '../api/rest-body.js';
-import { ApiError, invalid, rateLimited } from '../domain/api-error.js';
+import { ApiError, rateLimited } from '../domain/api-error.js';
 import type { Invited, PasskeyUser } from '../services/passkeys.js';
 import type { OpenSession } from '../services/sessions.js';
 
 export interface PeopleDeps {
   passkeys: {
     invited(token: string): Promise<Invited | null>;
-    accept(token: string, response: RegistrationResponseJSON, address: string): Promise<PasskeyUser | null>;
+    accept(token: string, sent: unknown, from: { address: string; device: string | null }): Promise<PasskeyUser | null>;
     signInOptions(): Promise<PublicKeyCredentialRequestOptionsJSON>;
-    signIn(response: AuthenticationResponseJSON): Promise<PasskeyUser | null>;
+    signIn(sent: unknown, address: string): Promise<PasskeyUser | null>;
   };
   sessions: { openFor(user: PasskeyUser): Promise<OpenSession> };
   /** Counts requests without a session by client address. */
   strangerLimit: (address: string) => number;
-  /** Counts failed attempts to sign in by client address. */
-  signInLimit: (address: string) => number;
+  /** Counts attempts to sign in by client address; one that succeeds is taken back with `-1`. */
+  signInLimit: (address: string, attempts?: number) => number;
   addressOf: (req: IncomingMessage) => string;
   /** Answers with the session and its cookie. */
   admit(req: Request, res: Response, session: OpenSession): Promise<void>;
@@ -34,49 +30,53 @@ export interface PeopleDeps {
 export function createPeopleRouter(deps: PeopleDeps): Router {
   const { passkeys, sessions, strangerLimit, signInLimit, addressOf, admit } = deps;
 
-  const refuse = (req: Request, code: 'unauthorized' | 'not_found', message: string): ApiError => {
-    const waitSeconds = signInLimit(addressOf(req));
-    return waitSeconds > 0 ? rateLimited(waitSeconds) : new ApiError(code, message);
-  };
-  const count = (req: Request) => {
-    const waitSeconds = strangerLimit(addressOf(req));
+  const count = (limit: (address: string) => number, req: Request) => {
+    const waitSeconds = limit(addressOf(req));
     if (waitSeconds > 0) throw rateLimited(waitSeconds);
   };
-  const isOver = (req: Request) =>
-    refuse(req, 'not_found', 'This invitation was already used or has ended. Ask for a new one.');
+  /** Counted before its work, so that broken attempts count as well, and what is refused does nothing. */
+  const attempted = async <Found>(req: Request, refusal: () => ApiError, work: () => Promise<Found | null>) => {
+    count(signInLimit, req);
+    const found = await work();
+    if (!found) throw refusal();
+    signInLimit(addressOf(req), -1);
+    return found;
+  };
+  const isOver = () => new ApiError('not_found', 'This invitation was already used or has ended. Ask for a new one.');
+  const isUnknown = () => new ApiError('unauthorized', 'This passkey does not sign in here.');
 
   const router = express.Router();
   router.post('/dashboard/passkey/options', async (req, res) => {
-    count(req);
+    count(strangerLimit, req);
     sendData(res, await passkeys.signInOptions());
   });
   router.post('/dashboard/passkey', async (req, res) => {
-    const { response } = await bodyOf(req, res);
-    const user = await passkeys.signIn(response as AuthenticationResponseJSON);
-    if (!user) throw refuse(req, 'unauthorized', 'This passkey does not sign in here.');
+    const user = await attempted(req, isUnknown, async () =>
+      passkeys.signIn((await readBody(req, res))?.response, addressOf(req)),
+    );
     await admit(req, res, await sessions.openFor(user));
   });
   router.post('/dashboard/invitation/options', async (req, res) => {
-    count(req);
-    const { token } = await bodyOf(req, res);
-    const invited = typeof token === 'string' ? await passkeys.invited(token) : null;
-    if (!invited) throw isOver(req);
+    count(strangerLimit, req);
+    const invited = await attempted(req, isOver, async () => {
+      const { token } = (await readBody(req, res)) ?? {};
+      return typeof token === 'string' ? passkeys.invited(token) : null;
+    });
     sendData(res, invited);
   });
   router.post('/dashboard/invitation', async (req, res) => {
-    const { token, response } = await bodyOf(req, res);
-    if (typeof token !== 'string') throw isOver(req);
-    const user = await passkeys.accept(token, response as RegistrationResponseJSON, addressOf(req));
-    if (!user) throw isOver(req);
+    const user = await attempted(req, isOver, async () => {
+      const { token, response } = (await readBody(req, res)) ?? {};
+      const from = { address: addressOf(req), device: deviceOf(req.headers['user-agent']) };
+      return typeof token === 'string' ? passkeys.accept(token, response, from) : null;
+    });
     await admit(req, res, await sessions.openFor(user));
   });
   return router;
 }
 
-async function bodyOf(req: Request, res: Response): Promise<{ token?: unknown; response: object }> {
-  const { token, response = {} } = (await readBody(req, res)) ?? {};
-  if (typeof response === 'object' && response !== null) return { token, response };
-  throw invalid({ path: 'response', message: 'Must be an object.', code: 'invalid_type' });
-}
+/** By which its user tells one passkey from another. */
+const deviceOf = (userAgent = ''): string | null =>
+  /iPhone|iPad|Android|Windows|Macintosh|CrOS|Linux/.exec(userAgent)?.[0].replace('Macintosh', 'Mac') ?? null;
 
 export const sendData = (res: Response, data: unknown) => sendJson(res, 200, JSON.stringify({ data, error: null }));

@@ -36,8 +36,8 @@ export interface DashboardDeps {
   accountLimit: (accountId: string, calls: number) => number;
   /** Counts requests without a session by client address. */
   strangerLimit: (address: string) => number;
-  /** Counts failed attempts to sign in by client address. */
-  signInLimit: (address: string) => number;
+  /** Counts attempts to sign in by client address; one that succeeds is taken back with `-1`. */
+  signInLimit: (address: string, attempts?: number) => number;
   /** Counts requests for pages and files by client address. */
   fileLimit: (address: string) => number;
   addressOf: (req: IncomingMessage) => string;
@@ -72,14 +72,23 @@ export function createDashboard(deps: DashboardDeps): Router {
     sendData(res, await describe(session.caller));
   }
 
-  async function signIn(req: Request, res: Response): Promise<void> {
+  async function sessionOfKey(req: Request, res: Response): Promise<OpenSession> {
     const { key } = (await readBody(req, res)) ?? {};
     if (typeof key !== 'string') throw invalid({ path: 'key', message: 'Enter an API key.', code: 'required' });
     const session = await sessions.open(key);
-    // A valid key is served regardless of other requests from its address.
-    const waitSeconds = session ? accountLimit(session.caller.accountId, 1) : deps.signInLimit(addressOf(req));
-    if (waitSeconds > 0) throw rateLimited(waitSeconds);
     if (!session) throw new ApiError('unauthorized', 'This API key is unknown, revoked or expired.');
+    return session;
+  }
+
+  async function signIn(req: Request, res: Response): Promise<void> {
+    // Counted before its work, so that broken attempts count as well. Only a valid key is served regardless of other requests from its address.
+    const refusedFor = deps.signInLimit(addressOf(req));
+    const session = await sessionOfKey(req, res).catch((error: unknown) => {
+      throw refusedFor > 0 && error instanceof ApiError ? rateLimited(refusedFor) : error;
+    });
+    deps.signInLimit(addressOf(req), -1);
+    const waitSeconds = accountLimit(session.caller.accountId, 1);
+    if (waitSeconds > 0) throw rateLimited(waitSeconds);
     await admit(req, res, session);
   }
 

@@ -5,7 +5,8 @@ const WINDOW_MS = 60_000;
 /** Beyond them the oldest windows are forgotten: strangers with many addresses must not fill the memory. */
 const MAX_KEYS = 100_000;
 
-/** Counts `requests` (1 by default) for the key. @returns 0 when they are within the limit, else the seconds to wait */
+/** Counts `requests` (1 by default) for the key; a negative number takes back what was counted before its work, and turned out not to count. @returns 0 when they
+ *  are within the limit, else the seconds to wait */
 type RateLimit = (key: string, requests?: number) => number;
 
 /** @param perMinute 0 turns the limit off */
@@ -34,7 +35,7 @@ export function createRateLimit(perMinute: number, clock: Pick<Clock, 'nowMs'>):
     const nowMs = clock.nowMs();
     if (nowMs >= sweepAtMs) sweep(nowMs);
     const window = windowOf(key, nowMs);
-    window.count += requests;
+    window.count = Math.max(0, window.count + requests);
     return window.count > perMinute ? Math.max(1, Math.ceil((window.endsAtMs - nowMs) / 1000)) : 0;
   };
 }

@@ -3,20 +3,24 @@ import type {
   AuthenticationResponseJSON,
   PublicKeyCredentialCreationOptionsJSON,
   PublicKeyCredentialRequestOptionsJSON,
-  RegistrationResponseJSON,
 } from '@simplewebauthn/server';
 import type { Role } from '../../contracts/roles.js';
 import type { Clock } from '../clock.js';
 import { AlreadyMade } from '../domain/already-made.js';
+import { conflict } from '../domain/api-error.js';
 import { hashToken, isToken } from '../domain/token.js';
 import type { ForAccount } from '../stores/index.js';
 import type { PasskeyChallengeStore } from '../stores/passkey-challenges.js';
-import type { UserDoc, UserStore } from '../stores/users.js';
+import type { Passkey, UserDoc, UserStore } from '../stores/users.js';
 import type { Commit } from './commit.js';
 import { toCaller } from './sessions.js';
+import { nameOf } from './users.js';
+import { toAuthentication, toRegistration } from './webauthn-answers.js';
 
 /** Time for the browser to answer. */
 const CHALLENGE_MS = 5 * 60_000;
+/** Of one user. */
+const MOST_PASSKEYS = 10;
 /** Loaded on first use, so that the service starts without it. */
 const webAuthn = () => import('@simplewebauthn/server');
 
@@ -29,6 +33,12 @@ export interface Invited {
   role: Role;
   account: string;
   options: PublicKeyCredentialCreationOptionsJSON;
+}
+
+/** Where an invitation is accepted: the client's address, and its device, after which the passkey is named. */
+interface Acceptance {
+  address: string;
+  device: string | null;
 }
 
 interface PasskeyDeps {
@@ -56,31 +66,30 @@ export function createPasskeys(deps: PasskeyDeps) {
 
   return {
     invited: (token: string) => invited(party, token),
-    accept: (token: string, response: RegistrationResponseJSON, address: string) =>
-      accept(party, token, response, address),
+    accept: (token: string, sent: unknown, from: Acceptance) => accept(party, token, sent, from),
     signInOptions: () => signInOptions(party),
-    signIn: (response: AuthenticationResponseJSON) => signIn(party, response),
+    signIn: (sent: unknown, address: string) => signIn(party, sent, address),
   };
 }
 
 const remember = ({ challenges, clock }: RelyingParty, challenge: string, userId: string | null) =>
   challenges.insert(challenge, userId, new Date(clock.nowMs() + CHALLENGE_MS));
 
-/** The browser's answer, verified; null if invalid, for which the library throws arbitrary errors. Errors of the look-up of the challenge are passed on. */
+/** The browser's answer, verified, and when its challenge was given; null if invalid, for which the library throws arbitrary errors. Errors of the look-up of the
+ *  challenge are passed on. */
 async function checked<Answer>(
   { challenges, clock }: RelyingParty,
   userId: string | null,
   verify: (isExpected: (challenge: string) => Promise<boolean>) => Promise<Answer>,
-): Promise<Answer | null> {
-  let taking: Promise<boolean> = Promise.resolve(false);
-  const isExpected = (challenge: string) => {
+): Promise<{ answer: Answer; askedAt: Date } | null> {
+  let taking: Promise<Date | null> = Promise.resolve(null);
+  const isExpected = async (challenge: string) => {
     taking = challenges.take(challenge, userId, clock.now());
-    return taking;
+    return (await taking) !== null;
   };
-  return verify(isExpected).catch(async () => {
-    await taking;
-    return null;
-  });
+  const answer = await verify(isExpected).catch(() => null);
+  const endsAt = await taking;
+  return answer && endsAt && { answer, askedAt: new Date(endsAt.getTime() - CHALLENGE_MS) };
 }
 
 const invitedBy = async ({ users, clock }: RelyingParty, token: string): Promise<UserDoc | null> =>
@@ -99,34 +108,46 @@ async function invited(party: RelyingParty, token: string): Promise<Invited | nu
     userID: new Uint8Array(Buffer.from(user._id)),
     timeout: CHALLENGE_MS,
     attestationType: 'none',
+    excludeCredentials: user.passkeys.map(({ id }) => ({ id })),
     authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
   });
   await remember(party, options.challenge, user._id);
   return { name: user.name, role: user.role, account, options };
 }
 
-/** Stores the user's passkey and uses the invitation up. @returns null when either is invalid */
+/** Stores the passkey for the user and uses the invitation up. @returns null when either is invalid. @throws ApiError `conflict` beyond ten passkeys */
 async function accept(
   party: RelyingParty,
   token: string,
-  response: RegistrationResponseJSON,
-  address: string,
+  sent: unknown,
+  { address, device }: Acceptance,
 ): Promise<UserDoc | null> {
   const { expected, clock, commit, users } = party;
-  const user = await invitedBy(party, token);
+  const response = toRegistration(sent);
+  const user = response && (await invitedBy(party, token));
   if (!user) return null;
   const { verifyRegistrationResponse } = await webAuthn();
-  const answer = await checked(party, user._id, (expectedChallenge) =>
-    verifyRegistrationResponse({ ...expected, response, expectedChallenge }),
-  );
+  const { answer } =
+    (await checked(party, user._id, (expectedChallenge) =>
+      verifyRegistrationResponse({ ...expected, response, expectedChallenge }),
+    )) ?? {};
   if (!answer?.registrationInfo) return null;
   const { id, publicKey, counter } = answer.registrationInfo.credential;
   const now = clock.now();
-  const passkey = { id, publicKey: Buffer.from(publicKey).toString('base64url'), counter, createdAt: now };
+  const passkey: Passkey = {
+    id,
+    ...(device === null ? {} : { name: device }),
+    publicKey: Buffer.from(publicKey).toString('base64url'),
+    counter,
+    createdAt: now,
+  };
   const doing = { operation: 'users_accept', effect: 'changes', input: {} } as const;
-  return commit({ caller: { ...toCaller(user), address, doing }, subjectId: user._id }, (session) =>
-    users.accept(hashToken(token), passkey, now, session),
-  ).catch((error: unknown) => {
+  return commit({ caller: { ...toCaller(user), address, doing }, subjectId: user._id }, async (session) => {
+    const { passkeys = [] } = (await users.byInvitation(hashToken(token), now, session)) ?? {};
+    if (passkeys.length >= MOST_PASSKEYS)
+      throw conflict(`A user has at most ${MOST_PASSKEYS} passkeys: remove one of them first.`);
+    return users.accept(hashToken(token), passkey, now, session);
+  }).catch((error: unknown) => {
     if (error instanceof AlreadyMade) return null;
     throw error;
   });
@@ -144,22 +165,76 @@ async function signInOptions(party: RelyingParty): Promise<PublicKeyCredentialRe
 }
 
 /** Null for an invalid answer, or a passkey of no user. */
-async function signIn(party: RelyingParty, response: AuthenticationResponseJSON): Promise<UserDoc | null> {
-  const { users, expected } = party;
-  if (typeof response.id !== 'string') return null;
-  const user = await users.byPasskey(response.id);
-  const passkey = user?.passkeys.find(({ id }) => id === response.id);
-  if (!user || !passkey || user.status !== 'ACTIVE') return null;
+async function signIn(party: RelyingParty, sent: unknown, address: string): Promise<UserDoc | null> {
+  const response = toAuthentication(sent);
+  if (!response) return null;
+  const signed = await signatureOf(party, response);
+  while (signed) {
+    const found = await ownerOf(party, response.id);
+    if (!found || isSecondUse(found.passkey, signed)) return null;
+    if (await noteUse(party, found, signed.counter, address)) return found.user;
+  }
+  return null;
+}
+
+interface Owned {
+  user: UserDoc;
+  passkey: Passkey;
+}
+
+async function ownerOf({ users }: RelyingParty, credentialId: string): Promise<Owned | null> {
+  const user = await users.byPasskey(credentialId);
+  const passkey = user?.passkeys.find(({ id }) => id === credentialId);
+  return passkey && user?.status === 'ACTIVE' ? { user, passkey } : null;
+}
+
+/** What the passkey signed: its counter, and when it was asked to. */
+interface Signed {
+  counter: number;
+  askedAt: Date;
+}
+
+async function signatureOf(party: RelyingParty, response: AuthenticationResponseJSON): Promise<Signed | null> {
+  const found = await ownerOf(party, response.id);
+  if (!found) return null;
   const { verifyAuthenticationResponse } = await webAuthn();
   const credential = {
-    id: passkey.id,
-    publicKey: new Uint8Array(Buffer.from(passkey.publicKey, 'base64url')),
-    counter: passkey.counter,
+    id: found.passkey.id,
+    publicKey: new Uint8Array(Buffer.from(found.passkey.publicKey, 'base64url')),
+    // The library would refuse a counter that did not rise, and lock out a device that was restored.
+    counter: 0,
   };
-  const answer = await checked(party, null, (expectedChallenge) =>
-    verifyAuthenticationResponse({ ...expected, response, expectedChallenge, credential }),
+  const verified = await checked(party, null, (expectedChallenge) =>
+    verifyAuthenticationResponse({ ...party.expected, response, expectedChallenge, credential }),
   );
-  if (!answer?.verified) return null;
-  await users.noteUse(user._id, passkey.id, answer.authenticationInfo.newCounter);
-  return user;
+  if (!verified?.answer.verified) return null;
+  return { counter: verified.answer.authenticationInfo.newCounter, askedAt: verified.askedAt };
 }
+
+/** Another sign-in with this value of the counter was done while this one was under way. */
+const isSecondUse = ({ counter, lastUsedAt }: Passkey, signed: Signed): boolean =>
+  counter > 0 && signed.counter === counter && lastUsedAt !== undefined && lastUsedAt > signed.askedAt;
+
+/** A counter that does not rise is a sign of a copied passkey, though no proof: it is told. @returns false when the passkey was used elsewhere in the meantime */
+async function noteUse(
+  { users, commit, clock }: RelyingParty,
+  { user, passkey }: Owned,
+  counter: number,
+  address: string,
+): Promise<boolean> {
+  const used = { counter, at: clock.now() };
+  const hasRisen = counter > passkey.counter || (counter === 0 && passkey.counter === 0);
+  if (hasRisen) return users.noteUse(user._id, passkey, used);
+  const input = { passkey: nameOf(passkey), counterBefore: passkey.counter, counterNow: counter };
+  const doing = { operation: 'users_repeatedCounter', effect: 'adds', input } as const;
+  const caller = { ...toCaller(user), address, doing };
+  return commit({ caller, subjectId: user._id }, async (session) => {
+    if (!(await users.noteUse(user._id, passkey, used, session))) throw new UsedElsewhere();
+    return true;
+  }).catch((error: unknown) => {
+    if (error instanceof UsedElsewhere) return false;
+    throw error;
+  });
+}
+
+class UsedElsewhere extends Error {}

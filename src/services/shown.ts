@@ -33,7 +33,18 @@ const READS: Partial<Record<keyof Contract, Read>> = {
   },
   async users({ users }, id, session) {
     const found = await users.byId(id, session);
-    return found && { name: found.name, role: found.role, email: found.email, status: found.status };
+    if (!found) return null;
+    const { name, role, email, status, passkeys, invitation } = found;
+    return {
+      ...{
+        name,
+        role,
+        email,
+        status,
+        passkeys: passkeys.map((each) => `${each.name ?? 'Passkey'} ${each.id.slice(0, 8)}`),
+      },
+      invitation: new Secret(invitation?.hash ?? ''),
+    };
   },
   async wallets({ wallets }, id, session) {
     const found = await wallets.byId(id, session);

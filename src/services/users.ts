@@ -7,7 +7,7 @@ import type { NewId } from '../domain/ids.js';
 import { hashToken, newToken } from '../domain/token.js';
 import type { Session } from '../stores/database.js';
 import type { ForAccount } from '../stores/index.js';
-import type { UserDoc } from '../stores/users.js';
+import type { Passkey, UserDoc } from '../stores/users.js';
 import type { Caller, ServiceOf } from './caller.js';
 import type { Commit } from './commit.js';
 import type { Quota } from './quota.js';
@@ -37,14 +37,22 @@ export function createUserService(deps: UserServiceDeps): Service {
     },
     update: update(deps),
     delete: remove(deps),
+    invite: invite(deps),
+    passkeys: passkeys(deps),
+    deletePasskey: deletePasskey(deps),
   };
 }
 
-/** @throws ApiError `conflict` when no other OWNER remains; for an OWNER who has signed in, no other who has */
+/** @throws ApiError `conflict` when no other OWNER remains; for an OWNER who can sign in, no other who can */
 async function keepOwner({ forAccount }: UserServiceDeps, user: UserDoc, session: Session): Promise<void> {
-  const isActive = user.status === 'ACTIVE';
-  if (user.role === 'OWNER' && !(await forAccount(user.accountId).users.spareOwner(user._id, isActive, session)))
+  const canSignIn = user.passkeys.length > 0;
+  if (user.role === 'OWNER' && !(await forAccount(user.accountId).users.spareOwner(user._id, canSignIn, session)))
     throw conflict('The last OWNER of an account stays: make another user an OWNER first.');
+}
+
+/** Passkeys are their user's own: an OWNER alone sees those of others. @throws ApiError `not_found` */
+function refuseOthers({ user }: Caller, id: string): void {
+  if (user && user.id !== id && user.role !== 'OWNER') throw notFound('user');
 }
 
 /** Users do not expire, so an API key that expires must not create one or change a role.
@@ -57,24 +65,67 @@ async function refuseEndingKey({ forAccount }: UserServiceDeps, { accountId, key
 const create =
   (deps: UserServiceDeps): Service['create'] =>
   async (caller, { name, role, email }) => {
-    const { forAccount, clock, newId, quota, publicUrl } = deps;
+    const { forAccount, clock, newId, quota } = deps;
     const { accountId, reservedId } = caller;
     await refuseEndingKey(deps, caller);
     const { users } = forAccount(accountId);
-    const token = newToken(clock);
-    const expiresAt = new Date(clock.nowMs() + INVITATION_MS);
+    const { invitation, shown } = newInvitation(deps);
+    const _id = (reservedId ?? newId)('user');
+    // A creation repeated after a crash finds its user, who gets another invitation and stays as he is.
+    const made = reservedId === undefined ? null : await users.invite(_id, invitation);
+    if (made) return { ...toUser(made), ...shown };
     const user: UserDoc = {
-      ...{ _id: (reservedId ?? newId)('user'), accountId, name, role, email: email ?? null },
-      status: 'INVITED',
-      invitation: { hash: hashToken(token), expiresAt },
+      ...{ _id, accountId, name, role, email: email ?? null, status: 'INVITED', invitation },
       ...{ passkeys: [], revision: 0, sparedCount: 0, createdAt: clock.now() },
     };
-    // A creation repeated after a crash finds its user, who gets another invitation.
-    const isMade = reservedId !== undefined && (await users.byId(user._id)) !== null;
-    if (isMade) await users.save(user);
-    else await quota({ caller, subjectId: user._id }, (session) => users.save(user, session));
-    const url = `${publicUrl}/dashboard/invite/${token}`;
-    return { ...toUser(user), url, expiresAt: expiresAt.toISOString() };
+    await quota({ caller, subjectId: _id }, (session) => users.insert(user, session));
+    return { ...toUser(user), ...shown };
+  };
+
+/** As it is stored, and as it is shown once. */
+function newInvitation({ clock, publicUrl }: UserServiceDeps) {
+  const token = newToken(clock);
+  const expiresAt = new Date(clock.nowMs() + INVITATION_MS);
+  return {
+    invitation: { hash: hashToken(token), expiresAt },
+    shown: { url: `${publicUrl}/dashboard/invite/${token}`, expiresAt: expiresAt.toISOString() },
+  };
+}
+
+const invite =
+  (deps: UserServiceDeps): Service['invite'] =>
+  async (caller, { id }) => {
+    refuseOthers(caller, id);
+    await refuseEndingKey(deps, caller);
+    const { invitation, shown } = newInvitation(deps);
+    await deps.commit({ caller, subjectId: id }, async (session) => {
+      if (!(await deps.forAccount(caller.accountId).users.invite(id, invitation, session))) throw notFound('user');
+    });
+    return shown;
+  };
+
+const passkeys =
+  ({ forAccount }: UserServiceDeps): Service['passkeys'] =>
+  async (caller, { id }) => {
+    refuseOthers(caller, id);
+    const user = await forAccount(caller.accountId).users.byId(id);
+    if (!user) throw notFound('user');
+    return user.passkeys.map(toPasskey);
+  };
+
+const deletePasskey =
+  (deps: UserServiceDeps): Service['deletePasskey'] =>
+  async (caller, { id, passkeyId }) => {
+    refuseOthers(caller, id);
+    const { users } = deps.forAccount(caller.accountId);
+    await deps.commit({ caller, subjectId: id }, async (session) => {
+      const user = await users.byId(id, session);
+      if (!user) throw notFound('user');
+      if (!user.passkeys.some((each) => each.id === passkeyId)) throw notFound('passkey');
+      if (user.passkeys.length === 1) await keepOwner(deps, user, session);
+      await users.removePasskey(id, passkeyId, session);
+    });
+    return { id: passkeyId, deleted: true };
   };
 
 const list =
@@ -120,4 +171,13 @@ const toUser = (user: UserDoc): OutputOf<Contract['users']['list']>['items'][num
   email: user.email,
   status: user.status,
   createdAt: user.createdAt.toISOString(),
+});
+
+export const nameOf = ({ name = 'Passkey' }: Pick<Passkey, 'name'>): string => name;
+
+const toPasskey = (passkey: Passkey): OutputOf<Contract['users']['passkeys']>[number] => ({
+  id: passkey.id,
+  name: nameOf(passkey),
+  createdAt: passkey.createdAt.toISOString(),
+  lastUsedAt: passkey.lastUsedAt?.toISOString() ?? null,
 });

@@ -13,6 +13,7 @@ import { createCheckoutStore } from './checkouts.js';
 import { createCountSegments } from './count-segments.js';
 import { createCursorStore } from './cursors.js';
 import { createDeliveryStore } from './deliveries.js';
+import { behindDoor } from './door.js';
 import { createEventCounterStore } from './event-counters.js';
 import { createEventStore } from './events.js';
 import { createGapStore } from './gaps.js';
@@ -184,8 +185,8 @@ export function createStores(connection: mongoose.Connection, deps: StoreDeps) {
   };
   const { countSegments, payableNames } = tenant;
   return {
-    forAccount: (accountId: string): AccountStores => new AccountStores(tenant, accountId),
-    system: { ...shared, countSegments, payableNames, ...acrossAccounts(tenant) },
+    forAccount: (accountId: string): AccountStores => behindDoor(new AccountStores(tenant, accountId)),
+    system: behindDoor({ ...shared, countSegments, payableNames, ...acrossAccounts(tenant) }),
     /** Makes the missing indexes; existing ones stay as they are. */
     async ensureIndexes(): Promise<void> {
       const all = [...Object.values(tenant), ...Object.values(shared)];

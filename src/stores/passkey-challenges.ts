@@ -27,9 +27,10 @@ export function createPasskeyChallengeStore(connection: mongoose.Connection) {
     async insert(challenge: string, userId: string | null, expiresAt: Date): Promise<void> {
       await collection.insertOne({ _id: challenge, userId, expiresAt });
     },
-    /** Uses it up. @returns whether it was still valid for this purpose */
-    async take(challenge: string, userId: string | null, now: Date): Promise<boolean> {
-      return (await collection.findOneAndDelete({ _id: challenge, userId, expiresAt: { $gt: now } })) !== null;
+    /** Uses it up. @returns when it ends; null when it is not valid for this purpose */
+    async take(challenge: string, userId: string | null, now: Date): Promise<Date | null> {
+      const taken = await collection.findOneAndDelete({ _id: challenge, userId, expiresAt: { $gt: now } });
+      return taken?.expiresAt ?? null;
     },
   };
 }

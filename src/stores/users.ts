@@ -2,17 +2,21 @@
 import mongoose from 'mongoose';
 import type { Role } from '../../contracts/roles.js';
 import { AlreadyMade } from '../domain/already-made.js';
-import { isDuplicateKey, makeIndexes, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
+import { isDuplicateKey, makeIndexes, orAlreadyMade, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from './database.js';
 import { createPages, type PageRequest } from './paging.js';
 
-interface Passkey {
+export interface Passkey {
   /** Credential id, base64url. */
   id: string;
+  /** The device that made it. Absent where it is not known. */
+  name?: string;
   /** COSE key, base64url. */
   publicKey: string;
   /** The authenticator's signature counter; 0 if it does not count. */
   counter: number;
   createdAt: Date;
+  /** Absent before its first sign-in. */
+  lastUsedAt?: Date;
 }
 
 export interface UserDoc {
@@ -41,7 +45,12 @@ const userSchema = new mongoose.Schema<UserDoc>(
     email: { type: String, default: null },
     status: String,
     invitation: { type: new mongoose.Schema({ hash: String, expiresAt: Date }, PART_OPTIONS), default: null },
-    passkeys: [new mongoose.Schema({ id: String, publicKey: String, counter: Number, createdAt: Date }, PART_OPTIONS)],
+    passkeys: [
+      new mongoose.Schema(
+        { id: String, name: String, publicKey: String, counter: Number, createdAt: Date, lastUsedAt: Date },
+        PART_OPTIONS,
+      ),
+    ],
     revision: Number,
     sparedCount: Number,
     createdAt: Date,
@@ -80,9 +89,24 @@ function openModel(connection: mongoose.Connection) {
 type Opened = ReturnType<typeof openModel>;
 
 const ofAccount = ({ users, collection, page }: Opened, accountId: string) => ({
-  /** Stores the user as this account's, replacing one with the same id, so that a creation repeated after a crash returns a working invitation. */
-  async save(user: UserDoc, session?: Session): Promise<void> {
-    await collection.replaceOne({ _id: user._id, accountId }, { ...user, accountId }, { upsert: true, session });
+  /** Stores a new user as this account's. @throws AlreadyMade */
+  async insert(user: UserDoc, session: Session): Promise<void> {
+    await orAlreadyMade(collection.insertOne({ ...user, accountId }, { session }));
+  },
+  /** Another invitation, which ends the one before. Null when there is no such user. */
+  invite: (id: string, invitation: UserDoc['invitation'], session?: Session) =>
+    collection.findOneAndUpdate(
+      { _id: id, accountId },
+      { $set: { invitation } },
+      { returnDocument: 'after', ...(session && { session }) },
+    ),
+  /** Ends earlier sessions. */
+  async removePasskey(id: string, passkeyId: string, session: Session): Promise<void> {
+    await collection.updateOne(
+      { _id: id, accountId },
+      { $pull: { passkeys: { id: passkeyId } }, $inc: { revision: 1 } },
+      { session },
+    );
   },
   count: (session: Session) => users.countDocuments({ accountId }, { session }).exec(),
   byId: (id: string, session?: Session) => collection.findOne({ _id: id, accountId }, session ? { session } : {}),
@@ -96,11 +120,11 @@ const ofAccount = ({ users, collection, page }: Opened, accountId: string) => ({
       { $set: fields, $inc: { revision: 1 } },
       { returnDocument: 'after', session },
     ),
-  /** Writes to an OWNER other than `id`, so that removing that OWNER concurrently conflicts. @param isActive only one who has signed in counts
+  /** Writes to an OWNER other than `id`, so that removing that OWNER concurrently conflicts. @param canSignIn only one with a passkey counts
    *  @returns false when there is none */
-  async spareOwner(id: string, isActive: boolean, session: Session): Promise<boolean> {
+  async spareOwner(id: string, canSignIn: boolean, session: Session): Promise<boolean> {
     const { matchedCount } = await collection.updateOne(
-      { accountId, _id: { $ne: id }, role: 'OWNER', ...(isActive ? { status: 'ACTIVE' as const } : {}) },
+      { accountId, _id: { $ne: id }, role: 'OWNER', ...(canSignIn ? { 'passkeys.id': { $gt: '' } } : {}) },
       { $inc: { sparedCount: 1 } },
       { session },
     );
@@ -122,25 +146,32 @@ const ofAllAccounts = ({ collection }: Opened) => ({
     return owners.flatMap(({ email }) => email ?? []);
   },
   byPasskey: (credentialId: string) => collection.findOne({ 'passkeys.id': credentialId }),
-  byInvitation: (hash: string, now: Date) =>
-    collection.findOne({ 'invitation.hash': hash, 'invitation.expiresAt': { $gt: now } }),
-  /** Uses the invitation up. @returns null when it was used already, or has expired. @throws AlreadyMade when the passkey already belongs to a user */
+  byInvitation: (hash: string, now: Date, session?: Session) =>
+    collection.findOne({ 'invitation.hash': hash, 'invitation.expiresAt': { $gt: now } }, session ? { session } : {}),
+  /** Uses the invitation up, and adds the passkey. @returns null when it was used already, or has expired. @throws AlreadyMade when the passkey already belongs to a user */
   async accept(hash: string, passkey: Passkey, now: Date, session: Session): Promise<UserDoc | null> {
     try {
       return await collection.findOneAndUpdate(
         { 'invitation.hash': hash, 'invitation.expiresAt': { $gt: now } },
-        { $set: { status: 'ACTIVE', invitation: null, passkeys: [passkey] }, $inc: { revision: 1 } },
+        { $set: { status: 'ACTIVE', invitation: null }, $push: { passkeys: passkey } },
         { returnDocument: 'after', session },
       );
     } catch (error) {
       throw isDuplicateKey(error) ? new AlreadyMade() : error;
     }
   },
-  /** Notes that a passkey has signed. */
-  async noteUse(userId: string, credentialId: string, counter: number): Promise<void> {
-    await collection.updateOne(
-      { _id: userId, 'passkeys.id': credentialId },
-      { $max: { 'passkeys.$.counter': counter } },
+  /** Notes that a passkey has signed. @returns false when it was used elsewhere since it was read, or is gone */
+  async noteUse(
+    userId: string,
+    { id, counter, lastUsedAt }: Passkey,
+    used: { counter: number; at: Date },
+    session?: Session,
+  ): Promise<boolean> {
+    const { matchedCount } = await collection.updateOne(
+      { _id: userId, passkeys: { $elemMatch: { id, counter, lastUsedAt: lastUsedAt ?? null } } } as never,
+      { $set: { 'passkeys.$.counter': used.counter, 'passkeys.$.lastUsedAt': used.at } },
+      session ? { session } : {},
     );
+    return matchedCount === 1;
   },
 });

@@ -112,6 +112,145 @@ t.test('only the right passkey, for this host, signing this challenge, lets one 
   t.equal(foreign.status, 403, 'from another site');
 });
 
+t.test('a stranger sends anything as the challenge → no challenge is used up, and no answer is a fault', async (t) => {
+  const { authenticator } = await comeIn(service, 'VIEWER');
+  // Each process counts by itself: none of them is at its limit.
+  const [first, second, third] = [await service.join('api'), await service.join('api'), await service.join('api')];
+  const options = (await post(service, '/passkey/options', {})).data;
+  for (const challenge of [{ $gt: '' }, { $regex: '(' }, { $ne: null }, ['a'], 5, null, { a: 1 }, 'not base64url!']) {
+    const asked = { challenge: challenge as never };
+    const signed = await post(first, '/passkey', { response: authenticator.sign(asked) });
+    t.equal(signed.status, 401, `signing in with ${JSON.stringify(challenge)}`);
+    const { url } = await invite();
+    const response = passkeyFor(url).register(asked);
+    const accepted = await post(second, '/invitation', { token: url.split('/').at(-1), response });
+    t.equal(accepted.status, 404, `accepting with ${JSON.stringify(challenge)}`);
+  }
+  const whole = authenticator.sign(options);
+  for (const change of [
+    ...[{ id: { $gt: '' } }, { id: 5 }, { rawId: null }, { type: 'x' }, { response: { clientDataJSON: 5 } }],
+    { response: { ...whole.response, signature: { $gt: '' } } },
+  ])
+    t.equal((await post(third, '/passkey', { response: { ...whole, ...change } })).status, 401, JSON.stringify(change));
+  t.equal((await post(service, '/passkey', { response: whole })).status, 200, 'it is still good');
+});
+
+t.test(
+  'an address is beyond its sign-ins → a right answer is refused before any work, and is good elsewhere',
+  async (t) => {
+    const crowded = await service.join('api');
+    const { authenticator } = await comeIn(service, 'VIEWER');
+    const broken = async () =>
+      (
+        await fetch(`${crowded.url}/dashboard/passkey`, {
+          method: 'POST',
+          body: '{',
+          headers: { 'content-type': 'application/json' },
+        })
+      ).status;
+    for (let i = 0; i < 20; i += 1) t.equal(await broken(), 400, 'a broken attempt');
+    const { data } = await post(crowded, '/passkey/options', {});
+    const response = authenticator.sign(data);
+    t.equal((await post(crowded, '/passkey', { response })).status, 429);
+    t.equal((await post(service, '/passkey', { response })).status, 200);
+  },
+);
+
+t.test('a counter does not rise → the user signs in, and activity tells; of two at once one wins', async (t) => {
+  const person = await comeIn(service, 'MANAGER');
+  const { authenticator } = person;
+  const told = async () => (await api('GET', `/activity?subjectId=${person.id}&operation=users_repeatedCounter`)).data;
+  t.equal((await signIn(authenticator)).status, 200);
+  authenticator.setCounter(1);
+  t.equal((await signIn(authenticator)).status, 200, 'a lower value');
+  const changes = [{ field: 'passkey' }, { field: 'counterBefore', to: 2 }, { field: 'counterNow', to: 1 }];
+  t.match(await told(), [{ actor: { type: 'user', id: person.id }, changes }]);
+  const asked = await Promise.all([1, 2].map(() => post(service, '/passkey/options', {})));
+  const responses = asked.map(({ data }) => {
+    authenticator.setCounter(7);
+    return authenticator.sign(data);
+  });
+  const answers = await Promise.all(responses.map((response) => post(service, '/passkey', { response })));
+  t.same(answers.map(({ status }) => status).sort(), [200, 401]);
+  t.equal((await told()).length, 1);
+  authenticator.setCounter(7);
+  t.equal((await signIn(authenticator)).status, 200, 'later it signs in, and is told');
+  t.equal((await told()).length, 2);
+});
+
+t.test('a user lost the passkey → a new invitation adds another one, and id, role and sales stay', async (t) => {
+  const cashier = await comeIn(service, 'CASHIER', 'Dora');
+  const fields = { walletId: wallet.id, name: 'Tea', assetCode: 'XLM', amount: '1' };
+  const sold = (await cashier.call('checkouts.create', false, fields)).data;
+  const again = await api('POST', `/users/${cashier.id}/invite`);
+  t.same(Object.keys(again.data).sort(), ['expiresAt', 'url']);
+  const next = await accept(service, again.data.url);
+  const found = personOf(service, cashier.id, next.cookie!, next.authenticator);
+  t.match((await found.call('checkouts.list', true)).data, { items: [{ id: sold.id }], meta: { total: 1 } });
+  t.equal((await signIn(cashier.authenticator)).status, 200, 'the first one signs in as well');
+  const listed = (await api('GET', `/users/${cashier.id}/passkeys`)).data;
+  t.match(listed, [
+    { id: cashier.authenticator.id, name: String, createdAt: String, lastUsedAt: String },
+    { id: next.authenticator.id, lastUsedAt: null },
+  ]);
+  t.same(Object.keys(listed[0]).sort(), ['createdAt', 'id', 'lastUsedAt', 'name']);
+  const removed = await api('DELETE', `/users/${cashier.id}/passkeys/${cashier.authenticator.id}`);
+  t.match(removed, { status: 200, data: { id: cashier.authenticator.id, deleted: true } });
+  t.equal((await signIn(cashier.authenticator)).status, 401);
+  t.equal((await found.call('checkouts.list', true)).status, 401, 'sessions end with it');
+  t.equal((await api('DELETE', `/users/${cashier.id}/passkeys/none`)).status, 404);
+  const activity = (await api('GET', `/activity?subjectId=${cashier.id}`)).data;
+  t.same(
+    activity.map(({ operation }: any) => operation),
+    ['users_deletePasskey', 'users_accept', 'users_invite', 'users_accept', 'users_create'],
+  );
+});
+
+t.test('users see and remove their own passkeys, an OWNER anybody’s; the last of the last OWNER stays', async (t) => {
+  const { apiKey: key } = await service.openAccount();
+  const made = async (role: string) => {
+    const user = (await api('POST', '/users', { name: role, role }, key)).data;
+    const { cookie, authenticator } = await accept(service, user.url);
+    return personOf(service, user.id, cookie!, authenticator);
+  };
+  const passkeyOf = ({ id, authenticator }: Awaited<ReturnType<typeof made>>) => ({ id, passkeyId: authenticator.id });
+  const remove = (by: Awaited<ReturnType<typeof made>>, of = by) =>
+    by.call('users.deletePasskey', false, passkeyOf(of));
+  const [owner, manager, cashier] = [await made('OWNER'), await made('MANAGER'), await made('CASHIER')];
+  const { id } = cashier;
+  t.match((await cashier.call('users.passkeys', true, { id })).data, [{ id: cashier.authenticator.id }]);
+  t.equal((await manager.call('users.passkeys', true, { id })).status, 404);
+  t.equal((await manager.call('users.invite', false, { id })).status, 404);
+  t.equal((await remove(manager, cashier)).status, 404);
+  const { url } = (await cashier.call('users.invite', false, { id })).data;
+  t.equal((await accept(service, url)).status, 200);
+  t.equal((await remove(owner, cashier)).status, 200);
+  t.match(await remove(owner), { status: 409, code: 'conflict' });
+  await api('POST', '/users', { name: 'invited', role: 'OWNER' }, key);
+  t.equal((await remove(owner)).status, 409, 'an invited OWNER cannot sign in yet');
+  const second = await made('OWNER');
+  const both = await Promise.all([remove(owner), remove(second)]);
+  t.same(both.map(({ status }) => status).sort(), [200, 409], 'of two at once one stays');
+  const { apiKey: other } = await service.openAccount();
+  for (const [method = '', path] of [
+    ['GET', '/passkeys'],
+    ['POST', '/invite'],
+    ['DELETE', `/passkeys/${owner.authenticator.id}`],
+  ])
+    t.equal((await api(method, `/users/${owner.id}${path}`, undefined, other)).status, 404, 'of another account');
+});
+
+t.test('a user has ten passkeys → a further acceptance is refused, and changes nothing', async (t) => {
+  const user = await comeIn(service, 'VIEWER');
+  const invitedAgain = async () => (await api('POST', `/users/${user.id}/invite`)).data.url;
+  for (let made = 1; made < 10; made += 1)
+    t.equal((await accept(service, await invitedAgain())).status, 200, `passkey ${made + 1}`);
+  const url = await invitedAgain();
+  t.match(await accept(service, url), { status: 409, error: { code: 'conflict' } });
+  await api('DELETE', `/users/${user.id}/passkeys/${user.authenticator.id}`);
+  t.equal((await accept(service, url)).status, 200, 'the invitation is still good');
+});
+
 t.test('a challenge is answered within 5 minutes', async (t) => {
   const { authenticator } = await comeIn(timed, 'VIEWER');
   const answerAfter = async (ms: number) => {
@@ -203,7 +342,7 @@ t.test('a cashier sees their own checkouts and the payments of these, and nothin
   t.equal((await cashier.call('checkouts.get', true, { id: mine.id })).status, 200);
   const next = (await cashier.call('checkouts.create', false, fields)).data;
   t.match((await cashier.call('checkouts.cancel', false, { id: next.id })).data, { status: 'CANCELLED' });
-  t.same(ids(await (await comeIn(service, 'VIEWER')).call('checkouts.list', true)).length, 4, 'others see all');
+  t.same(ids(await (await comeIn(service, 'VIEWER')).call('checkouts.list', true)).length, 5, 'others see all');
 });
 
 t.test('the operator of the service invites the first user', async (t) => {

@@ -16,15 +16,19 @@ import { eventually, startSelling, startTestService } from '../helpers/service.j
 
 const service = await startTestService(t, { role: 'api' });
 
+/** Each may for themselves; another user is not found. */
+const OWN = /^users\.(passkeys|invite|deletePasskey)$/;
+
 /** What a role may, in words of its own: a pattern of procedures. All that no pattern fits is refused. */
 const MAY: Record<Role, (name: string, operation: Operation) => boolean> = {
   OWNER: () => true,
-  MANAGER: (name) => !/^(users|apiKeys)\.|^webhooks\.(create|rotateSecret)$/.test(name),
+  MANAGER: (name) => OWN.test(name) || !/^(users|apiKeys)\.|^webhooks\.(create|rotateSecret)$/.test(name),
   CASHIER: (name) =>
+    OWN.test(name) ||
     /^(account\.get|wallets\.(list|get|assets)|products\.(list|get)|checkouts\.(create|list|get|instructions|cancel)|payments\.(list|get))$/.test(
       name,
     ),
-  VIEWER: (name, { readOnly }) => readOnly && !/^(users|apiKeys|activity)\./.test(name),
+  VIEWER: (name, { readOnly }) => OWN.test(name) || (readOnly && !/^(users|apiKeys|activity)\./.test(name)),
 };
 
 const namesOf = (tree: object) =>

@@ -40,6 +40,11 @@ export function createAuthenticator({ origin, rpId = new URL(origin).hostname, f
   return {
     id: base64url(id),
 
+    /** The next answer has this value. */
+    setCounter(next: number) {
+      counter = next - 1;
+    },
+
     /** The result of `navigator.credentials.create`, as JSON. */
     register({ challenge }: { challenge: string }) {
       const data = clientData('webauthn.create', challenge);

@@ -1,4 +1,5 @@
 /** An account with every kind of resource, and an input for each operation of the contract. */
+import { accept } from './people.js';
 import type { Receiver } from './receiver.js';
 import { eventually, type TestService } from './service.js';
 
@@ -41,7 +42,7 @@ export async function openEverything(service: TestService, receiver: Receiver, a
   const delivery = await eventually(() => first(`/webhooks/${webhook.id}/deliveries?status=DELIVERED`), 'a delivery');
   await worker.close();
   return {
-    ...{ ledger, post, shop, payer, wallet, newProduct, product, link },
+    ...{ service, ledger, post, shop, payer, wallet, newProduct, product, link },
     ...{ webhook, order, accepted, dismissed, assigned, refunded, delivery },
   };
 }
@@ -62,6 +63,12 @@ export function changingInputs(everything: Everything): Record<string, () => Pro
     'users.create': async () => ({ name: 'Ana', role: 'VIEWER', email: 'ana@shop.example' }),
     'users.update': async () => ({ ...(await made('/users', { name: 'Bo', role: 'VIEWER' })), role: 'MANAGER' }),
     'users.delete': () => made('/users', { name: 'Cy', role: 'VIEWER' }),
+    'users.invite': () => made('/users', { name: 'Di', role: 'VIEWER' }),
+    'users.deletePasskey': async () => {
+      const { id, url } = await post('/users', { name: 'Ed', role: 'VIEWER' });
+      const { authenticator } = await accept(everything.service, url);
+      return { id, passkeyId: authenticator.id };
+    },
     'wallets.create': newWallet,
     'wallets.update': async () => ({ ...(await made('/wallets', await newWallet())), name: 'Till', active: false }),
     'wallets.delete': async () => made('/wallets', await newWallet()),

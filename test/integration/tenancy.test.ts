@@ -228,7 +228,7 @@ const own = stores.forAccount(OWNER);
 await stores.system.accounts.insert({ _id: OWNER, name: 'Owner', createdAt: now });
 await own.ownRates.add(ownRate, new Date(0));
 await own.apiKeys.save(apiKey);
-await own.users.save(user);
+await transaction((session) => own.users.insert(user, session));
 await own.wallets.insert(wallet);
 await own.wallets.insert(spare);
 await db.collection<RefundDoc>('refunds').insertOne(refund);
@@ -292,7 +292,9 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
     markUsed: (s) => s.apiKeys.markUsed(apiKey._id, now),
   },
   users: {
-    save: (s) => s.users.save({ ...user, name: 'stolen' }).catch(() => null),
+    insert: (s) => inTransaction((session) => s.users.insert({ ...user, name: 'stolen' }, session)).catch(() => null),
+    invite: (s) => s.users.invite(user._id, { hash: 'mine', expiresAt: now }),
+    removePasskey: (s) => inTransaction((session) => s.users.removePasskey(user._id, 'x', session)),
     count: (s) => inTransaction((session) => s.users.count(session)),
     byId: (s) => s.users.byId(user._id),
     byIds: (s) => s.users.byIds([user._id]),

@@ -198,6 +198,8 @@ const OPERATION: Record<WriteName, string> = {
   'users.create': 'Person invited',
   'users.update': 'Person changed',
   'users.delete': 'Person removed',
+  'users.invite': 'Person invited again',
+  'users.deletePasskey': 'Passkey removed',
   'wallets.create': 'Wallet added',
   'wallets.update': 'Wallet changed',
   'wallets.delete': 'Wallet removed',
@@ -232,6 +234,7 @@ const OPERATION: Record<WriteName, string> = {
 const BEYOND: Readonly<Record<string, string>> = {
   account_create: 'Account opened',
   users_accept: 'Invitation used',
+  users_repeatedCounter: 'Passkey used twice or copied',
   webhooks_pause: 'Webhook paused because it fails',
   webhooks_reseal: 'Webhook secrets re-encrypted',
   webhookKeys_rotate: 'Signing key of the service replaced',
