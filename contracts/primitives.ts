@@ -250,9 +250,17 @@ export const searchQuery = text({ max: 200 }).optional().meta({
     'Substring, compared without case and marks (`strasse` finds `Straße`, `cafe` finds `Café`); no character has a special meaning.',
 });
 
-export const wordsQuery = text({ min: 1, max: 200 }).optional().meta({
-  description: 'Words, compared without case and marks: each must begin a word there.',
-});
+const MOST_WORDS = 10;
+
+export const wordsQuery = text({ min: 1, max: 200 })
+  .refine((query) => query.trim().split(/\s+/u).length <= MOST_WORDS, {
+    error: `Must have at most ${MOST_WORDS} words.`,
+    params: { code: 'too_big' },
+  })
+  .optional()
+  .meta({
+    description: `At most ${MOST_WORDS} words, compared without case and marks: each must begin a word there; one of a single letter must be one.`,
+  });
 
 export const metaSchema = z
   .object({

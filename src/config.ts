@@ -296,8 +296,10 @@ function trustProxy(value: string | undefined): false | number | string {
     );
   }
   if (/^\d{1,2}$/.test(value)) return Number(value) === 0 ? false : Number(value);
+  // `999` would be an address, in a form that nobody means.
+  const isAddress = (item: string) => /[.:]/.test(item) && (ipaddr.isValid(item) || ipaddr.isValidCIDR(item));
   for (const item of value.split(',').map((each) => each.trim())) {
-    if (PROXY_RANGES.includes(item) || ipaddr.isValid(item) || ipaddr.isValidCIDR(item)) continue;
+    if (PROXY_RANGES.includes(item) || isAddress(item)) continue;
     throw new StartupError(
       `TRUST_PROXY must be false, a number of proxies, or a comma list of addresses, networks, ${PROXY_RANGES.join(', ')}: "${item}" is none of them.`,
     );

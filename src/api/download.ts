@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { ApiError } from '../domain/api-error.js';
 import type { Download } from '../services/exports.js';
 
 /** As long as MongoDB keeps the moment that the file is of. */
@@ -9,10 +10,30 @@ const MAX_MS = 300_000;
 
 /** Resolves when the file is sent, or the client has hung up.
  *  @throws what its making failed with: after the first byte the connection is closed, so that no client takes a part for the whole */
-export async function sendDownload(req: IncomingMessage, res: ServerResponse, download: Download): Promise<void> {
+export async function sendDownload(
+  req: IncomingMessage,
+  res: ServerResponse,
+  download: Download,
+  watch: (end: () => void) => () => void,
+): Promise<void> {
+  const ended = new AbortController();
+  const unwatch = watch(() => ended.abort());
+  try {
+    await send(req, res, download, ended.signal);
+  } catch (error) {
+    if (!ended.signal.aborted) throw error;
+    if (res.headersSent) return void res.destroy();
+    throw new ApiError('unauthorized', 'The API key or the session has ended.');
+  } finally {
+    unwatch();
+  }
+}
+
+/** @param ended aborts when the caller may call no more */
+async function send(req: IncomingMessage, res: ServerResponse, download: Download, ended: AbortSignal): Promise<void> {
   const chunks = download.chunks[Symbol.asyncIterator]();
   // A failure before the first chunk is still answered as an error.
-  const first = await chunks.next();
+  const first = await Promise.race([chunks.next(), rejectedBy(ended)]);
   res.statusCode = 200;
   res.setHeader('Content-Type', download.contentType);
   res.setHeader('Content-Disposition', `attachment; filename="${download.fileName}"`);
@@ -30,7 +51,9 @@ export async function sendDownload(req: IncomingMessage, res: ServerResponse, do
     }
   };
   try {
-    await pipeline(Readable.from(texts(), { highWaterMark: 1 }), res, { signal: AbortSignal.timeout(MAX_MS) });
+    await pipeline(Readable.from(texts(), { highWaterMark: 1 }), res, {
+      signal: AbortSignal.any([AbortSignal.timeout(MAX_MS), ended]),
+    });
   } catch (error) {
     const isOver = res.closed || res.destroyed;
     res.destroy();
@@ -39,3 +62,8 @@ export async function sendDownload(req: IncomingMessage, res: ServerResponse, do
     throw error;
   }
 }
+
+const rejectedBy = (signal: AbortSignal): Promise<never> =>
+  new Promise((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+  });

@@ -3,6 +3,7 @@ import type { z } from 'zod';
 import type { FieldError } from '../../contracts/errors.js';
 import type { Operation, ParsedInputOf, ValidationContext } from '../../contracts/operation.js';
 import { ApiError, badRequestOf, invalid } from '../domain/api-error.js';
+import { isSecretSeed } from '../domain/strkey.js';
 
 /** The input with defaults filled in. An absent one counts as `{}`.
  *  @throws ApiError `validation_error` for an operation with a body, `bad_request` for one without. */
@@ -30,12 +31,26 @@ export function checkInput(
     throw new ApiError('bad_request', 'The input must be an object.');
   }
   const faults = new Faults().add(strays.length, (index) => unknownIn(operation)(strays[index]!));
+  faults.addAll(seedFaults(given));
   const result = operation.input.safeParse(given, CHECK);
   addLasting(faults, operation, given, result);
   if (result.success && faults.count === 0) return { parsed: result.data as Record<string, unknown>, faults };
   faults.addAll(operation.contextRules?.({ ...given }, validationContext) ?? []);
   return { parsed: null, faults };
 }
+
+/** A secret seed is refused wherever it is the whole of a value: it must never be stored. */
+function seedFaults(value: unknown, path = ''): FieldError[] {
+  if (typeof value === 'string') return isSecretSeed(value.trim()) ? [{ path, ...SEED }] : [];
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([name, each]) => seedFaults(each, path === '' ? name : `${path}.${name}`));
+}
+
+const SEED = {
+  message:
+    'This is a secret seed, which gives away all its money. It was not stored: send the address, which begins with G.',
+  code: 'secret_seed',
+};
 
 /** Faults that are listed; of further ones only the number is given. */
 const MOST_FAULTS = 50;

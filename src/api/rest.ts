@@ -8,6 +8,7 @@ import { CSV_TYPE, type CsvForm } from '../domain/csv.js';
 import { statementCsv } from '../resources/statement.js';
 import type { Caller, StreamedEvent } from '../services/caller.js';
 import type { Download } from '../services/exports.js';
+import type { WatchCaller } from '../services/key-watch.js';
 import { type OnInternalError, sendError, sendJson, sendText } from './answer.js';
 import { authorize } from './authorize.js';
 import type { CallerOf } from './bearer.js';
@@ -25,13 +26,15 @@ export interface RestDeps {
   /** Makes the file of a download. */
   exportOf: (name: string) => (caller: Caller, input: object) => Download;
   eventStreams: EventStreams;
+  /** Ends a download when its caller may call no more. */
+  watch: WatchCaller;
   onInternalError: OnInternalError;
 }
 
 /** Answers a request whose url is relative to `/api/v1`. Never rejects.
  *  @returns the operation's name for the metrics, null when there is none */
 export function createRest(deps: RestDeps) {
-  const { router, validationContext, callerOf, eventStreams, exportOf, onInternalError } = deps;
+  const { router, validationContext, callerOf, eventStreams, exportOf, watch, onInternalError } = deps;
 
   return async (req: IncomingMessage, res: ServerResponse, requestId: string): Promise<string | null> => {
     let route: Route | null = null;
@@ -46,7 +49,7 @@ export function createRest(deps: RestDeps) {
       if (type === 'download') {
         authorize(caller, operation);
         const input = parseInput(operation, route.readQuery(query), validationContext());
-        await sendDownload(req, res, exportOf(name)(caller, input));
+        await sendDownload(req, res, exportOf(name)(caller, input), (end) => watch(caller, end));
         return name;
       }
       const signal = operation.readOnly ? hangUpOf(res) : undefined;

@@ -8,6 +8,7 @@ import type { AppRouter } from '../client/index.js';
 import { ApiError } from '../domain/api-error.js';
 import type { Caller, Services, StreamedEvent } from '../services/caller.js';
 import type { Idempotency } from '../services/idempotency.js';
+import type { Listing } from '../services/listing.js';
 import type { StoredRules } from '../services/stored-rules.js';
 import { authorize } from './authorize.js';
 import { apiErrorIn } from './errors.js';
@@ -22,6 +23,8 @@ export interface RouterDeps {
   validationContext: () => ValidationContext;
   /** Runs what a caller waits for. It ends with `unavailable` while the database is away. */
   guard: <T>(work: () => Promise<T>) => Promise<T>;
+  /** Runs the reading of a list. */
+  listing: Listing;
 }
 
 /** The same router serves REST and tRPC. A call is checked in this order: scope, input, then the service. */
@@ -72,7 +75,7 @@ function procedureOf(
   storedRule: StoredRules[string][string] | undefined,
   deps: RouterDeps,
 ) {
-  const { idempotency, validationContext, guard } = deps;
+  const { idempotency, validationContext, guard, listing } = deps;
 
   const authorized = t.procedure.use(async ({ ctx: { caller, maxInputBytes }, getRawInput, next }) => {
     authorize(caller, operation);
@@ -100,6 +103,9 @@ function procedureOf(
   const resolve = async ({ ctx, input, signal }: Call) => {
     const { idempotencyKey: key } = ctx;
     const caller = operation.readOnly ? withSignal(ctx.caller, signal) : ctx.caller;
+    // What waits for news reads nothing meanwhile, and has a limit of its own.
+    if (operation.isList && operation.readOnly && !input.wait)
+      return listing(caller, () => service(caller, input as never));
     if (key === null || operation.method !== 'POST') return service(caller, input as never);
     const { method, status, secretField } = operation;
     // The path is REST's, so a key means the same request whichever way it is sent.

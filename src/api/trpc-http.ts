@@ -1,9 +1,11 @@
 /** tRPC over HTTP: the same router, key, limits and error objects as REST. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { getTRPCErrorFromUnknown, getTRPCErrorShape } from '@trpc/server';
 import { nodeHTTPRequestHandler } from '@trpc/server/adapters/node-http';
-import type { AppRouter } from '../client/index.js';
+import type { ApiErrorShape, AppRouter } from '../client/index.js';
 import { badRequest } from '../domain/api-error.js';
 import type { Caller } from '../services/caller.js';
+import { sendJson } from './answer.js';
 import { apiErrorIn, errorBodyOf } from './errors.js';
 import { idempotencyKeyOf, type RestDeps } from './rest.js';
 import { MAX_BODY_BYTES } from './rest-body.js';
@@ -14,8 +16,25 @@ const MAX_BATCH_SIZE = 20;
 const COMMA = /,|%2c/i;
 
 /** Answers a request whose url is relative to `/trpc`. Never rejects. */
-export function createTrpcHttp(deps: Omit<RestDeps, 'validationContext' | 'eventStreams' | 'exportOf'>) {
+export function createTrpcHttp(deps: Omit<RestDeps, 'validationContext' | 'eventStreams' | 'exportOf' | 'watch'>) {
   const { router, callerOf, onInternalError } = deps;
+  const isStream = (path: string) =>
+    (router._def.procedures as unknown as Record<string, { _def: { type: string } }>)[path]?._def.type ===
+    'subscription';
+
+  /** @param calls of a batch; null for a call by itself */
+  function answerRefused(res: ServerResponse, refusal: unknown, calls: number | null, requestId: string): void {
+    if (errorBodyOf(refusal, requestId).isInternal) onInternalError(refusal, requestId);
+    const error = getTRPCErrorShape({
+      config: router._def._config,
+      error: getTRPCErrorFromUnknown(refusal),
+      ...{ type: 'unknown', path: undefined, input: undefined, ctx: { requestId } as never },
+    }) as unknown as ApiErrorShape;
+    const wait = apiErrorIn(refusal)?.retryAfterSeconds;
+    if (wait !== undefined) res.setHeader('Retry-After', wait);
+    const answer = calls === null ? { error } : Array.from({ length: calls }, () => ({ error }));
+    sendJson(res, error.data.httpStatus, JSON.stringify(answer));
+  }
 
   return async (req: IncomingMessage, res: ServerResponse, requestId: string): Promise<void> => {
     const [path, query] = pathAndQueryOf(req);
@@ -36,6 +55,8 @@ export function createTrpcHttp(deps: Omit<RestDeps, 'validationContext' | 'event
     }
     // A client that has already hung up would go unnoticed, and its stream would keep its place.
     if (res.destroyed) return;
+    // Not left to tRPC, which answers what it refuses by itself before it looks at the caller. A stream gets its refusal as an event.
+    if (refusal !== undefined && !isStream(path)) return answerRefused(res, refusal, isBatch ? calls : null, requestId);
     await nodeHTTPRequestHandler<AppRouter, IncomingMessage, ServerResponse>({
       req,
       res,

@@ -32,5 +32,11 @@ export function registerBackupCommands(program: Command, deps: { clock: Clock; s
       const documents = await restoreBackup(deps.settings(), from, onProgress);
       if (json) return print(JSON.stringify({ documents }));
       print(`${documents} documents restored. Start the service with the same SECRETS_KEY as before.`);
+      print(
+        'Sessions and open invitations were left out: people sign in again, and who had not accepted is invited again.',
+      );
+      print(
+        'API keys, users and passkeys are as they were at the time of the backup: what was revoked or removed since works again. Look with `key list` and `user list`, and revoke with `key revoke` or in the dashboard.',
+      );
     });
 }

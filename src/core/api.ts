@@ -17,11 +17,14 @@ import { createAuthentication } from '../services/authentication.js';
 import type { Services } from '../services/caller.js';
 import { createExportService } from '../services/exports.js';
 import { createIdempotency } from '../services/idempotency.js';
+import type { WatchCaller } from '../services/key-watch.js';
+import { createListing } from '../services/listing.js';
 import { createPasskeys } from '../services/passkeys.js';
 import { createSessions, SESSION_MS } from '../services/sessions.js';
 import { createStoredRules } from '../services/stored-rules.js';
 import type { Guard } from '../stores/availability.js';
 import type { Database } from '../stores/database.js';
+import { readingUntil } from '../stores/reading.js';
 import type { Core } from './core.js';
 import { guardEach, guardExports } from './guarded.js';
 
@@ -38,6 +41,7 @@ interface ApiOptions {
   /** Tells pages of payments by events; null where a change stream is fast enough. */
   followEvents: EventNotifier['follow'] | null;
   guard: Guard;
+  watch: WatchCaller;
   /** The published keys that verify deliveries. */
   webhookKeys: () => Promise<object>;
   payUri: PayUri;
@@ -49,7 +53,7 @@ interface ApiOptions {
 
 export async function createApi(
   core: Core,
-  { config, services, snapshot, followEvents, guard, webhookKeys, payUri, stellarToml, testPayer }: ApiOptions,
+  { config, services, snapshot, followEvents, guard, watch, webhookKeys, payUri, stellarToml, testPayer }: ApiOptions,
 ): Promise<Api> {
   const { stores, ledgers, rateBook, publicUrl, clock, monotonic, newId, log } = core;
   const { forAccount, system } = stores;
@@ -86,6 +90,8 @@ export async function createApi(
       ),
       authenticate: (token) => guard(() => authentication.authenticate(token)),
       guard,
+      listing: createListing(readingUntil),
+      watch,
       idempotency: createIdempotency({ forAccount, clock, newId, log }),
       networks,
       allowPrivate: config.webhookAllowPrivate,

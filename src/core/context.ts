@@ -143,6 +143,7 @@ async function compose(deps: ContextDeps, onClose: OnClose): Promise<Omit<Contex
           config,
           services,
           snapshot: database.snapshot,
+          watch: events.watch,
           followEvents: database.isSharded ? events.follow : null,
           guard: database.guard,
           webhookKeys: keyring.published,

@@ -1,12 +1,13 @@
 /** Follows events in this process for all waiting pulls and all streams, composed around the core. */
 import { createEventNotifier, type EventNotifier } from '../events/notifier.js';
 import { createEventTail, type EventTail } from '../services/event-tail.js';
-import { createKeyWatch } from '../services/key-watch.js';
+import { createKeyWatch, type WatchCaller } from '../services/key-watch.js';
 import type { Core } from './core.js';
 
 export interface OpenEventTail {
   tail: EventTail;
   follow: EventNotifier['follow'];
+  watch: WatchCaller;
   /** Ends all waiters. May be called several times. */
   close(): Promise<void>;
 }
@@ -17,11 +18,12 @@ export function openEventTail(
   { maxOpenPerAccount, isStreamLate }: { maxOpenPerAccount: number; isStreamLate: boolean },
 ): OpenEventTail {
   const { stores, clock, log } = core;
-  const { apiKeys, eventCounters } = stores.system;
+  const { eventCounters } = stores.system;
   const notifier = createEventNotifier({ eventCounters, isStreamLate, clock, log });
-  const keyWatch = createKeyWatch({ apiKeys, clock, log });
+  const keyWatch = createKeyWatch({ ...stores.system, clock, log });
   return {
     follow: notifier.follow,
+    watch: keyWatch.watch,
     tail: createEventTail({ forAccount: stores.forAccount, notifier, keyWatch, maxOpenPerAccount }),
     async close() {
       await Promise.all([notifier.close(), keyWatch.close()]);

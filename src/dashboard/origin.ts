@@ -3,13 +3,15 @@ import type { IncomingMessage } from 'node:http';
 
 /** @param publicUrl its origin is allowed too, because behind a proxy the `Host` of a request may differ
  *  @returns whether the request comes from a foreign page; false without the headers of browsers */
-export function createIsForeign(publicUrl: string): (req: Pick<IncomingMessage, 'headers'>) => boolean {
+export function createIsForeign(
+  publicUrl: string,
+): (req: Pick<IncomingMessage, 'headers'> & { protocol?: string }) => boolean {
   const publicOrigin = new URL(publicUrl).origin;
-  return ({ headers }) => {
+  return ({ headers, protocol = 'http' }) => {
     const site = headers['sec-fetch-site'];
     if (site !== undefined && site !== 'same-origin' && site !== 'none') return true;
     const { origin, host } = headers;
     if (origin === undefined || origin === publicOrigin) return false;
-    return !URL.canParse(origin) || new URL(origin).host !== host;
+    return origin !== `${protocol}://${host}`;
   };
 }

@@ -6,8 +6,9 @@ import type { Network } from '../../contracts/networks.js';
 import type { Operation } from '../../contracts/operation.js';
 import { mayCall } from '../api/authorize.js';
 import type { CallerOf } from '../api/bearer.js';
+import { cutFaults, unknownParameter } from '../api/input.js';
 import { readBody } from '../api/rest-body.js';
-import { ApiError, invalid, rateLimited } from '../domain/api-error.js';
+import { ApiError, badRequestOf, invalid, rateLimited } from '../domain/api-error.js';
 import type { Caller, Services } from '../services/caller.js';
 import type { OpenSession } from '../services/sessions.js';
 import { createSessionCookie, type SessionCookie } from './cookie.js';
@@ -94,7 +95,12 @@ export function createDashboard(deps: DashboardDeps): Router {
 
   const router = express.Router();
   router.use('/dashboard', strictHeaders);
-  router.use(['/dashboard/trpc', '/dashboard/api'], refuseStreams);
+  router.use(['/dashboard/trpc', '/dashboard/api'], async (req, _res, next) => {
+    if (!isStream(req)) return next();
+    // It counts, and needs a session, like any other request.
+    await callerOf(req);
+    throw new ApiError('forbidden', 'Event streams need an API key.');
+  });
   router.use('/dashboard/trpc', async (req, res) => {
     await trpc(req, res, res.locals.requestId);
   });
@@ -103,7 +109,7 @@ export function createDashboard(deps: DashboardDeps): Router {
     if (req.method !== 'GET') return next();
     await rest(req, res, res.locals.requestId);
   });
-  router.use('/dashboard/session', refuseForeign);
+  router.use('/dashboard/session', refuseForeign, refuseParameters);
   router.post('/dashboard/session', signIn);
   router.get('/dashboard/session', async (req, res) => sendData(res, await describe(await callerOf(req))));
   router.delete('/dashboard/session', async (req, res) => {
@@ -113,7 +119,7 @@ export function createDashboard(deps: DashboardDeps): Router {
     res.setHeader('Set-Cookie', cookie.clear());
     sendData(res, { signedOut: true });
   });
-  router.use(['/dashboard/passkey', '/dashboard/invitation'], refuseForeign);
+  router.use(['/dashboard/passkey', '/dashboard/invitation'], refuseForeign, refuseParameters);
   router.use(createPeopleRouter({ ...deps, admit }));
   router.use('/dashboard', createFileRouter(deps));
   return router;
@@ -170,6 +176,12 @@ function createCallerOf(
   };
 }
 
+const refuseParameters: RequestHandler = (req, _res, next) => {
+  const strays = cutFaults(Object.keys(req.query), unknownParameter);
+  if (strays.length > 0) throw badRequestOf(strays);
+  next();
+};
+
 /** The procedure and the path of every operation that streams. */
 const STREAMS = Object.entries(contract).flatMap(([resource, operations]) =>
   Object.entries(operations as Record<string, Operation>).flatMap(([name, { streams, path }]) =>
@@ -177,11 +189,10 @@ const STREAMS = Object.entries(contract).flatMap(([resource, operations]) =>
   ),
 );
 
-/** Refuses event streams, which would outlast the sign-out of their session. */
-const refuseStreams: RequestHandler = (req, _res, next) => {
+/** Event streams are for API keys: they would outlast a sign-out. */
+const isStream = (req: Request): boolean => {
   const path = decoded(req.path);
-  if (STREAMS.some((name) => path.includes(name))) throw new ApiError('forbidden', 'Event streams need an API key.');
-  next();
+  return STREAMS.some((name) => path.includes(name));
 };
 
 /** An undecodable path stays as it is, and names no procedure. */

@@ -13,6 +13,9 @@ interface Strkey {
   bytes: Buffer;
 }
 
+/** Of an account: its holder can spend all that the account has. */
+export const isSecretSeed = (text: string): boolean => strkeyBytes(text, 'S')?.length === SIZES.G;
+
 /** Null for any other text. */
 export function parseStrkey(text: string): Strkey | null {
   const kind = text.charAt(0) as StrkeyKind;

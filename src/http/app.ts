@@ -16,6 +16,7 @@ import { ApiError, notFound, rateLimited } from '../domain/api-error.js';
 import type { Caller, Services } from '../services/caller.js';
 import type { Download, ExportService } from '../services/exports.js';
 import type { Idempotency } from '../services/idempotency.js';
+import type { WatchCaller } from '../services/key-watch.js';
 import { clientAddressOf, dropForwardedPorts, isDirectLocalRequest, isForwarded } from './client-address.js';
 import { compressAnswers } from './compress.js';
 import { createDocs } from './docs.js';
@@ -32,6 +33,8 @@ export interface HttpApi {
   authenticate: (token: string) => Promise<Caller | null>;
   idempotency: Idempotency;
   guard: RouterDeps['guard'];
+  listing: RouterDeps['listing'];
+  watch: WatchCaller;
   /** The watched networks. */
   networks: readonly Network[];
   /** URLs may lead to this machine and be http. */
@@ -121,7 +124,7 @@ function mountApi(app: express.Express, { metrics, clock, api, onInternalError }
   } = api;
   const observe = createObserve(metrics, clock);
   const validationContext = () => ({ now: clock.now(), networks, allowPrivate });
-  const router = createRouter({ services, storedRules, idempotency, validationContext, guard });
+  const router = createRouter({ services, storedRules, idempotency, validationContext, guard, listing: api.listing });
   const publicLimit = () => createRateLimit(publicRateLimitPerMinute, clock);
   const addressOf = (req: IncomingMessage) => clientAddressOf(req as Request);
   const accountLimit = createRateLimit(rateLimitPerMinute, clock);
@@ -133,7 +136,8 @@ function mountApi(app: express.Express, { metrics, clock, api, onInternalError }
   });
   const eventStreams = createEventStreams(clock);
   app.use(compressAnswers());
-  const restDeps = { router, validationContext, eventStreams, onInternalError, exportOf: byName(exports) };
+  const { watch } = api;
+  const restDeps = { router, validationContext, eventStreams, watch, onInternalError, exportOf: byName(exports) };
   const rest = createRest({ ...restDeps, callerOf });
   const trpc = createTrpcHttp({ router, callerOf, onInternalError });
   app.use('/api/v1', async (req, res) => {

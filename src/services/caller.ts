@@ -23,6 +23,8 @@ export interface Caller {
   user?: { id: string; name: string; role: Role };
   /** Hash of the key; revoking the key ends open streams. Absent without a key. */
   keyHash?: string;
+  /** Hash of the session's token; its end ends what waits. Absent without a session. */
+  sessionHash?: string;
   /** Aborts when the caller hangs up. Absent if nothing waits for that. */
   signal?: AbortSignal;
   /** With an Idempotency-Key: the id for the created resource, the same when the creation is repeated after a crash. */

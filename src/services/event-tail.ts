@@ -40,9 +40,10 @@ interface Waiter {
 /** @param left called once, when the waiter has left */
 function createWaiter(
   { notifier, keyWatch }: Pick<EventTailDeps, 'notifier' | 'keyWatch'>,
-  { accountId, keyHash, signal }: Caller,
+  caller: Caller,
   left: () => void,
 ): Waiter {
+  const { accountId, signal } = caller;
   let known = 0;
   let keyHasEnded = false;
   let isOver = false;
@@ -61,7 +62,7 @@ function createWaiter(
     hasLeft = true;
     left();
     unfollow();
-    unwatch?.();
+    unwatch();
     signal?.removeEventListener('abort', hangUp);
   };
   const hangUp = () => {
@@ -72,7 +73,7 @@ function createWaiter(
     keyHasEnded = true;
     end();
   };
-  const unwatch = keyHash === undefined ? null : keyWatch.watch(keyHash, keyEnded);
+  const unwatch = keyWatch.watch(caller, keyEnded);
   const unfollow = notifier.follow(accountId, { moved, ended: end });
   if (signal?.aborted) hangUp();
   else signal?.addEventListener('abort', hangUp, { once: true });
@@ -87,11 +88,17 @@ function createWaiter(
     wake: () => wake(),
     isOver: () => isOver,
     throwIfKeyEnded: () => {
-      if (keyHasEnded) throw new ApiError('unauthorized', 'The API key was revoked or replaced, or has expired.');
+      if (keyHasEnded) throw callerEnded(caller);
     },
     leave,
   };
 }
+
+export const callerEnded = ({ sessionHash }: Pick<Caller, 'sessionHash'>) =>
+  new ApiError(
+    'unauthorized',
+    sessionHash === undefined ? 'The API key was revoked or replaced, or has expired.' : 'The session has ended.',
+  );
 
 export type EventTail = ReturnType<typeof createEventTail>;
 

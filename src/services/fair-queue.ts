@@ -1,4 +1,4 @@
-/** A queue for work that is heavy for the database: one piece at a time for each account and few in all, so that no account delays others for long. */
+/** A queue for work that is heavy for the database: few pieces at a time for each account and in all, so that no account delays others for long. */
 import { ApiError, rateLimited } from '../domain/api-error.js';
 import type { Caller } from './caller.js';
 
@@ -17,18 +17,34 @@ interface Waiting {
 const hungUp = () => new ApiError('unavailable', 'The caller disconnected.');
 const RETRY_AFTER_S = 5;
 
-/** @param most at a time. @param mostWaiting per account */
-export function createFairQueue({ most, mostWaiting }: { most: number; mostWaiting: number }): FairQueue {
+interface Bounds {
+  /** At a time. */
+  most: number;
+  /** Of one account at a time. Default 1. */
+  mostOfAccount?: number;
+  /** Of one account. */
+  mostWaiting: number;
+}
+
+export function createFairQueue({ most, mostOfAccount = 1, mostWaiting }: Bounds): FairQueue {
   const waiting: Waiting[] = [];
-  /** Accounts whose work runs. */
-  const working = new Set<string>();
+  /** How much of each account runs. */
+  const working = new Map<string, number>();
+  let running = 0;
+
+  function count(accountId: string, change: 1 | -1): void {
+    running += change;
+    const own = (working.get(accountId) ?? 0) + change;
+    if (own > 0) working.set(accountId, own);
+    else working.delete(accountId);
+  }
 
   function beginNext(): void {
-    while (working.size < most) {
-      const index = waiting.findIndex(({ accountId }) => !working.has(accountId));
+    while (running < most) {
+      const index = waiting.findIndex(({ accountId }) => (working.get(accountId) ?? 0) < mostOfAccount);
       if (index < 0) return;
       const [next] = waiting.splice(index, 1);
-      working.add(next!.accountId);
+      count(next!.accountId, 1);
       next!.begin();
     }
   }
@@ -60,7 +76,7 @@ export function createFairQueue({ most, mostWaiting }: { most: number; mostWaiti
       } catch (error) {
         throw signal?.aborted ? hungUp() : error;
       } finally {
-        working.delete(accountId);
+        count(accountId, -1);
         beginNext();
       }
     },

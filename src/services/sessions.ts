@@ -62,7 +62,8 @@ export function createSessions(deps: {
       if (!isToken(token)) return null;
       const session = await sessions.byId(hashToken(token));
       if (!session || session.expiresAt <= clock.now()) return null;
-      return session.userId ? userOf(session) : authentication.authenticateHash(session.keyHash!);
+      const caller = await (session.userId ? userOf(session) : authentication.authenticateHash(session.keyHash!));
+      return caller && { ...caller, sessionHash: session._id };
     },
 
     /** Signs out; harmless for an ended session. */

@@ -129,8 +129,14 @@ function documentsIn(bytes: Buffer): Buffer[] {
   return documents;
 }
 
+/** What let someone in at the time of the backup, and was ended or used up since. */
+const NOT_RESTORED: ReadonlySet<string> = new Set(['sessions', 'passkeyChallenges']);
+/** Users come back without their open invitation. */
+const restored = (collection: string, bytes: Buffer) =>
+  collection === 'users' ? { ...exactly(bytes), invitation: null } : exactly(bytes);
+
 /**
- * Fills an empty database. No release starts on it before the last document is stored; an interrupted restore starts over.
+ * Fills an empty database. No session comes back, and no open invitation. No release starts on it before the last document is stored; an interrupted restore starts over.
  * @param open opens the backup at its beginning: it is read twice, so that an incomplete one restores nothing
  * @returns the number of documents
  * @throws StartupError when the backup is not whole, or the database is not empty
@@ -142,17 +148,22 @@ export async function restoreInto(db: mongoose.mongo.Db, open: () => AsyncIterab
   const durably = { writeConcern: { w: 'majority' } } as const;
   const { _id } = versionWhileRestoring;
   await versions.replaceOne({ _id }, versionWhileRestoring, { ...durably, upsert: true });
-  let restored = 0;
+  let count = 0;
   let version: SchemaVersionDoc | null = null;
   for await (const { collection, documents } of blocksOf(open())) {
-    restored += documents.length;
+    if (NOT_RESTORED.has(collection)) continue;
+    count += documents.length;
     if (collection === VERSION_COLLECTION) version = BSON.deserialize(documents[0]!) as SchemaVersionDoc;
-    else await db.collection(collection).insertMany(documents.map(exactly), { ...durably, ordered: false });
+    else
+      await db.collection(collection).insertMany(
+        documents.map((bytes) => restored(collection, bytes)),
+        { ...durably, ordered: false },
+      );
   }
   // Last: allows a release to start.
   if (version) await versions.replaceOne({ _id }, version, durably);
   else await versions.deleteOne({ _id }, durably);
-  return restored;
+  return count;
 }
 
 /** Types stay as they were: a Long that would fit into a number, a whole number that is a Double. */

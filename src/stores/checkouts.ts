@@ -16,7 +16,7 @@ import { createPayableDocuments } from './payable-documents.js';
 import { createPayableNames, type PayableNames, withMemosOf } from './payable-names.js';
 import { type Priced, pricedOf } from './priced.js';
 import { batchesOf, LINES_AT_ONCE } from './snapshot.js';
-import { beginning } from './text-search.js';
+import { beginning, wordLike } from './text-search.js';
 
 export interface CheckoutFilter {
   status?: CheckoutStatus;
@@ -36,8 +36,8 @@ export interface CheckoutFilter {
 const searched = (search: string) => ({
   $and: queryWords(search).map((word) =>
     word.startsWith('chk_')
-      ? { $or: [{ words: beginning(word) }, { _id: beginning(word) }] }
-      : { words: beginning(word) },
+      ? { $or: [{ words: wordLike(word) }, { _id: beginning(word) }] }
+      : { words: wordLike(word) },
   ),
 });
 

@@ -2,8 +2,10 @@
  *  deep page is found by walking the sums and skipping within one segment. */
 import type { Model, mongo, QueryFilter } from 'mongoose';
 import { type CountSegmentDoc, FIRST, LEAST_ROOM, ofList } from './count-segment-document.js';
+import { projectionOf } from './database.js';
 import { FairCache } from './fair-cache.js';
 import { type IdRange, itemsAt, type Page, toMeta, withinIds } from './paging.js';
+import { untilEnd } from './reading.js';
 
 /** Shorter lists are counted each time. */
 const SHORT_LIST = 5000;
@@ -61,7 +63,7 @@ export function createCountedPages(segments: mongo.Collection<CountSegmentDoc>) 
     if (!known) {
       const [items, total] = await Promise.all([
         offset <= SHORT_LIST ? itemsIn({}, offset) : [],
-        countIn({}, { limit: SHORT_LIST + 1 }),
+        countIn({}, { limit: SHORT_LIST + 1, ...untilEnd() }),
       ]);
       if (total <= SHORT_LIST) return answer(items, total);
       known = remembered.get(list, key) ?? new Map();
@@ -123,28 +125,26 @@ function createQueries<Doc extends { _id: string }>(
   { pageSize, direction, ids = {}, hint }: LongListRequest,
 ) {
   const indexed = hint ? { hint } : {};
+  const projection = projectionOf(model);
   function within({ after, upTo }: Partial<CountSegment>): QueryFilter<Doc> {
     const id = { ...withinIds(ids)._id, ...(after ? { $gt: after } : {}), ...(upTo ? { $lte: upTo } : {}) };
     return Object.keys(id).length === 0 ? filter : { ...filter, _id: id };
   }
   return {
     countIn: (bounds: Partial<CountSegment>, options: object = {}): Promise<number> =>
-      model.countDocuments(within(bounds), { ...indexed, ...options }).exec(),
+      model.collection.countDocuments(within(bounds) as never, { ...indexed, ...options }),
     itemsIn(bounds: Partial<CountSegment>, skip: number): Promise<Doc[]> {
       const read = (fields: { _id: 1 } | null) =>
-        model
-          .find(within(bounds), fields, indexed)
-          .sort({ _id: direction })
-          .skip(skip)
-          .limit(pageSize)
-          .lean<Doc[]>()
-          .exec();
+        model.collection
+          .find(within(bounds) as never, {
+            ...{ ...indexed, ...untilEnd(), sort: { _id: direction }, skip, limit: pageSize },
+            projection: fields ?? projection,
+          })
+          .toArray() as unknown as Promise<Doc[]>;
       const byIds = (found: string[]) =>
-        model
-          .find({ ...filter, _id: { $in: found } })
-          .sort({ _id: direction })
-          .lean<Doc[]>()
-          .exec();
+        model.collection
+          .find({ ...filter, _id: { $in: found } } as never, { ...untilEnd(), sort: { _id: direction }, projection })
+          .toArray() as unknown as Promise<Doc[]>;
       return itemsAt<Doc>(skip, { documents: () => read(null), ids: () => read({ _id: 1 }), byIds });
     },
   };
@@ -158,7 +158,10 @@ async function addUp(
 ): Promise<{ total: number; start: { segment: CountSegment; skip: number } | null }> {
   let total = 0;
   let start: { segment: CountSegment; skip: number } | null = null;
+  const { signal } = untilEnd();
   for (let from = 0; from < segments.length; from += COUNTED_AT_ONCE) {
+    // Counts of segments are shared and small: they end by themselves.
+    signal?.throwIfAborted();
     const some = segments.slice(from, from + COUNTED_AT_ONCE);
     const counted = some.map(count);
     // Most segments are known and need no wait.

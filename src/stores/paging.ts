@@ -2,6 +2,7 @@
 import type { Model, QueryFilter } from 'mongoose';
 import type { ListMeta } from '../../contracts/primitives.js';
 import { projectionOf } from './database.js';
+import { untilEnd } from './reading.js';
 import { createSharedCount } from './shared-count.js';
 
 /** `page` counts from 1. Without `sort` the newest come first: ids sort by creation time. */
@@ -50,7 +51,7 @@ export async function pageOfKnown<Doc extends { _id: string }, Unused extends ke
   const { skip, limit, sort } = windowOf(request);
   type Item = Omit<Doc, Unused> & { _id: string };
   const read = (query: object, options: object): Promise<Item[]> =>
-    model.collection.find(query as never, { sort, projection, ...options }).toArray() as never;
+    model.collection.find(query as never, { sort, projection, ...untilEnd(), ...options }).toArray() as never;
   const items = itemsAt<Item>(skip, {
     documents: () => read(filter, { skip, limit }),
     ids: () => read(filter, { skip, limit, projection: { _id: 1 } }),

@@ -17,7 +17,7 @@ import { createPaymentSums, type SummaryFilter } from './payment-sums.js';
 import { createRefundable } from './refundable-payments.js';
 import type { RefundDoc } from './refunds.js';
 import { batchesOf, LINES_AT_ONCE } from './snapshot.js';
-import { beginning } from './text-search.js';
+import { beginning, wordLike } from './text-search.js';
 import type { WalletDoc } from './wallets.js';
 
 export interface PaymentFilter {
@@ -70,10 +70,11 @@ const searched = (search: string) => ({
   $and: queryWords(search).map((word) => {
     const begins = beginning(word);
     const others = [
-      ...(/^[0-9a-f]+$/.test(word) ? [{ transactionHash: begins }] : []),
+      ...(/^[0-9a-f]{2,}$/.test(word) ? [{ transactionHash: begins }] : []),
       ...(word.startsWith('pay_') ? [{ _id: begins }] : []),
     ];
-    return others.length === 0 ? { words: begins } : { $or: [{ words: begins }, ...others] };
+    const words = wordLike(word);
+    return others.length === 0 ? { words } : { $or: [{ words }, ...others] };
   }),
 });
 

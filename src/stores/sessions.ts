@@ -53,6 +53,12 @@ export function createSessionStore(connection: mongoose.Connection) {
         .lean<{ _id: string }[]>();
       if (surplus.length > 0) await sessions.deleteMany({ _id: { $in: surplus.map(({ _id }) => _id) } });
     },
+    /** Those of these that have not ended by themselves: their users may have changed since. */
+    unendedOf: (ids: readonly string[], now: Date) =>
+      sessions
+        .find({ _id: { $in: [...ids] }, expiresAt: { $gt: now } })
+        .lean<SessionDoc[]>()
+        .exec(),
     byId: (id: string) => sessions.findById(id).lean<SessionDoc>().exec(),
     async remove(id: string): Promise<void> {
       await sessions.deleteOne({ _id: id });

@@ -145,6 +145,13 @@ const ofAllAccounts = ({ collection }: Opened) => ({
       .toArray();
     return owners.flatMap(({ email }) => email ?? []);
   },
+  /** By id; without those who are gone or have not signed in yet. */
+  async revisionsOf(ids: readonly string[]): Promise<Map<string, number>> {
+    const found = await collection
+      .find({ _id: { $in: [...ids] }, status: 'ACTIVE' }, { projection: { revision: 1 } })
+      .toArray();
+    return new Map(found.map(({ _id, revision }) => [_id, revision]));
+  },
   byPasskey: (credentialId: string) => collection.findOne({ 'passkeys.id': credentialId }),
   byInvitation: (hash: string, now: Date, session?: Session) =>
     collection.findOne({ 'invitation.hash': hash, 'invitation.expiresAt': { $gt: now } }, session ? { session } : {}),

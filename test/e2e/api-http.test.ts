@@ -791,6 +791,8 @@ async function startApp(
       idempotency: {} as never,
       storedRules: {},
       guard: (work) => work(),
+      listing: (_caller, work) => work(),
+      watch: () => () => undefined,
       networks: [],
       allowPrivate: false,
       rateLimitPerMinute: 0,
@@ -915,6 +917,25 @@ t.test('wrong keys of an address have a limit of their own: a good key and the p
   for (let n = 0; n < 3; n++) t.not(await status('/openapi.json'), 429);
   t.equal(await status('/openapi.json'), 429, 'the docs have a limit too');
   for (let n = 0; n < 5; n++) t.equal(await status('/health/live'), 200, 'health has none');
+});
+
+t.test('what tRPC refuses by itself needs a key, and counts like any other request', async (t) => {
+  const { origin } = await startApp(t, { rateLimitPerMinute: 4, publicRateLimitPerMinute: 4 });
+  const odd: [string, RequestInit?][] = [
+    [`/trpc/${Array(21).fill('account.get').join(',')}?batch=1`],
+    ['/trpc/products.create', { method: 'POST', body: 'x', headers: { 'content-type': 'text/plain' } }],
+    ['/trpc/%'],
+    ['/trpc/account.get', { method: 'HEAD' }],
+  ];
+  const ask = async ([path, sent]: (typeof odd)[number], key?: string) => {
+    const headers = { ...sent?.headers, ...(key === undefined ? {} : { authorization: `Bearer ${key}` }) };
+    return (await fetch(origin + path, { ...sent, headers })).status;
+  };
+  for (const request of odd) t.equal(await ask(request), 401, `${request[0].slice(0, 30)} without a key`);
+  for (const request of odd) t.equal(await ask(request), 429, `${request[0].slice(0, 30)} beyond the limit`);
+  t.equal(await ask(odd[2]!, 'sk_a'), 400);
+  t.equal(await ask(odd[0]!, 'sk_a'), 429, 'the calls of a batch count');
+  for (const request of odd) t.equal(await ask(request, 'sk_a'), 429, `${request[0].slice(0, 30)} of the account`);
 });
 
 t.test('X-Forwarded-For names the client only when its proxy is trusted', async (t) => {

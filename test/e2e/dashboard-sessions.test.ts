@@ -5,6 +5,7 @@ import { type Clock, systemClock } from '../../src/clock.js';
 import { createSessionCookie } from '../../src/dashboard/cookie.js';
 import { createFiles } from '../../src/dashboard/files.js';
 import { createIsForeign } from '../../src/dashboard/origin.js';
+import { comeIn } from '../helpers/people.js';
 import { startSelling, startTestService } from '../helpers/service.js';
 
 let offsetMs = 0;
@@ -70,12 +71,12 @@ t.test('a pasted key opens a session, whose cookie no script and no other site c
   }
 });
 
-t.test('behind https the cookie is Secure and has the path that the browser sees', (t) => {
+t.test('behind https the cookie is Secure and of this host alone', (t) => {
   const cookie = createSessionCookie('https://shop.example/pay/', 1000);
-  t.equal(cookie.set('x'), '__Secure-dashboard=x; Max-Age=1; Path=/pay/dashboard; HttpOnly; Secure; SameSite=Strict');
-  t.equal(cookie.read({ headers: { cookie: 'a=b; __Secure-dashboard=x;c=d' } } as never), 'x');
+  t.equal(cookie.set('x'), '__Host-dashboard=x; Max-Age=1; Path=/; HttpOnly; Secure; SameSite=Strict');
+  t.equal(cookie.read({ headers: { cookie: 'a=b; __Host-dashboard=x;c=d' } } as never), 'x');
   t.equal(cookie.read({ headers: { cookie: 'dashboard=x' } } as never), '', 'one set over plain http does not count');
-  t.match(cookie.clear(), /^__Secure-dashboard=; Max-Age=0; /);
+  t.match(cookie.clear(), /^__Host-dashboard=; Max-Age=0; /);
   t.end();
 });
 
@@ -207,6 +208,7 @@ t.test('a foreign page cannot use a session, not even one on another name of the
     'https://evil.example',
     'null',
     `http://localhost:${port}`,
+    `https://127.0.0.1:${port}`,
     `http://127.0.0.1:${Number(port) + 1}`,
     'http://127.0.0.1',
     `${url}.evil.example`,
@@ -251,6 +253,32 @@ t.test('wrong keys are limited for each address, and a good one is served all th
   t.equal((await attempt(service.apiKey)).status, 200);
   offsetMs += 61_000;
   t.equal((await attempt('banana')).status, 401);
+});
+
+t.test('unknown parameters of the session are refused', async (t) => {
+  const cookie = await signIn();
+  for (const [method, body] of [['GET'], ['DELETE'], ['POST', { key: service.apiKey }]] as const) {
+    const answer = await send(method, '/session?next=%2F', { cookie, body });
+    t.match([answer.status, answer.error.code, answer.error.details[0].path], [400, 'bad_request', 'next'], method);
+  }
+  t.equal((await send('GET', '/session', { cookie })).status, 200);
+});
+
+t.test('what waits ends within 2 s of a sign-out, and of its user’s role', async (t) => {
+  const out = await signIn();
+  const person = await comeIn(service, 'MANAGER');
+  await query('account.get', { cookie: out });
+  const after = (await query('events.list', { cookie: out }, { after: 0, pageSize: 100 })).json.result.data.meta.after;
+  const waiting = (cookie: string) => query('events.list', { cookie }, { after, wait: 30 });
+  const both = [waiting(out), waiting(person.cookie)];
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  const endedAtMs = Date.now();
+  await send('DELETE', '/session', { cookie: out });
+  await service.api('PATCH', `/users/${person.id}`, { role: 'CASHIER' });
+  for (const answer of await Promise.all(both)) t.equal(answer.status, 401);
+  const tookMs = Date.now() - endedAtMs;
+  t.comment(`ended after ${tookMs} ms`);
+  t.ok(tookMs < 10_000, 'long before the wait is over');
 });
 
 t.test('files and page: strict headers, hashed names kept, compressed, nothing outside of the build', async (t) => {

@@ -1,6 +1,7 @@
 /** The fair queue: few pieces of work run at once, one for each account, and none for a caller that has hung up. */
 import t from 'tap';
 import { createFairQueue } from '../../src/services/fair-queue.js';
+import { createListing } from '../../src/services/listing.js';
 
 const tick = () => new Promise((resolve) => setImmediate(resolve));
 
@@ -23,6 +24,35 @@ function controlled() {
   };
   return { begun, end, run };
 }
+
+t.test('an account has four at a time → a fifth waits, and others go on', async (t) => {
+  const queue = createFairQueue({ most: 6, mostOfAccount: 4, mostWaiting: 2 });
+  const begun: string[] = [];
+  const hold = (accountId: string) =>
+    void queue.run({ accountId }, () => {
+      begun.push(accountId);
+      return new Promise<void>(() => undefined);
+    });
+  for (const account of ['a', 'a', 'a', 'a', 'a', 'b']) hold(account);
+  await tick();
+  t.same(begun, ['a', 'a', 'a', 'a', 'b']);
+});
+
+t.test('a list takes too long → it ends, and says so', async (t) => {
+  const listing = createListing((signal, work) => Promise.race([work(), ended(signal)]), 20);
+  await t.rejects(
+    listing({ accountId: 'a' }, () => new Promise(() => undefined)),
+    { code: 'unavailable' },
+  );
+  const hangUp = new AbortController();
+  const listed = listing({ accountId: 'a', signal: hangUp.signal }, () => new Promise(() => undefined));
+  hangUp.abort();
+  await t.rejects(listed, { code: 'unavailable' });
+  t.equal(await listing({ accountId: 'a' }, async () => 'found'), 'found');
+});
+
+const ended = (signal: AbortSignal) =>
+  new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
 
 t.test('one of each account works, two in all, in the order in which they came', async (t) => {
   const { begun, end, run } = controlled();

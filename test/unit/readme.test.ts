@@ -78,6 +78,8 @@ t.test('a setting that cannot be is one line that names it', async (t) => {
   ];
   for (const [name, value] of [
     ['TRUST_PROXY', 'loopback,my-proxy'],
+    ['TRUST_PROXY', '999'],
+    ['TRUST_PROXY', '0x7f'],
     ['HORIZON_URLS_LOCAL', 'http:localhost:8000'],
     ...urls.map((url) => ['PUBLIC_URL', url] as const),
   ] as const) {

@@ -109,6 +109,61 @@ export function User({ id }: { id: string }) {
   );
 }
 
+function Passkeys({ user: { id, name } }: { user: User }) {
+  const passkeys = useRead('users.passkeys', { id });
+  const invite = useWrite('users.invite');
+  const remove = useWrite('users.deletePasskey');
+  const [made, setMade] = useState<Output<'users.invite'> | null>(null);
+  return (
+    <Section title="Passkeys">
+      {passkeys.data?.length === 0 && <p class="hint">None yet: {name} has not used the invitation.</p>}
+      {passkeys.data?.map((passkey) => (
+        <div key={passkey.id} class="actions">
+          <span>
+            {passkey.name}, made <Time at={passkey.createdAt} />
+            {passkey.lastUsedAt ? (
+              <>
+                , last used <Time at={passkey.lastUsedAt} />
+              </>
+            ) : (
+              ', not used since'
+            )}
+          </span>
+          <Ask
+            label={`Remove ${passkey.name}`}
+            title={`Remove ${passkey.name} of ${name}?`}
+            confirm="Remove"
+            isDestructive
+            write={remove}
+            input={{ id, passkeyId: passkey.id }}
+            done="The passkey is removed."
+          >
+            <p>It signs in no more, and {name} is signed out everywhere.</p>
+          </Ask>
+        </div>
+      ))}
+      <div class="actions">
+        <Ask
+          label="Invite again"
+          title={`Invite ${name} again?`}
+          confirm="Create the invitation"
+          write={invite}
+          input={{ id }}
+          done="The invitation is made."
+          onDone={setMade}
+        >
+          <p>For another device, or where a passkey was lost. Name, role and sales stay.</p>
+        </Ask>
+      </div>
+      {made && (
+        <Once title="The invitation" secret={made.url} what="the invitation" onClose={() => setMade(null)}>
+          <p>Send this link to {name}. It adds one passkey, within 72 hours, and is not shown again.</p>
+        </Once>
+      )}
+    </Section>
+  );
+}
+
 function Details({ user }: { user: User }) {
   const { id, name, email, role } = user;
   const update = useWrite('users.update');
@@ -136,6 +191,7 @@ function Details({ user }: { user: User }) {
           <UserFields name={name} email={email ?? ''} as={role} />
         </Form>
       </Section>
+      <Passkeys user={user} />
       <Section title="Remove">
         <Ask
           label={`Remove ${name}`}
