@@ -45,12 +45,14 @@ t.test('a list takes too long → it ends, and says so', async (t) => {
     { code: 'unavailable' },
   );
   const hangUp = new AbortController();
-  const listed = listing({ accountId: 'a', signal: hangUp.signal }, () => new Promise(() => undefined));
+  const listed = listing({ accountId: 'a', signal: hangUp.signal }, slow);
   hangUp.abort();
   await t.rejects(listed, { code: 'unavailable' });
   t.equal(await listing({ accountId: 'a' }, async () => 'found'), 'found');
 });
 
+/** The time-out of a signal alone keeps no process. */
+const slow = () => new Promise((resolve) => setTimeout(resolve, 500));
 const ended = (signal: AbortSignal) =>
   new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
 
