@@ -40,11 +40,16 @@ export function checkInput(
 }
 
 /** A secret seed is refused wherever it is the whole of a value: it must never be stored. */
-function seedFaults(value: unknown, path = ''): FieldError[] {
+function seedFaults(value: unknown, path = '', depth = 0): FieldError[] {
   if (typeof value === 'string') return isSecretSeed(value.trim()) ? [{ path, ...SEED }] : [];
-  if (typeof value !== 'object' || value === null) return [];
-  return Object.entries(value).flatMap(([name, each]) => seedFaults(each, path === '' ? name : `${path}.${name}`));
+  if (typeof value !== 'object' || value === null || depth > DEEPEST) return [];
+  return Object.entries(value).flatMap(([name, each]) =>
+    seedFaults(each, path === '' ? name : `${path}.${name}`, depth + 1),
+  );
 }
+
+/** No contract goes deeper. */
+const DEEPEST = 10;
 
 const SEED = {
   message:

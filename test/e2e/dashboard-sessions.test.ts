@@ -259,7 +259,7 @@ t.test('unknown parameters of the session are refused', async (t) => {
   const cookie = await signIn();
   for (const [method, body] of [['GET'], ['DELETE'], ['POST', { key: service.apiKey }]] as const) {
     const answer = await send(method, '/session?next=%2F', { cookie, body });
-    t.match([answer.status, answer.error.code, answer.error.details[0].path], [400, 'bad_request', 'next'], method);
+    t.match([answer.status, answer.error.code, answer.error.message], [400, 'bad_request', /next/], method);
   }
   t.equal((await send('GET', '/session', { cookie })).status, 200);
 });

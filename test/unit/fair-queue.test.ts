@@ -40,10 +40,7 @@ t.test('an account has four at a time → a fifth waits, and others go on', asyn
 
 t.test('a list takes too long → it ends, and says so', async (t) => {
   const listing = createListing((signal, work) => Promise.race([work(), ended(signal)]), 20);
-  await t.rejects(
-    listing({ accountId: 'a' }, slow),
-    { code: 'unavailable' },
-  );
+  await t.rejects(listing({ accountId: 'a' }, slow), { code: 'unavailable' });
   const hangUp = new AbortController();
   const listed = listing({ accountId: 'a', signal: hangUp.signal }, slow);
   hangUp.abort();
