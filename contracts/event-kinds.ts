@@ -66,8 +66,16 @@ export const EVENT_KINDS = {
     data: paymentEventData,
     subject: ({ payment }) => payment.id,
   }),
+  'payment.decision': kind({
+    description:
+      'each time that a payment comes to need a decision: it is UNDERPAID, REJECTED or UNMATCHED when it is recorded or assigned, or a refund of it was booked at another payment',
+    data: paymentEventData,
+    subject: ({ payment }) => payment.id,
+    repeats: true,
+  }),
   'payment.refunded': kind({
-    description: 'once for every operation on the ledger that sent money of a payment back',
+    description:
+      'once for every operation on the ledger that sent money of a payment back, and for both payments when a refund moves to the one that the merchant names',
     data: paymentEventData,
     subject: ({ payment }) => payment.id,
     repeats: true,

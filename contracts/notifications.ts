@@ -7,6 +7,7 @@ import { emailInput, timestamp } from './primitives.js';
 export const NOTICE_KINDS = [
   'payment.completed',
   'payment.unmatched',
+  'payment.decision',
   'webhook.failing',
   'wallet.gap',
   'wallet.difference',
@@ -19,7 +20,7 @@ export const MAX_RECIPIENTS = 20;
 const kindSchema = z.enum(NOTICE_KINDS).meta({
   id: 'NotificationKind',
   description:
-    '`payment.completed`, `payment.unmatched`, `wallet.gap`, `wallet.difference`: as the events of these names. `webhook.failing`: deliveries to a webhook have failed at least three times in a row; sent once until one succeeds.',
+    '`payment.completed`, `payment.unmatched`, `payment.decision`, `wallet.gap`, `wallet.difference`: as the events of these names. `webhook.failing`: deliveries to a webhook have failed at least three times in a row; sent once until one succeeds.',
 });
 
 const failureSchema = z

@@ -26,6 +26,7 @@ export interface WalletFacts {
 interface FactsOfKind {
   'payment.completed': PaymentFacts;
   'payment.unmatched': PaymentFacts;
+  'payment.decision': PaymentFacts;
   'webhook.failing': { id: string; name: string; url: string; since: string; error: string | null; isPaused: boolean };
   'wallet.gap': { wallet: WalletFacts; fromLedger: number; toLedger: number };
   'wallet.difference': { wallet: WalletFacts; differences: { assetCode: string; amount: string }[] };

@@ -62,7 +62,7 @@ const isNotice = (type: string): type is NoticeKind => (NOTICE_KINDS as readonly
 
 function noticeOf({ type, data }: StoredEvent): Notice | null {
   if (!isNotice(type)) return null;
-  if (type === 'payment.completed' || type === 'payment.unmatched')
+  if (type === 'payment.completed' || type === 'payment.unmatched' || type === 'payment.decision')
     return { kind: type, facts: paymentFacts(data as EventDataOf<'payment.completed'>) };
   if (type === 'wallet.gap') {
     const { wallet, fromLedger, toLedger } = data as EventDataOf<'wallet.gap'>;

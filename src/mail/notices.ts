@@ -45,6 +45,15 @@ function toldOf(notice: Notice, dashboard: string): Told {
         link: { text: 'Assign the payment', url: `${dashboard}/payments/${facts.id}` },
       };
     }
+    case 'payment.decision': {
+      const { facts } = notice;
+      return {
+        subject: `A payment needs a decision: ${amountOf(facts)}${facts.name === null ? '' : ` for ${facts.name}`}`,
+        intro: ['A payment has arrived that was not taken. You can accept it, assign it, send it back or dismiss it.'],
+        facts: paymentFacts(facts),
+        link: { text: 'Decide about the payment', url: `${dashboard}/payments/${facts.id}` },
+      };
+    }
     case 'webhook.failing': {
       const { id, name, url, since, error, isPaused } = notice.facts;
       const next = isPaused

@@ -43,6 +43,11 @@ export function createPaymentEvents({ publicUrl }: { publicUrl: string }) {
       data: dataOf(payment, null),
     }),
 
+    /** A payment came to need a decision. @param payable null for a payment that belongs to nothing */
+    ofDecision(payment: PaymentDoc, payable: Payable | null, occurrence: string): OutboxEvent {
+      return { type: 'payment.decision', accountId: payment.accountId, data: dataOf(payment, payable), occurrence };
+    },
+
     /** A payment was refunded. @param payable null for a payment that belongs to nothing */
     ofRefund(payment: PaymentDoc, payable: Payable | null, occurrence: string): OutboxEvent {
       return { type: 'payment.refunded', accountId: payment.accountId, data: dataOf(payment, payable), occurrence };

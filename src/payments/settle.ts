@@ -53,12 +53,8 @@ export function createSettle(deps: SettleDeps): Settle {
     await checkouts.update([...orders.values()], session);
     const fresh = changes.flatMap((change) => change.payments.filter(({ before }) => !before));
     if (fresh.length > 0) {
-      const withOrder = (payment: PaymentDoc) => {
-        const checkout = orders.get(payment.checkoutId ?? '');
-        return checkout ? decidedWith(payment, checkout) : payment;
-      };
       await payments.insert(
-        fresh.map(({ after }) => withOrder(after)),
+        fresh.map(({ after }) => decidedIn(orders, after)),
         session,
       );
     }
@@ -93,15 +89,18 @@ async function effectsOf(
   const came = new Map<string, PaymentChange[]>();
   const events: OutboxEvent[] = [];
   const decided: Effects['decided'] = [];
+  const judged: { payment: PaymentDoc; payable: Payable | null }[] = [];
   for (const { payable, statusBefore, payments: changed } of changes) {
     if (!payable) {
       for (const { before, after } of changed) if (!before) events.push(paymentEvents.ofUnmatched(after));
+      judged.push(...changed.map(({ after: payment }) => ({ payment, payable })));
       continue;
     }
     for (const { before, after } of changed) {
       const { events: types, counted } = followingFrom(before, after);
       const shown = payable.link ? countedIn(counts, payable, counted) : payable;
       events.push(...paymentEvents.ofPayment(types, after, shown));
+      if (types.includes('payment.received')) judged.push({ payment: after, payable: shown });
     }
     if (payable.link) continue;
     const { checkout } = payable;
@@ -118,7 +117,15 @@ async function effectsOf(
     const isPart = checkout.status === 'PAID' && checkout.paymentCount > stored.length + fresh.length;
     decided.push({ checkout, ids, isPart });
   }
+  const undecided = judged.filter(({ payment }) => decidedIn(orders, payment).needsDecision);
+  events.push(...undecided.map(({ payment, payable }) => paymentEvents.ofDecision(payment, payable, payment.status)));
   return { counts: [...counts.values()], orders, decided, events };
+}
+
+/** The payment with what its checkout came to. */
+function decidedIn(orders: Effects['orders'], payment: PaymentDoc): PaymentDoc {
+  const checkout = orders.get(payment.checkoutId ?? '');
+  return checkout ? decidedWith(payment, checkout) : payment;
 }
 
 /** The event kind for a checkout's new status. */

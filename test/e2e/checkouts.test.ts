@@ -49,10 +49,10 @@ const cameFor = (id: string, count: number) =>
     const found = await paymentsOf(id);
     return found.length === count && found;
   }, `${count} payments of ${id}`);
-/** The events about a checkout and its payments, in the order in which they were made. */
+/** The events about a checkout and its payments, but decisions, in the order in which they were made. */
 const shownEventsOf = async (id: string): Promise<string[]> =>
   (await service.api('GET', '/events?order=asc&pageSize=100')).data
-    .filter(({ data }: any) => data.checkout?.id === id)
+    .filter(({ type, data }: any) => data.checkout?.id === id && type !== 'payment.decision')
     .map(({ type }: any) => type);
 /** An event is shown once it has its number, soon after what happened. */
 const eventsOf = (id: string, count: number) =>

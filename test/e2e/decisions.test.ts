@@ -30,8 +30,16 @@ const order = async (amount: string) =>
 const isPaid = (id: string) =>
   eventually(async () => (await service.api('GET', `/checkouts/${id}`)).data.status === 'PAID', 'it is PAID');
 
+/** What told that a payment needs a decision, oldest first. */
+const toldOf = (id: string, statuses: string) =>
+  eventually(async () => {
+    const { data } = await service.api('GET', `/events?type=payment.decision&paymentId=${id}&order=asc`);
+    return data.map((event: any) => event.data.payment.status).join() === statuses;
+  }, `${statuses} of ${id} told`);
+
 t.test('until it is accepted', async (t) => {
   const payment = await paid('24');
+  await toldOf(payment.id, 'UNDERPAID');
   t.match([payment.needsDecision, payment.decisionNote, await toDecide()], [true, null, [payment.id]]);
   const { data } = await service.api('POST', `/payments/${payment.id}/accept`);
   t.match([data.needsDecision, await toDecide()], [false, []]);
@@ -64,6 +72,7 @@ t.test('until it is dismissed, once', async (t) => {
   const assigned = (await service.api('POST', `/payments/${id}/assign`, { paymentLinkId: link.id })).data;
   t.match(assigned, { status: 'UNDERPAID', needsDecision: true, decisionNote: null });
   t.same(await toDecide(), [id], 'what an assignment leaves UNDERPAID is to be decided again');
+  await toldOf(id, 'UNMATCHED,UNDERPAID');
   t.match(await dismiss(id), { status: 200, data: { needsDecision: false, decisionNote: null } });
 });
 
@@ -85,6 +94,7 @@ t.test('until it is part of a checkout that became PAID', async (t) => {
 
   const twice = await paid('20', whole.memo);
   t.match([twice.reason, await toDecide()], ['checkout_paid', [twice.id]], 'a second payment is no part of it');
+  await toldOf(twice.id, 'REJECTED');
   await dismiss(twice.id);
 });
 
@@ -102,6 +112,7 @@ t.test('parts that are read together with what completes them never need one', a
   const { data: events } = await service.api('GET', '/events?type=checkout.paid&pageSize=1');
   t.equal(events[0].data.checkout.id, whole.id);
   t.notOk(events[0].data.payments.some(({ needsDecision }: any) => needsDecision));
+  for (const { id } of events[0].data.payments) await toldOf(id, '');
 });
 
 t.test('an accepted checkout leaves what came in another asset', async (t) => {

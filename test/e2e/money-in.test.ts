@@ -545,7 +545,7 @@ t.test('assign gives an UNMATCHED payment to a link and judges it by the terms o
   const told = (await service.api('GET', `/events?paymentId=${payment.id}&order=asc`)).data.map(
     ({ type }: any) => type,
   );
-  t.same(told, ['payment.unmatched', 'payment.received', 'payment.completed']);
+  t.same(told, ['payment.unmatched', 'payment.decision', 'payment.received', 'payment.completed']);
   t.equal((await service.api('GET', `/payment-links/${link.id}`)).data.paymentCount, 1);
   t.equal((await service.api('DELETE', `/payment-links/${link.id}`)).status, 409, 'it has payment history now');
 });

@@ -131,6 +131,7 @@ export const EVENT_TYPE: Record<EventType, string> = {
   'payment.received': 'A payment arrived for a link or checkout, in any status',
   'payment.completed': 'A payment was completed',
   'payment.unmatched': 'A payment arrived that belongs to no link or checkout',
+  'payment.decision': 'A payment needs a decision',
   'payment.refunded': 'A payment was sent back, in full or in part',
   'checkout.paid': 'A checkout was paid',
   'checkout.expired': 'A checkout ended without being paid',
@@ -145,6 +146,10 @@ export const NOTICE: Record<NoticeKind, { label: string; hint: string }> = {
   'payment.unmatched': {
     label: 'A payment belongs to no order',
     hint: 'The memo is missing or mistyped. You can assign the payment.',
+  },
+  'payment.decision': {
+    label: 'A payment needs a decision',
+    hint: 'It paid too little, came too late or twice, or belongs to no order.',
   },
   'webhook.failing': {
     label: 'Your shop system does not answer',
