@@ -320,6 +320,16 @@ export type Event =
   | {
       /** Id of the event. */
       id: string;
+      type: 'payment.decision';
+      /** The account's events are numbered 1, 2, 3 … without holes, in an order that never changes. Null in the sample event of a test. */
+      sequence: number;
+      /** ISO 8601, UTC. */
+      createdAt: string;
+      data: PaymentEventData;
+    }
+  | {
+      /** Id of the event. */
+      id: string;
       type: 'payment.refunded';
       /** The account's events are numbered 1, 2, 3 … without holes, in an order that never changes. Null in the sample event of a test. */
       sequence: number;
@@ -378,11 +388,12 @@ export type Event =
       data: WebhookPausedEventData;
     };
 
-/** `payment.received`: once for every payment that belongs to a link or checkout, whatever its status. `payment.completed`: once when a payment becomes COMPLETED. `payment.unmatched`: once for every payment to a wallet that belongs to no link or checkout when it is recorded. `payment.refunded`: once for every operation on the ledger that sent money of a payment back. `checkout.paid`: once when a checkout becomes PAID. `checkout.expired`: once when a checkout becomes EXPIRED: the ledger was read beyond its end, and it is proven that the money did not come in time. `wallet.gap`: a wallet misses ledgers that no ledger server has any more. `wallet.difference`: an audit found balances of a wallet that nothing on the ledger explains. `webhook.paused`: the service paused a webhook because its endpoint failed for days or answered 410; sent to the other webhooks. */
+/** `payment.received`: once for every payment that belongs to a link or checkout, whatever its status. `payment.completed`: once when a payment becomes COMPLETED. `payment.unmatched`: once for every payment to a wallet that belongs to no link or checkout when it is recorded. `payment.decision`: each time that a payment comes to need a decision: it is UNDERPAID, REJECTED or UNMATCHED when it is recorded or assigned, or a refund of it was booked at another payment. `payment.refunded`: once for every operation on the ledger that sent money of a payment back, and for both payments when a refund moves to the one that the merchant names. `checkout.paid`: once when a checkout becomes PAID. `checkout.expired`: once when a checkout becomes EXPIRED: the ledger was read beyond its end, and it is proven that the money did not come in time. `wallet.gap`: a wallet misses ledgers that no ledger server has any more. `wallet.difference`: an audit found balances of a wallet that nothing on the ledger explains. `webhook.paused`: the service paused a webhook because its endpoint failed for days or answered 410; sent to the other webhooks. */
 export type EventType =
   | 'payment.received'
   | 'payment.completed'
   | 'payment.unmatched'
+  | 'payment.decision'
   | 'payment.refunded'
   | 'checkout.paid'
   | 'checkout.expired'
@@ -518,10 +529,11 @@ export type Movement = {
 /** Stellar network. LOCAL is the built-in development ledger. */
 export type Network = 'PUBLIC' | 'TESTNET' | 'LOCAL';
 
-/** `payment.completed`, `payment.unmatched`, `wallet.gap`, `wallet.difference`: as the events of these names. `webhook.failing`: deliveries to a webhook have failed at least three times in a row; sent once until one succeeds. */
+/** `payment.completed`, `payment.unmatched`, `payment.decision`, `wallet.gap`, `wallet.difference`: as the events of these names. `webhook.failing`: deliveries to a webhook have failed at least three times in a row; sent once until one succeeds. */
 export type NotificationKind =
   | 'payment.completed'
   | 'payment.unmatched'
+  | 'payment.decision'
   | 'webhook.failing'
   | 'wallet.gap'
   | 'wallet.difference';
@@ -966,6 +978,15 @@ export type WebhookPayload =
       /** Id of the event. */
       id: string;
       type: 'payment.unmatched';
+      sequence: number | null;
+      /** ISO 8601, UTC. */
+      timestamp: string;
+      data: PaymentEventData;
+    }
+  | {
+      /** Id of the event. */
+      id: string;
+      type: 'payment.decision';
       sequence: number | null;
       /** ISO 8601, UTC. */
       timestamp: string;

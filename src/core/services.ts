@@ -8,6 +8,8 @@ import { createBookByHash } from '../ingest/refund-by-hash.js';
 import { createReadWalletAssets } from '../ingest/wallet-assets.js';
 import { createAcceptCheckout } from '../payments/acceptance.js';
 import { createRemoveLeftovers } from '../payments/deleted-products.js';
+import { createMoveRefund } from '../payments/moved-refunds.js';
+import { createPaymentEvents } from '../payments/payment-events.js';
 import type { NeedRate } from '../rates/sampler.js';
 import { createAccountService } from '../services/account.js';
 import { createActivityService } from '../services/activity.js';
@@ -55,7 +57,7 @@ interface ServicesOptions {
 }
 
 export function createServices(core: Core, options: ServicesOptions): Services {
-  const { stores, ledgers, settle, refundBook, rateBook, transaction, commit, clock, newId, publicUrl } = core;
+  const { stores, ledgers, settle, refundBook, rateBook, outbox, transaction, commit, clock, newId, publicUrl } = core;
   const { networks, stamper, allowPrivate, payUri, needRate } = options;
   const { forAccount, system } = stores;
   const eventsStored = core.signals.eventsStored.raise;
@@ -68,6 +70,8 @@ export function createServices(core: Core, options: ServicesOptions): Services {
     ...{ forAccount, transaction, commit, settle, stamper, clock, newId, publicUrl, quotes, rateNeeds, rateBook },
     ...{ payUri, eventsStored, deliveriesDue },
   };
+  const paymentEvents = createPaymentEvents({ publicUrl });
+  const moveRefund = createMoveRefund({ ...system, forAccount, settle, refundBook, outbox, paymentEvents });
   const { secrets, send, tail, mendGaps, hasMail = false } = options;
   const services: Services = {
     account: createAccountService(common),
@@ -88,7 +92,8 @@ export function createServices(core: Core, options: ServicesOptions): Services {
     payments: createPaymentService({
       ...common,
       loadRates: rateBook.load,
-      bookByHash: createBookByHash({ ...system, ledgers, forAccount, refundBook, clock }),
+      bookByHash: createBookByHash({ ...system, ledgers, forAccount, refundBook, moveRefund, clock }),
+      refundBook,
     }),
     rates: createRateService({ ...common, need: needRate }),
     events: createEventService({ ...common, tail }),

@@ -12,6 +12,7 @@ import type { CheckoutStatus } from '../../contracts/checkouts.js';
 import { type Asset, sameAsset } from './asset.js';
 import { type Outcome, type Verdict, verdictOf } from './outcomes.js';
 import { measure, type PaidBy } from './pricing.js';
+import { askedFor, type Rate } from './rate.js';
 import { isAfter, type LedgerClose, type LedgerStamp, sideOf } from './terms.js';
 
 export interface Checkout {
@@ -24,7 +25,7 @@ export interface Checkout {
   received: bigint;
   /** The same in stroops. */
   paidIn: bigint;
-  /** Stroops paid beyond the amount asked for. */
+  /** Stroops beyond the most that was asked for. Until it is PAID, those that count for nothing. */
   excess: bigint;
   /** Money sent back, in the order of booking. */
   returned: readonly Returned[];
@@ -50,6 +51,8 @@ export interface Returned extends Place {
   counted: bigint;
   /** The order was complete by then, as far as known: the money still counts. */
   countsOn?: boolean;
+  /** It came without a rate. */
+  isUnrated?: true;
 }
 
 /** A payment that names the checkout. */
@@ -98,7 +101,7 @@ export function judgeForCheckout(checkout: Checkout, payment: CheckoutPayment): 
   if (by === 'no_rate') {
     if (refusal) return { verdict: verdictOf(refusal, null), after: checkout };
     const verdict = verdictOf(isTaken ? 'accepted' : 'no_rate', null);
-    return { verdict, after: withCounted(checkout, 0n, amount, checkout.status === 'PAID' ? amount : 0n) };
+    return { verdict, after: withCounted(checkout, 0n, amount, unratedBeyond(checkout, amount)) };
   }
   const { asked, side, counts, value } = measure(by, due, amount);
   if (refusal) {
@@ -107,13 +110,16 @@ export function judgeForCheckout(checkout: Checkout, payment: CheckoutPayment): 
   }
 
   if (side === 'short') {
-    const shortfall = asked.least - amount;
+    // What it counts for is rounded down, so that the rest asks for more than the difference of the amounts.
+    const shortfall = measure(by, due - counts, 0n).asked.least;
     const verdict = verdictOf(isTaken ? 'accepted' : 'partial', asked.least, { shortfall, value });
-    return { verdict, after: withCounted(checkout, counts, amount, checkout.status === 'PAID' ? amount : 0n) };
+    const beyond = beyondOf(checkout, { stroops: amount, counts }, by);
+    return { verdict, after: withCounted(checkout, counts, amount, beyond) };
   }
   // Money sent back after this payment was sent back from an order that the payment had completed.
   const excess = side === 'over' ? amount - asked.most : 0n;
-  const paid: Checkout = { ...withCounted(asOf, counts, amount, excess), status: 'PAID' };
+  const beyond = checkout.status === 'PAID' ? beyondOf(asOf, { stroops: amount, counts }, by) : excess;
+  const paid: Checkout = { ...withCounted(asOf, counts, amount, beyond), status: 'PAID' };
   const after = { ...paid, paidAt: checkout.paidAt ?? completedAt(asOf, payment, counts) };
   const verdict =
     excess === 0n ? verdictOf('enough', asked.least, { value }) : verdictOf('overpaid', asked.least, { excess, value });
@@ -126,6 +132,19 @@ const withCounted = (checkout: Checkout, counts: bigint, stroops: bigint, excess
   paidIn: checkout.paidIn + stroops,
   excess: checkout.excess + excess,
 });
+
+/** The stroops of money without a rate that an order does not need: all, unless it is PAID and lacks some of its amount, for then an acceptance took all. */
+const unratedBeyond = ({ status, amount, received }: Checkout, stroops: bigint): bigint =>
+  status === 'PAID' && received < amount ? 0n : stroops;
+
+/** The stroops of money with a rate that an order does not need. @param by how the money is measured; without, its stroops count alike */
+function beyondOf({ amount, received }: Checkout, { stroops, counts }: Sum, by?: PaidBy): bigint {
+  const lacks = amount - received;
+  if (lacks <= 0n) return stroops;
+  if (counts < lacks) return 0n;
+  const needed = by === undefined ? (stroops * lacks + counts - 1n) / counts : measure(by, lacks, stroops).asked.most;
+  return stroops > needed ? stroops - needed : 0n;
+}
 
 type Ordered = Pick<Place, 'closedAt' | 'operationId'>;
 
@@ -140,11 +159,31 @@ function completeBy(checkout: Checkout, place: Place): Checkout {
   const after = checkout.returned.filter((each) => !each.countsOn && compare(each, place) > 0);
   if (after.length === 0) return checkout;
   return {
-    ...checkout,
-    received: after.reduce((sum, { counted }) => sum + counted, checkout.received),
-    paidIn: after.reduce((sum, { stroops }) => sum + stroops, checkout.paidIn),
+    ...after.reduce(countedAgain, checkout),
     returned: checkout.returned.map((each) => (after.includes(each) ? { ...each, countsOn: true } : each)),
   };
+}
+
+function countedAgain(checkout: Checkout, { stroops, counted, isUnrated }: Returned): Checkout {
+  const beyond = isUnrated ? unratedBeyond(checkout, stroops) : beyondOf(checkout, { stroops, counts: counted });
+  return withCounted(checkout, counted, stroops, beyond);
+}
+
+/** Undoes `giveBack` for money that is booked elsewhere now.
+ *  @param returned the part of an entry that is booked elsewhere. @param completesAt the time at which it would complete the order */
+export function takeAgain(checkout: Checkout, returned: Returned, completesAt: Date): Checkout {
+  const ofPlace = checkout.returned.filter((each) => compare(each, returned) === 0);
+  const entry = ofPlace.find(({ stroops }) => stroops === returned.stroops) ?? ofPlace[0];
+  const left = (each: Returned) => {
+    if (each !== entry) return each;
+    const { stroops, counted } = { stroops: each.stroops - returned.stroops, counted: each.counted - returned.counted };
+    return stroops > 0n ? { ...each, stroops, counted } : [];
+  };
+  const noted = { ...checkout, returned: checkout.returned.flatMap(left) };
+  if (entry?.countsOn) return noted;
+  const after = countedAgain(noted, returned);
+  if (after.status === 'PAID' || after.received < after.amount) return after;
+  return { ...after, status: 'PAID', paidAt: completesAt };
 }
 
 /** The most entries that are kept. Their places matter only for a payment that is read later than a refund that came after it. */
@@ -179,12 +218,17 @@ function wasComplete(checkout: Checkout, returned: Returned, later: readonly Cou
 }
 
 /** @param returned an entry of the checkout */
-const takenOff = (checkout: Checkout, returned: Returned): Checkout => ({
-  ...checkout,
-  received: checkout.received - returned.counted,
-  paidIn: checkout.paidIn - returned.stroops,
-  returned: checkout.returned.map((each) => (each === returned ? { ...each, countsOn: false } : each)),
-});
+function takenOff(checkout: Checkout, returned: Returned): Checkout {
+  const { stroops, counted, isUnrated } = returned;
+  const wasBeyond = isUnrated || checkout.status === 'PAID' ? stroops : 0n;
+  return {
+    ...checkout,
+    received: checkout.received - counted,
+    paidIn: checkout.paidIn - stroops,
+    excess: checkout.excess > wasBeyond ? checkout.excess - wasBeyond : 0n,
+    returned: checkout.returned.map((each) => (each === returned ? { ...each, countsOn: false } : each)),
+  };
+}
 
 const sumOf = (payments: readonly { amount: bigint }[]): bigint =>
   payments.reduce((sum, { amount }) => sum + amount, 0n);
@@ -256,11 +300,11 @@ export interface Sum {
 }
 
 /** Accepts all money in the right asset as enough.
- *  @param came the checkout's payments, with what is left of each; none that was sent back completely
+ *  @param came the checkout's payments, oldest first, with what is left of each and its rate; none that was sent back completely
  *  @param from the moment as the ledger sees it; `at` by the clock
  *  @param total of all money in the right asset, if `came` holds a part of it; null if it holds everything
  *  @returns the payments that become COMPLETED */
-export function accept<Payment extends Sum & { asset: Asset }>(
+export function accept<Payment extends Sum & { asset: Asset; rate?: Rate | null }>(
   checkout: Checkout,
   came: readonly Payment[],
   from: LedgerStamp,
@@ -272,12 +316,27 @@ export function accept<Payment extends Sum & { asset: Asset }>(
   if (payments.length === 0) return { outcome: 'refused', because: 'nothing' };
   const none: Sum = { stroops: 0n, counts: 0n };
   const add = (sum: Sum, { stroops, counts }: Sum) => ({ stroops: sum.stroops + stroops, counts: sum.counts + counts });
-  const { stroops: paidIn, counts: received } = total ?? payments.reduce<Sum>(add, none);
-  return {
-    outcome: 'accepted',
-    after: { ...checkout, status: 'PAID', received, paidIn, returned: [], acceptedFrom: from, paidAt: at },
-    payments,
-  };
+  const known = payments.reduce<Sum>(add, none);
+  const { stroops: paidIn, counts: received } = total ?? known;
+  const others = { stroops: paidIn - known.stroops, counts: received - known.counts, rate: null };
+  const excess = paidIn - neededOf(checkout.amount, [others, ...payments]);
+  const accepted = { ...checkout, status: 'PAID' as const, received, paidIn, excess, returned: [] };
+  return { outcome: 'accepted', after: { ...accepted, acceptedFrom: from, paidAt: at }, payments };
+}
+
+/** The stroops of some money that an order needs: all of it where the order lacks some. @param rate null where stroops count alike */
+function neededOf(amount: bigint, money: readonly (Sum & { rate?: Rate | null })[]): bigint {
+  let lacks = amount;
+  let needed = 0n;
+  for (const { stroops, counts, rate } of money) {
+    if (counts === 0n && !rate) continue;
+    const all = counts < lacks;
+    const asked = all ? stroops : rate ? askedFor(lacks, rate) : (stroops * lacks + counts - 1n) / counts;
+    needed += asked < stroops ? asked : stroops;
+    lacks -= counts;
+    if (lacks <= 0n) return needed;
+  }
+  return money.reduce((sum, { stroops }) => sum + stroops, 0n);
 }
 
 /** Accepts a payment that closed after the end of a PAID checkout, which cannot be accepted again. Null for any other payment. */

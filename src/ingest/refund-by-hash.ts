@@ -1,15 +1,25 @@
 /** Books a refund that the merchant names by its transaction, which is read from the ledger rather than trusted. */
 import type { Network } from '../../contracts/networks.js';
 import type { Clock } from '../clock.js';
-import { formatAmount } from '../domain/amount.js';
-import { rateLimited } from '../domain/api-error.js';
-import { givesBack, refundId, shareOut } from '../domain/refund.js';
+import { parseSum } from '../domain/amount.js';
+import { conflict, rateLimited, unavailable } from '../domain/api-error.js';
+import { givesBack } from '../domain/refund.js';
 import { BudgetUsedUp, LedgerUnavailable, UnfitServer } from '../ledger/errors.js';
 import type { NetworkLedger } from '../ledger/network-ledger.js';
 import type { Credit } from '../ledger/records.js';
 import { leftOf } from '../payments/checkout.js';
+import type { MoveRefund } from '../payments/moved-refunds.js';
 import { payableOf } from '../payments/payable.js';
-import { payerOf, type RefundBook, toMoneyBack, toRefundable, toRefundDoc } from '../payments/refunds.js';
+import {
+  MOST_SHARES,
+  partOfRefund,
+  payerOf,
+  type RefundBook,
+  sharesOf,
+  toMoneyBack,
+  toRefundable,
+  toRefundDoc,
+} from '../payments/refunds.js';
 import type { Database, Session } from '../stores/database.js';
 import type { ForAccount } from '../stores/index.js';
 import type { PaymentDoc } from '../stores/payment-document.js';
@@ -18,9 +28,13 @@ import type { RefundDoc, RefundStore } from '../stores/refunds.js';
 import type { WalletStore } from '../stores/wallets.js';
 import { readRecords } from './reading.js';
 
-/** `no_refund`: the transaction is not on the ledger, or returns nothing of this payment. `booked_for_another`: all that it returns is booked for other
- *  payments of the payer. `ledger_away`: no source answers. */
-type RefundOutcome = 'booked' | 'no_refund' | 'booked_for_another' | 'ledger_away';
+const REFUSALS = {
+  no_refund:
+    'This transaction is not on the ledger, or is no refund of this payment: a refund goes from a wallet of the account to the sender, in the same asset, after the payment.',
+  nothing_left: 'All of this payment was already sent back.',
+  of_another:
+    'This transaction is booked as the refund of another payment, or gives back another payment of which as much is left.',
+} as const;
 
 interface RefundByHashDeps {
   ledgers: ReadonlyMap<Network, Pick<NetworkLedger, 'session'>>;
@@ -29,66 +43,93 @@ interface RefundByHashDeps {
   refunds: Pick<RefundStore, 'ofOperations'>;
   forAccount: ForAccount<'paymentLinks' | 'checkouts' | 'products' | 'wallets'>;
   refundBook: Pick<RefundBook, 'book'>;
+  moveRefund: MoveRefund;
   clock: Clock;
 }
-
-/** One operation is divided among at most this many payments; the rest goes to the named one. */
-const MOST_SHARES = 100;
 
 export type BookByHash = ReturnType<typeof createBookByHash>;
 
 export function createBookByHash(deps: RefundByHashDeps) {
-  const { payments, refunds, forAccount, refundBook } = deps;
+  const { payments, refunds, moveRefund } = deps;
 
-  /** Books what is not booked yet. @param transaction the caller's
-   *  @throws ApiError `rate_limited` when the account's share of the request budget is used up */
-  return async (
-    payment: PaymentDoc,
-    transactionHash: string,
-    transaction: Database['transaction'],
-  ): Promise<RefundOutcome> => {
-    let moved: Credit[] | null;
-    try {
-      moved = await movedBy(deps, payment, transactionHash);
-    } catch (error) {
-      if (error instanceof BudgetUsedUp) throw rateLimited(error.retryAfterSeconds);
-      if (error instanceof LedgerUnavailable || error instanceof UnfitServer) return 'ledger_away';
-      throw error;
-    }
-    const due = moved ? await refundsIn(deps, payment, moved) : [];
+  /** Books what is not booked yet, and moves what was booked by memo at other payments. @param transaction the caller's
+   *  @throws ApiError in which case nothing was changed */
+  return async (payment: PaymentDoc, transactionHash: string, transaction: Database['transaction']): Promise<void> => {
+    const { accountId, _id: id } = payment;
+    const due = await refundsIn(deps, payment, await movedBy(deps, payment, transactionHash));
     const [first] = due;
-    if (!first) return 'no_refund';
-    return transaction(async (session) => {
+    if (!first) throw conflict(REFUSALS.no_refund);
+    await transaction(async (session) => {
       const ids = due.map(({ _id }) => _id);
-      const known = await refunds.ofOperations(payment.accountId, ids, first.transactionHash, session);
-      const booked = new Set(known.flatMap(({ _id, paymentId }) => (paymentId === null ? [] : _id)));
-      let isMine = known.some(({ paymentId }) => paymentId === payment._id);
-      for (const refund of due.filter(({ _id }) => !booked.has(_id))) {
-        const named = (await payments.byId(payment.accountId, payment._id, session))!;
-        for (const [part, share] of (await sharesOf(deps, named, refund, session)).entries()) {
-          const { _id } = share.payment;
-          const id = refundId(refund, { ...refund, closedAt: refund.ledgerClosedAt }, part);
-          const shared = { ...refund, _id: id, amount: formatAmount(share.stroops) };
-          const payable = await payableOf(forAccount(payment.accountId), share.payment, session);
-          await refundBook.book(shared, _id, payable, session);
-          isMine ||= _id === payment._id;
+      const known = await refunds.ofOperations(accountId, ids, first.transactionHash, session);
+      const isMine = known.some(({ paymentId }) => paymentId === id);
+      const named = async () => (await payments.byId(accountId, id, session))!;
+      const left = leftOf(await named());
+      if (left === 0n && !isMine) throw conflict(REFUSALS.nothing_left);
+      let isAny = isMine;
+      // What has exactly the amount that is left is more likely meant.
+      const isExact = (refund: RefundDoc) => parseSum(refund.amount) === left;
+      for (const refund of due.toSorted((a, b) => Number(isExact(b)) - Number(isExact(a)))) {
+        const parts = known.filter((each) => each.paymentId !== null && isSamePlace(each, refund));
+        if (parts.length === 0) {
+          if (await bookUnbooked(deps, await named(), refund, session)) isAny = true;
+          continue;
+        }
+        let next = parts.length;
+        for (const part of parts.filter(({ paymentId, targetId }) => paymentId !== id && targetId !== null)) {
+          const to = await named();
+          if (leftOf(to) === 0n) break;
+          await moveRefund(part, to, next++, session);
+          isAny = true;
         }
       }
-      return isMine ? 'booked' : 'booked_for_another';
+      if (!isAny) throw conflict(REFUSALS.of_another);
     });
   };
 }
 
-/** The transaction's movements; null when it is not on the ledger. @throws LedgerUnavailable */
-async function movedBy(
+const isSamePlace = (a: RefundDoc, b: RefundDoc): boolean =>
+  a.operationId === b.operationId &&
+  a.changeIndex === b.changeIndex &&
+  a.ledgerClosedAt.getTime() === b.ledgerClosedAt.getTime();
+
+/** @returns whether any of it belongs to the named payment */
+async function bookUnbooked(
+  deps: RefundByHashDeps,
+  named: PaymentDoc,
+  refund: RefundDoc,
+  session: Session,
+): Promise<boolean> {
+  const { refundBook, forAccount } = deps;
+  const shares = sharesOf(parseSum(refund.amount), await givenBackBy(deps, named, refund, session));
+  for (const [part, { payment, stroops }] of shares.entries()) {
+    const payable = await payableOf(forAccount(payment.accountId), payment, session);
+    await refundBook.book(partOfRefund(refund, part, stroops), payment._id, payable, session);
+  }
+  return shares.some(({ payment }) => payment._id === named._id);
+}
+
+/** The transaction's movements; none when it is not on the ledger. @throws ApiError when the ledger cannot be asked */
+async function movedBy(deps: RefundByHashDeps, payment: PaymentDoc, transactionHash: string): Promise<Credit[]> {
+  try {
+    return await readMoved(deps, payment, transactionHash);
+  } catch (error) {
+    if (error instanceof BudgetUsedUp) throw rateLimited(error.retryAfterSeconds);
+    if (error instanceof LedgerUnavailable || error instanceof UnfitServer)
+      throw unavailable('The ledger cannot be reached now: try again later.');
+    throw error;
+  }
+}
+
+async function readMoved(
   { ledgers, clock }: RefundByHashDeps,
   { network, accountId }: PaymentDoc,
   transactionHash: string,
-): Promise<Credit[] | null> {
+): Promise<Credit[]> {
   const session = ledgers.get(network)?.session({ purpose: 'tenants', by: accountId });
   if (!session) throw new LedgerUnavailable('the network is not watched', 0);
   const records = await session.transactionRecords(transactionHash);
-  if (!records) return null;
+  if (!records) return [];
   const isOurs = async (addresses: readonly string[]) => new Set(addresses);
   const reading = await readRecords({ network, session, clock, isOurs, historyOf: null }, records);
   // Incomplete: a refund may be in the part that is missing.
@@ -114,29 +155,20 @@ async function refundsIn(
   return back.filter(({ credit }) => senders.has(credit.sender)).map(({ refund }) => refund);
 }
 
-/** The payments that one operation refunds: the named one if enough of it is left, else the payer's oldest with enough left, else all with something left. Any
- *  excess goes to the named one. */
-async function sharesOf(
+/** The payments that one operation refunds: the named one if enough of it is left, else the payer's first with enough left, else all with something left. */
+async function givenBackBy(
   { payments }: RefundByHashDeps,
   named: PaymentDoc,
   refund: RefundDoc,
   session: Session,
-): Promise<Share[]> {
+): Promise<PaymentDoc[]> {
   const back = toMoneyBack(refund);
-  if (leftOf(named) >= back.amount) return [{ payment: named, stroops: back.amount }];
+  if (leftOf(named) >= back.amount) return [named];
   const payer = payerOf(named);
   const { accountId, network } = named;
   const find = (least: bigint, limit: number) =>
-    payments.refundable.of({ accountId, network }, back, { payer, least, limit }, session);
-  const [whole] = await find(back.amount, 1);
-  if (whole) return [{ payment: whole, stroops: back.amount }];
-  const others = (await find(1n, MOST_SHARES)).filter(({ _id }) => _id !== named._id);
-  const all = [named, ...others];
-  const shares = shareOut(back.amount, all.map(leftOf));
-  return all.map((payment, index) => ({ payment, stroops: shares[index]! })).filter(({ stroops }) => stroops > 0n);
-}
-
-interface Share {
-  payment: PaymentDoc;
-  stroops: bigint;
+    payments.refundable.inOrder({ accountId, network }, back, { payer, least, limit }, session);
+  const whole = await find(back.amount, 1);
+  if (whole.length > 0) return whole;
+  return [named, ...(await find(1n, MOST_SHARES)).filter(({ _id }) => _id !== named._id)];
 }

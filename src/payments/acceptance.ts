@@ -3,6 +3,7 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.js';
 import { type AcceptOutcome, accept } from '../domain/checkout.js';
+import { parseRate } from '../domain/rate.js';
 import type { LedgerStamp } from '../domain/terms.js';
 import type { CheckoutDoc } from '../stores/checkout-document.js';
 import type { CheckoutStore } from '../stores/checkouts.js';
@@ -34,7 +35,10 @@ export function createAcceptCheckout(deps: {
     const { checkouts, payments } = deps.forAccount(checkout.accountId);
     const all = await payments.ofCheckout(checkout, session);
     const came = all
-      .map((payment) => ({ payment, asset: assetOf(payment), ...leftSumOf(payment, checkout) }))
+      .map((payment) => ({
+        ...{ payment, asset: assetOf(payment), ...leftSumOf(payment, checkout) },
+        rate: payment.value && payment.value.currency === checkout.currency ? parseRate(payment.value.rate) : null,
+      }))
       .filter(({ stroops }) => stroops > 0n);
     // The payments read may be only some of very many; the sum covers all.
     const isPart = checkout.paymentCount > all.length;

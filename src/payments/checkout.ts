@@ -2,7 +2,7 @@
 import type { CheckoutStatus } from '../../contracts/checkouts.js';
 import { minorDigits } from '../../contracts/currencies.js';
 import { formatAmount, parseAmount, parseSum } from '../domain/amount.js';
-import { acceptLate, type Checkout, type Counted, cancel, giveBack, type Sum } from '../domain/checkout.js';
+import { acceptLate, type Checkout, type Counted, cancel, giveBack, type Sum, takeAgain } from '../domain/checkout.js';
 import type { LedgerStamp } from '../domain/terms.js';
 import type { CheckoutDoc } from '../stores/checkout-document.js';
 import type { PaymentDoc } from '../stores/payment-document.js';
@@ -125,9 +125,32 @@ export function afterRefund(
   const stroops = sent < before.stroops ? sent : before.stroops;
   const rest = partOf(before, before.stroops - stroops, checkout.currency ?? null);
   const state = toCheckoutState(checkout);
-  const returned = { ledger, closedAt, operationId, stroops, counted: before.counts - rest.counts };
+  const returned = {
+    ...{ ledger, closedAt, operationId, stroops, counted: before.counts - rest.counts },
+    ...(isWithoutRate(payment) && { isUnrated: true as const }),
+  };
   const after = giveBack(state, returned, later);
   return after === state ? checkout : withState(checkout, after, closedAt);
+}
+
+/** The checkout after a part of a refund of one of its payments was booked elsewhere.
+ *  @param before the payment with that part, and `after` without it. @param later counted payments after the refund on the ledger */
+export function afterRefundMoved(
+  checkout: CheckoutDoc,
+  { before, after }: Record<'before' | 'after', PaymentDoc>,
+  { ledger, ledgerClosedAt: closedAt, operationId }: RefundDoc,
+  later: Later,
+  now: Date,
+): CheckoutDoc {
+  const [had, has] = [leftSumOf(before, checkout), leftSumOf(after, checkout)];
+  const again = {
+    ...{ stroops: has.stroops - had.stroops, counted: has.counts - had.counts },
+    ...(isWithoutRate(before) && { isUnrated: true as const }),
+  };
+  if (before.status === 'REJECTED' || again.stroops === 0n) return checkout;
+  const completesAt = later.at(-1)?.closedAt ?? closedAt;
+  const state = takeAgain(toCheckoutState(checkout), { ledger, closedAt, operationId, ...again }, completesAt);
+  return withState(checkout, state, now);
 }
 
 /** Counted payments of a checkout after a place on the ledger, in ledger order: there are some if that place was read late. */
@@ -150,7 +173,7 @@ export const laterThan = (
     }));
 
 /** The fields of a payment that `needsDecision` needs. */
-type Undecided = Pick<PaymentDoc, 'status' | 'amount' | 'refundedAmount' | 'dismissal'>;
+type Undecided = Pick<PaymentDoc, 'status' | 'reason' | 'amount' | 'refundedAmount' | 'dismissal'>;
 
 /** Whether a merchant has to decide about a payment that was not taken. Stored in the transaction of every change that it depends on.
  *  @param checkout the payment's, in its current state */
@@ -159,9 +182,15 @@ export function needsDecision(payment: Undecided, checkout: { status: CheckoutSt
   return !(checkout && isPartOfPaid(payment, checkout));
 }
 
-/** Counted, for a checkout that is now PAID. */
-const isPartOfPaid = ({ status }: Pick<PaymentDoc, 'status'>, checkout: { status: CheckoutStatus }): boolean =>
-  status === 'UNDERPAID' && checkout.status === 'PAID';
+/** Counted, for a checkout that is now PAID. What came without a rate counted for nothing. */
+const isPartOfPaid = (payment: Pick<PaymentDoc, 'status' | 'reason'>, checkout: { status: CheckoutStatus }): boolean =>
+  payment.status === 'UNDERPAID' && checkout.status === 'PAID' && !isWithoutRate(payment);
+
+const isWithoutRate = ({ reason }: Pick<PaymentDoc, 'reason'>): boolean => reason === 'no_rate';
+
+/** Whether it came without a rate for a checkout that was PAID by others. */
+export const isUnneeded = (payment: Pick<PaymentDoc, 'status' | 'reason'>, checkout: { status: CheckoutStatus }) =>
+  payment.status === 'UNDERPAID' && checkout.status === 'PAID' && isWithoutRate(payment);
 
 /** The payment with this state of its checkout. */
 export const decidedWith = (payment: PaymentDoc, checkout: { status: CheckoutStatus }): PaymentDoc =>

@@ -5,7 +5,7 @@ import { type Asset, sameAsset } from '../domain/asset.js';
 import { judgeForCheckout } from '../domain/checkout.js';
 import { type Verdict, verdictOf } from '../domain/outcomes.js';
 import { measure, type PaidBy, type Value } from '../domain/pricing.js';
-import { formatRate } from '../domain/rate.js';
+import { formatRate, worthOf } from '../domain/rate.js';
 import type { Pair } from '../domain/rate-pair.js';
 import type { ShownRate } from '../domain/shown-rates.js';
 import { type LedgerClose, type LinkTerms, mayBeInForce, type ProductTerms } from '../domain/terms.js';
@@ -14,7 +14,7 @@ import type { PaymentDoc, StoredValue } from '../stores/payment-document.js';
 import type { JudgedFields } from '../stores/payments.js';
 import type { StoredTerms } from '../stores/product-document.js';
 
-import { assetOf, type Later, leftOf, needsDecision, partOf, toCheckoutState, withState } from './checkout.js';
+import { assetOf, type Later, leftOf, needsDecision, toCheckoutState, withState } from './checkout.js';
 import type { CheckoutPayable, LinkPayable, Payable } from './payable.js';
 
 /** Received money. */
@@ -43,30 +43,36 @@ export function judge(payable: Payable, paid: Paid, later: Later | null, ratesFo
     : judgeFor(payable, paid, later, ratesFor, now);
 }
 
-/** Judges by what is due at the moment of assignment: nothing once the checkout was accepted; otherwise refunded parts are due again. */
+/** Judges what is left of a payment, by what is due at the moment of assignment: nothing once the checkout was accepted; otherwise refunded parts
+ *  are due again. */
 export function judgeAssigned(payable: Payable, payment: PaymentDoc, ratesFor: RatesFor, now: Date): Judgement {
+  const whole = parseAmount(payment.amount)!;
   const paid: Paid = {
     ledger: payment.ledger,
     closedAt: payment.ledgerClosedAt,
     operationId: payment.operationId,
     asset: assetOf(payment),
-    amount: parseAmount(payment.amount)!,
+    amount: leftOf(payment),
   };
-  if (payable.link) return judge(payable, paid, null, ratesFor, now);
+  const judged = payable.link ? judge(payable, paid, null, ratesFor, now) : judgeForNow(payable, paid, ratesFor, now);
+  const back = whole - paid.amount;
+  return back === 0n ? judged : { ...judged, verdict: ofWhole(judged.verdict, whole, back) };
+}
+
+function judgeForNow(payable: CheckoutPayable, paid: Paid, ratesFor: RatesFor, now: Date): Judgement {
   const { returned = [] } = payable.checkout;
   const judged = judgeFor(withCheckout(payable, { returned: [] }), paid, null, ratesFor, now);
-  if (judged.verdict.status !== 'UNDERPAID') return { ...judged, payable: withCheckout(judged.payable, { returned }) };
-  const { received, paidIn } = toCheckoutState(judged.payable.checkout);
-  const whole = {
-    stroops: paid.amount,
-    counts: judged.verdict.value?.amount ?? (payable.checkout.currency ? 0n : paid.amount),
+  return { ...judged, payable: withCheckout(judged.payable, { returned }) };
+}
+
+/** The verdict on what is left of a payment, for the whole payment: refunds are subtracted from its value and its excess where these are used. */
+function ofWhole(verdict: Verdict, whole: bigint, back: bigint): Verdict {
+  const { value, excessAmount } = verdict;
+  return {
+    ...verdict,
+    value: value && { ...value, amount: worthOf(whole, value.rate, value.currency) },
+    excessAmount: excessAmount && excessAmount + back,
   };
-  const left = partOf(whole, leftOf(payment), payable.checkout.currency ?? null);
-  const state = {
-    received: `${received - whole.counts + left.counts}`,
-    ...(payable.checkout.currency && { paidIn: `${paidIn - whole.stroops + left.stroops}` }),
-  };
-  return { ...judged, payable: withCheckout(judged.payable, { ...state, returned }) };
 }
 
 function judgeFor(
@@ -208,7 +214,7 @@ export const toJudgedFields = (
   paymentLinkId: payable?.link?._id ?? null,
   checkoutId: payable?.checkout?._id ?? null,
   productId: payable?.product?._id ?? null,
-  needsDecision: needsDecision({ status: verdict.status, amount, refundedAmount }, payable?.checkout ?? null),
+  needsDecision: needsDecision({ ...verdict, amount, refundedAmount }, payable?.checkout ?? null),
   ...(verdict.value && { value: toStoredValue(verdict.value) }),
   words: wordsOfPayment(memo, payable),
   ...(payable?.checkout?.soldBy === undefined ? {} : { soldBy: payable.checkout.soldBy }),

@@ -3,7 +3,15 @@
 import type { Network } from '../../contracts/networks.js';
 import { formatAmount, parseAmount } from '../domain/amount.js';
 import { muxedAddressOf } from '../domain/muxed.js';
-import { type MoneyBack, memoRefunded, type Payer, type Refundable, refundId } from '../domain/refund.js';
+import {
+  givesBack,
+  type MoneyBack,
+  memoRefunded,
+  type Payer,
+  type Refundable,
+  refundId,
+  shareOut,
+} from '../domain/refund.js';
 import { isWatched } from '../domain/terms.js';
 import type { Outbox } from '../events/outbox.js';
 import type { Credit } from '../ledger/records.js';
@@ -15,7 +23,7 @@ import type { PaymentLinkStore } from '../stores/payment-links.js';
 import type { PaymentStore } from '../stores/payments.js';
 import type { RefundDoc, RefundStore } from '../stores/refunds.js';
 import type { WalletDoc, WalletStore } from '../stores/wallets.js';
-import { afterRefund, laterThan } from './checkout.js';
+import { afterRefund, laterThan, leftOf } from './checkout.js';
 import { networksOf, type Payable, paidFor, payablesByMemo, type SystemPayables } from './payable.js';
 import type { PaymentEvents } from './payment-events.js';
 
@@ -90,6 +98,18 @@ export function createRefundBook(deps: RefundDeps) {
       }
     },
 
+    /** Books refunds that wait for a payment which is about to be assigned to their payable. @returns whether there were any */
+    async bookBefore(payment: PaymentDoc, payable: Payable, session: Session): Promise<boolean> {
+      if (!paidFor(payable).earlyRefunds) return false;
+      const { muxedAddress } = payerOf(payment);
+      const waiting = (await refunds.waiting(paidFor(payable)._id, payment, session)).filter(
+        (refund) =>
+          refund.receiverMuxedAddress === muxedAddress && givesBack(toMoneyBack(refund), toRefundable(payment)),
+      );
+      for (const refund of waiting) await book(deps, refund, payment._id, null, session);
+      return waiting.length > 0;
+    },
+
     /** Books refunds that were read before their payments. @returns whether there were any */
     async bookWaiting(received: readonly Received[], session: Session): Promise<boolean> {
       const waited = received.filter(({ payable }) => paidFor(payable).earlyRefunds);
@@ -130,26 +150,60 @@ async function takeBack(
   return after;
 }
 
-/** Books the refund to the oldest payment with enough left, else to the oldest. A refund to a bare account belongs to its own payments, else to those of its
- *  only muxed account that paid. @returns false when there is no such payment */
+/** Books the refund by its memo. A refund to a bare account belongs to its own payments, else to those of its only muxed account that paid.
+ *  @returns false when there is no such payment */
 async function bookByMemo(deps: RefundDeps, refund: RefundDoc, payable: Payable, session: Session): Promise<boolean> {
+  const { refundable } = deps.payments;
   const back = toMoneyBack(refund);
   const of = {
     ...{ accountId: refund.accountId, network: refund.network },
     ...(payable.link ? { paymentLinkId: payable.link._id } : { checkoutId: payable.checkout._id }),
   };
-  const first = async (payer: Payer, least: bigint | null) =>
-    (await deps.payments.refundable.of(of, back, { payer, least, limit: 1 }, session))[0];
   const payers = [back.receiver];
-  let payment = await first(back.receiver, back.amount);
-  if (!payment && back.receiver.muxedAddress === null) {
-    const muxed = await deps.payments.refundable.onlyMuxedPayer(of, back, session);
-    if (muxed) payers.push(muxed);
+  const find = async (least: bigint | null, limit: number): Promise<PaymentDoc[]> => {
+    const found: PaymentDoc[] = [];
+    for (const payer of payers)
+      if (found.length < limit)
+        found.push(...(await refundable.inOrder(of, back, { payer, least, limit: limit - found.length }, session)));
+    return found;
+  };
+  let oldest = await find(null, 1);
+  let found = oldest.length > 0 ? await find(back.amount, 1) : [];
+  if (found.length === 0 && back.receiver.muxedAddress === null) {
+    const muxed = await refundable.onlyMuxedPayer(of, back, session);
+    if (muxed) {
+      payers.push(muxed);
+      oldest = await find(null, 1);
+      found = await find(back.amount, 1);
+    }
   }
-  for (const least of [back.amount, null]) for (const payer of payers) payment ??= await first(payer, least);
-  if (payment) await book(deps, refund, payment._id, payable, session);
-  return payment !== undefined;
+  if (oldest.length === 0) return false;
+  if (found.length === 0) found = await find(1n, MOST_SHARES);
+  if (found.length === 0) found = oldest;
+  for (const [part, { payment, stroops }] of sharesOf(back.amount, found).entries())
+    await book(deps, partOfRefund(refund, part, stroops), payment._id, payable, session);
+  return true;
 }
+
+/** One refund is divided among at most this many payments; the rest goes to the first. */
+export const MOST_SHARES = 100;
+
+interface Share {
+  payment: PaymentDoc;
+  stroops: bigint;
+}
+
+/** Divides money that was sent back among payments, in their order. Any excess goes to the first. */
+export function sharesOf(amount: bigint, payments: readonly PaymentDoc[]): Share[] {
+  const shares = shareOut(amount, payments.map(leftOf));
+  return payments.map((payment, index) => ({ payment, stroops: shares[index]! })).filter(({ stroops }) => stroops > 0n);
+}
+
+export const partOfRefund = (refund: RefundDoc, part: number, stroops: bigint): RefundDoc => ({
+  ...refund,
+  _id: refundId(refund, { ...refund, closedAt: refund.ledgerClosedAt }, part),
+  amount: formatAmount(stroops),
+});
 
 /** Stores the refund until its payment arrives. */
 async function leaveWaiting(

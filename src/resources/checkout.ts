@@ -27,19 +27,19 @@ export function balanceOf(
   const { status, amount, price, currency } = checkout;
   const sums = { status, amount: parseAmount(price ?? amount!)!, received: BigInt(checkout.received) };
   const [received, remaining] = [formatAmount(sums.received), formatAmount(remainingOf(sums))];
-  const excess = excessOf(sums);
   if (!currency) {
+    const excess = excessOf(sums);
     const excessAmount = excess === null ? null : formatAmount(excess);
     return {
       ...{ receivedAmount: received, remainingAmount: remaining, excessAmount },
       ...{ receivedValue: null, remainingValue: null },
     };
   }
-  const stroops = BigInt(checkout.excess ?? 0);
+  const excess = BigInt(checkout.excess ?? 0);
   return {
     receivedAmount: formatAmount(BigInt(checkout.paidIn ?? 0)),
     remainingAmount: remaining === '0' ? '0' : null,
-    excessAmount: excess === null || stroops === 0n ? null : formatAmount(stroops),
+    excessAmount: status !== 'PAID' || excess === 0n ? null : formatAmount(excess),
     receivedValue: received,
     remainingValue: remaining,
   };

@@ -6,13 +6,14 @@ import { PAYMENT_STATUSES } from '../../contracts/payments.js';
 import { minorDigitErrors } from '../../contracts/rates.js';
 import type { Clock } from '../clock.js';
 import { formatAmount, parseAmount, parseSum } from '../domain/amount.js';
-import { badRequest, conflict, invalid, notFound, unavailable } from '../domain/api-error.js';
+import { badRequest, conflict, invalid, notFound } from '../domain/api-error.js';
 import type { Pair } from '../domain/rate-pair.js';
 import { isPayable, type PayUri } from '../domain/sep7.js';
 import type { BookByHash } from '../ingest/refund-by-hash.js';
-import { assetOf, leftOf, withLate } from '../payments/checkout.js';
+import { assetOf, isUnneeded, leftOf, withLate } from '../payments/checkout.js';
 import { judgeAssigned, toJudgedFields } from '../payments/judge.js';
 import { networksOf, type Payable, pairsOf, payableOf, withTermsAt } from '../payments/payable.js';
+import type { RefundBook } from '../payments/refunds.js';
 import type { Settle } from '../payments/settle.js';
 import type { LoadRates } from '../rates/book.js';
 import { type Payment, toPayment } from '../resources/index.js';
@@ -27,13 +28,9 @@ import type { Commit } from './commit.js';
 import { NO_SUCH } from './no-such.js';
 import type { Quotes } from './quotes.js';
 
-const REFUND_REFUSALS = {
-  no_refund:
-    'This transaction is not on the ledger, or is no refund of this payment: a refund goes from a wallet of the account to the sender, in the same asset, after the payment.',
-  booked_for_another: 'This transaction is booked as the refund of another payment.',
-} as const;
-
 type ListFilter = Omit<ParsedInputOf<Contract['payments']['list']>, 'page' | 'pageSize'>;
+
+const NOTHING_LEFT = 'All of this payment was already sent back.';
 
 /** Statuses shown by default. */
 export const MATCHED = PAYMENT_STATUSES.filter((status) => status !== 'UNMATCHED');
@@ -96,6 +93,7 @@ type Service = ServiceOf<Contract['payments']>;
 interface PaymentServiceDeps {
   forAccount: ForAccount<'payments' | 'refunds' | 'paymentLinks' | 'checkouts' | 'products' | 'wallets'>;
   settle: Settle;
+  refundBook: Pick<RefundBook, 'bookBefore'>;
   commit: Commit;
   /** Called when events may have been stored. */
   eventsStored: () => void;
@@ -161,6 +159,7 @@ const accept =
       const before = await stores.payments.byId(id, session);
       if (!before) throw notFound('payment');
       if (isRepeated && before.status === 'COMPLETED') return before;
+      if (leftOf(before) === 0n) throw conflict(NOTHING_LEFT);
       const found = await payableOf(stores, before, session);
       const payable = found?.checkout ? { ...found, checkout: takenBy(found.checkout, before, clock.now()) } : found;
       const after = await stores.payments.judge(
@@ -182,16 +181,19 @@ const accept =
 const assign =
   (deps: PaymentServiceDeps): Service['assign'] =>
   async (caller, { id, paymentLinkId, checkoutId }) => {
-    const { forAccount, commit, loadRates, clock, settle, eventsStored } = deps;
+    const { forAccount, commit, loadRates, clock, settle, refundBook, eventsStored } = deps;
     const { accountId, isRepeated } = caller;
     const stores = forAccount(accountId);
     const ids = { paymentLinkId, checkoutId };
     const assigned = await commit({ caller, subjectId: id }, async (session) => {
-      const before = await stores.payments.byId(id, session);
-      const found = await findAssigned(stores, ids, before, session);
+      const stored = await stores.payments.byId(id, session);
+      const found = await findAssigned(stores, ids, stored, session);
       // Report faults of the body before a missing payment.
       if (!found) throw invalid(noSuchIn(ids));
-      if (!before) throw notFound('payment');
+      if (!stored) throw notFound('payment');
+      // Refunds that named the payable before the payment did: what they sent back completes nothing.
+      const isWaitedFor = stored.status === 'UNMATCHED' && (await refundBook.bookBefore(stored, found, session));
+      const before = isWaitedFor ? (await stores.payments.byId(id, session))! : stored;
       const isTheirs = checkoutId ? before.checkoutId === checkoutId : before.paymentLinkId === paymentLinkId;
       if (isRepeated && isTheirs) return before;
       const fault = faultOfAssignment(found, ids, before);
@@ -200,6 +202,7 @@ const assign =
       const asked = pairsOf(found).map((pair) => ({ accountId, pair, close }));
       const rates = await loadRates(asked, session);
       const ratesFor = (pair: Pair) => rates({ accountId, pair, close });
+      if (before.status === 'UNMATCHED' && leftOf(before) === 0n) throw conflict(NOTHING_LEFT);
       const { verdict, payable } = judgeAssigned(found, before, ratesFor, clock.now());
       const after = await stores.payments.judge(id, ['UNMATCHED'], toJudgedFields(verdict, before, payable), session);
       if (!after) throw conflict(`Only an UNMATCHED payment can be assigned; this one is ${before.status}.`);
@@ -235,12 +238,12 @@ const addRefund =
     const payment = await payments.byId(id);
     if (!payment) throw notFound('payment');
     const booked = await refunds.ofTransaction(transactionHash);
-    if (booked.some(({ paymentId }) => paymentId === id)) return show(deps, payment);
-    const outcome = await bookByHash(payment, transactionHash, (work) => commit({ caller, subjectId: id }, work));
-    if (outcome === 'ledger_away') throw unavailable('The ledger cannot be reached now: try again later.');
-    // Refunds of the payer's other payments are booked there.
+    const own = booked.filter(({ paymentId }) => paymentId === id);
+    const isNamed = own.some(({ targetId }) => targetId === null);
+    // What the memo booked at other payments may belong to this one.
+    if (isNamed || (own.length > 0 && own.length === booked.length)) return show(deps, payment);
+    await bookByHash(payment, transactionHash, (work) => commit({ caller, subjectId: id }, work));
     eventsStored();
-    if (outcome !== 'booked') throw conflict(REFUND_REFUSALS[outcome]);
     return show(deps, (await payments.byId(id))!);
   };
 
@@ -276,7 +279,7 @@ function refundRequestOf(
   payUri: PayUri,
 ): OutputOf<Contract['payments']['refund']> {
   const left = leftOf(payment);
-  if (left === 0n) throw conflict('All of this payment was already sent back.');
+  if (left === 0n) throw conflict(NOTHING_LEFT);
   const { network, assetCode, assetIssuer } = payment;
   const stroops = asked ? parseAmount(asked.part)! : left;
   if (asked && stroops > left)
@@ -304,6 +307,8 @@ const excessLeft = ({ status, excessAmount, refundedAmount = '0' }: PaymentDoc):
 
 /** The checkout with this payment accepted. @throws ApiError when the payment cannot be accepted by itself */
 function takenBy(checkout: CheckoutDoc, payment: PaymentDoc, now: Date): CheckoutDoc {
+  // It is a part of the excess already.
+  if (isUnneeded(payment, checkout)) return checkout;
   const late = withLate(checkout, payment, now);
   if (!late) throw conflict('This payment belongs to a checkout: accept the checkout.');
   if (payment.status !== 'REJECTED') throw conflict(`This payment of a checkout is ${payment.status} already.`);

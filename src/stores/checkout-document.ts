@@ -37,7 +37,7 @@ export interface CheckoutDoc {
   status: CheckoutStatus;
   /** The counted sum, in stroops or in 10^-7 units of the currency: decimal text, because it may exceed the largest payment. */
   received: string;
-  /** With a currency: the stroops that counted, and any excess. Missing for none, or without a currency. */
+  /** With a currency: the stroops that counted, and what of them was not needed, as in `Checkout`. Missing for none, or without a currency. */
   paidIn?: string;
   excess?: string;
   /** Refunded stroops as in `Returned`, in decimal text. Missing means none. */
@@ -48,6 +48,7 @@ export interface CheckoutDoc {
     stroops: string;
     counted?: string;
     countsOn?: boolean;
+    isUnrated?: true;
   }[];
   /** All payments, whatever their status. */
   paymentCount: number;
@@ -107,6 +108,7 @@ const checkoutSchema = new mongoose.Schema<CheckoutDoc>(
           {
             ...{ ledger: Number, closedAt: Date, operationId: String, stroops: String, counted: String },
             countsOn: { type: Boolean, required: false },
+            isUnrated: { type: Boolean, required: false },
           },
           PART_OPTIONS,
         ),

@@ -11,7 +11,8 @@ import type { PaymentDoc } from './payment-document.js';
 /** Most payments in one read. */
 const AT_ONCE = 1000;
 const STROOPS_PER_UNIT = 10_000_000;
-const REFUNDED = { $toDecimal: { $ifNull: ['$refundedAmount', '0'] } };
+/** MongoDB expression: the refunded part of a payment. */
+export const REFUNDED = { $toDecimal: { $ifNull: ['$refundedAmount', '0'] } };
 /** MongoDB expression: the part of a payment that was not refunded. */
 export const LEFT = { $subtract: [{ $toDecimal: '$amount' }, REFUNDED] };
 
@@ -141,7 +142,7 @@ const decisionsLeft = (collection: Payments) => ({
   ): Promise<string[]> {
     const found = await collection
       .find(
-        { checkoutId, accountId, status: 'UNDERPAID', needsDecision: true },
+        { checkoutId, accountId, status: 'UNDERPAID', reason: { $ne: 'no_rate' }, needsDecision: true },
         { session, projection: { _id: 1 }, sort: { createdAt: 1, _id: 1 }, limit },
       )
       .toArray();

@@ -253,6 +253,12 @@ const ledgerSideOf = ({ collection, countSegments }: Store) => ({
     if (needsDecision !== before.needsDecision) await countSegments.touch(listOf(accountId), [id], 0, session);
     return { before, after: { ...before, ...changes } };
   },
+  /** Stores what the payment says of its refunds. */
+  async setRefunds({ _id, accountId, ...payment }: PaymentDoc, session: Session): Promise<void> {
+    const { refundedAmount, refunds, needsDecision } = payment;
+    await collection.updateOne({ _id, accountId }, { $set: { refundedAmount, refunds, needsDecision } }, { session });
+    await countSegments.touch(listOf(accountId), [_id], 0, session);
+  },
 });
 
 type PaidBack = Pick<RefundDoc, 'accountId' | 'transactionHash' | 'amount' | 'ledger' | 'ledgerClosedAt'>;

@@ -273,10 +273,10 @@ t.test('money sent back is booked once, at the oldest payment with as much left,
   t.same(
     await refundsOf(),
     [
-      ['0.000052', 2],
-      ['0.000003', 1],
+      ['0.000002', 1],
+      ['0.000053', 2],
     ],
-    'more than is left belongs to the oldest',
+    'more than is left belongs to what has something left',
   );
   t.equal(await told(), 3);
 
@@ -293,14 +293,14 @@ t.test('money sent back is booked once, at the oldest payment with as much left,
   t.same(
     await refundsOf(),
     [
-      ['0.000052', 2],
-      ['0.000003', 1],
+      ['0.000002', 1],
+      ['0.000053', 2],
     ],
     'to another, from another, in another asset, before it',
   );
   t.equal(await told(), 3);
   const [event] = await db.collection('events').find({ type: 'payment.refunded' }).sort({ _id: -1 }).toArray();
-  t.match(JSON.parse(event!.data), { payment: { refundedAmount: '0.000052' }, paymentLink: { id: 'link_1' } });
+  t.match(JSON.parse(event!.data), { payment: { refundedAmount: '0.000053' }, paymentLink: { id: 'link_1' } });
 
   const inUsdc = { asset: { code: 'USDC', issuer: SHOP } };
   const OTHER_PAYER = 'GOTHER';

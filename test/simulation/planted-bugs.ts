@@ -429,8 +429,8 @@ export const plantedBugs: readonly PlantedBug[] = [
     changes: [
       [
         'src/stores/refundable-payments.ts',
-        'const found = { ...before, senderMuxedAddress: payer.muxedAddress, $expr };',
-        'const found = { ...before, $expr };',
+        'const before = { ...criteria(of, back, payer.address), senderMuxedAddress: payer.muxedAddress };',
+        'const before = criteria(of, back, payer.address);',
       ],
     ],
   },

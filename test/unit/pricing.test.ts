@@ -3,7 +3,13 @@ import fc from 'fast-check';
 import t from 'tap';
 import { formatAmount, parseAmount } from '../../src/domain/amount.js';
 import { NATIVE } from '../../src/domain/asset.js';
-import { type Checkout, type Counted, judgeForCheckout, remainingOf } from '../../src/domain/checkout.js';
+import {
+  type Checkout,
+  type CheckoutPayment,
+  type Counted,
+  judgeForCheckout,
+  remainingOf,
+} from '../../src/domain/checkout.js';
 import { measure } from '../../src/domain/pricing.js';
 import { askedFor, formatRate, parseRate, type Rate, toRate } from '../../src/domain/rate.js';
 import { type RateHistory, type ShownRate, shownWithin, spansOf, worthAt } from '../../src/domain/shown-rates.js';
@@ -268,22 +274,25 @@ const order = (price: bigint): Checkout => ({
   ...{ expiresAt: new Date(T + 100 * MINUTE), cancelledFrom: null, acceptedFrom: null, paidAt: null },
 });
 interface Part {
-  rates: ShownRate[];
+  rates: ShownRate[] | 'no_rate';
   amount: bigint;
 }
+/** The nth on the ledger, read in its order. */
+const paidIn = ({ rates, amount }: Part, nth: number): CheckoutPayment => ({
+  ...{ ledger: 100 + nth, closedAt: new Date(T + nth * 1000), operationId: `${nth + 1}` },
+  ...{ asset: NATIVE, amount, productActive: true, later: [] },
+  by: rates === 'no_rate' ? rates : { currency: 'EUR', rates },
+});
+
 /** In the order of `read`, each with what counts already of those that come after it on the ledger. */
 function payParts(price: bigint, parts: readonly Part[], read: readonly number[]) {
   let checkout = order(price);
   const counted: (Counted & { nth: number })[] = [];
   for (const nth of read) {
-    const { rates: all, amount } = parts[nth]!;
-    const place = { closedAt: new Date(T + nth * 1000), operationId: `${nth + 1}` };
     const later = counted.filter((each) => each.nth > nth).sort((a, b) => a.nth - b.nth);
-    const { verdict, after } = judgeForCheckout(checkout, {
-      ...{ ledger: 100 + nth, ...place, asset: NATIVE, amount, productActive: true, later },
-      by: { currency: 'EUR', rates: all },
-    });
-    if (verdict.status !== 'REJECTED') counted.push({ nth, amount: verdict.value!.amount, ...place });
+    const payment = paidIn(parts[nth]!, nth);
+    const { verdict, after } = judgeForCheckout(checkout, { ...payment, later });
+    if (verdict.status !== 'REJECTED') counted.push({ ...payment, nth, amount: verdict.value!.amount });
     checkout = after;
   }
   return checkout;
@@ -305,6 +314,32 @@ t.test('parts complete an order whatever the order in which their ledgers are re
       return inOrder.status === shuffled.status;
     }),
     { numRuns: 3000 },
+  );
+});
+
+t.test('a payer who pays the shortfall of a part, by the rates of the part, completes the order', async () => {
+  fc.assert(
+    fc.property(cents, shownRates, fc.bigInt({ min: 1n, max: 10n ** 9n }), (price, rates, amount) => {
+      const part = judgeForCheckout(order(price), paidIn({ rates, amount }, 0));
+      if (part.verdict.status !== 'UNDERPAID') return true;
+      const rest = judgeForCheckout(part.after, paidIn({ rates, amount: part.verdict.shortfallAmount! }, 1));
+      return rest.after.status === 'PAID';
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+t.test('what is paid too much is exact in the asset, whatever the value rounds to', async () => {
+  const some = fc.bigInt({ min: 1n, max: 10n ** 9n });
+  fc.assert(
+    fc.property(cents, shownRates, some, some, (price, rates, unrated, beyond) => {
+      const most = rates.map(({ rate }) => askedFor(price, rate)).reduce((a, b) => (a > b ? a : b));
+      const without = judgeForCheckout(order(price), paidIn({ rates: 'no_rate', amount: unrated }, 0)).after;
+      const { after } = judgeForCheckout(without, paidIn({ rates, amount: most + beyond }, 1));
+      const { excess, paidIn: came } = after;
+      return after.status === 'PAID' && excess === unrated + beyond && came - excess === most;
+    }),
+    { numRuns: 2000 },
   );
 });
 

@@ -58,8 +58,11 @@ function freshReturns(before: Doc, after: Doc): Doc[] {
   return (after.returned ?? []).filter((each: Doc) => !known.has(keyOfReturn(each)));
 }
 
-/** Stroops of it. */
-const returnedSince = (before: Doc, after: Doc): bigint => sumOf(freshReturns(before, after));
+/** Stroops of refunds that are booked elsewhere now. */
+const takenBack = (before: Doc, after: Doc): bigint => sumOf(freshReturns(after, before));
+
+/** Stroops that were sent back and no longer count. */
+const notCounting = ({ returned }: Doc): bigint => sumOf((returned ?? []).filter((each: Doc) => !each.countsOn));
 
 /** Whether the order was not complete where this was sent back, though it is PAID by now. @param all its payments */
 function wasDueAt(checkout: Doc, back: Doc, all: readonly Doc[]): boolean {
@@ -202,8 +205,7 @@ export class CheckoutObserver {
     let states: State[] = [start];
     for (const { payment, isAssigned } of came) {
       const later = all.filter((each) => !came.some((one) => one.payment === each) && inLedgerOrder(each, payment) > 0);
-      // A refund that waited for its payment is booked with it.
-      const place = { later: later.sort(inLedgerOrder), booked: isAssigned ? gone : 0n };
+      const place = { later: later.sort(inLedgerOrder) };
       const next = states.flatMap((state) => this.#judge(known, after, state, { payment, isAssigned, ...place }));
       states = next.filter(({ verdict }) => verdict === shown(payment)).map(({ state }) => state);
       if (states.length === 0)
@@ -231,13 +233,15 @@ export class CheckoutObserver {
 
   /** What a merchant's decision, or the end, makes of it. */
   #decisionFaults(name: string, { before, after, all }: Pick<Transition, 'before' | 'after' | 'all'>): string[] {
+    const grown = BigInt(after.received) - BigInt(before.received);
+    // What a refund was booked for counts again where it moved to the payment that was named.
+    const isMoved = takenBack(before, after) > 0n && grown === notCounting(before) - notCounting(after);
     if (after.status !== 'PAID') {
-      const gone = returnedSince(before, after);
       const isAllowed =
-        (before.status === 'OPEN' || gone > 0n) && BigInt(before.received) - gone === BigInt(after.received);
+        (before.status === 'OPEN' || grown !== 0n) && grown === notCounting(before) - notCounting(after);
       return isAllowed ? [] : [`${name} changed without a cause`];
     }
-    const grown = BigInt(after.received) - BigInt(before.received);
+    if (isMoved && (before.status === 'PAID' || BigInt(after.received) >= stroops(after.amount)!)) return [];
     // One that came after the end of what is PAID is accepted by itself.
     const isAlone = (payment: Doc) =>
       payment.status === 'COMPLETED' &&
@@ -285,14 +289,12 @@ export class CheckoutObserver {
 /** Payments of the checkout that come after one of them on the ledger. */
 interface Place {
   later: readonly Doc[];
-  /** Stroops that were sent back of it and booked with it. */
-  booked: bigint;
 }
 
 function judge(
   checkout: Doc,
   state: State,
-  { payment, isAssigned, later, booked }: { payment: Doc; isAssigned: boolean } & Place,
+  { payment, isAssigned, later }: { payment: Doc; isAssigned: boolean } & Place,
   { isCancelled, isAccepted, isActive }: { isCancelled: boolean; isAccepted: boolean; isActive: boolean },
 ): { verdict: string; state: State } {
   const total = stroops(checkout.amount)!;
@@ -307,7 +309,8 @@ function judge(
   const isOver = state.status === 'PAID' && (isAssigned || (isAccepted && Boolean(checkout.acceptedFrom)));
   const had = state.status === 'PAID' && !isAssigned ? earlier : all;
   const due = isOver || had >= total ? 0n : total - had;
-  const amount = stroops(payment.amount)!;
+  // What was sent back before the assignment completes nothing.
+  const amount = isAssigned ? leftOf(payment) : stroops(payment.amount)!;
   const closedMs = payment.ledgerClosedAt.getTime();
   const say = (...fields: (string | bigint | null)[]) => JSON.stringify(fields.map(String));
   const refuse = (reason: string) => ({ verdict: say('REJECTED', reason, due, null, null), state });
@@ -328,11 +331,10 @@ function judge(
   }
   if (amount < due) {
     const named = isTaken ? (['COMPLETED', null] as const) : (['UNDERPAID', 'partial'] as const);
-    const received = state.received + (isAssigned ? leftOf(payment) + booked : amount);
-    return { verdict: say(...named, due, null, due - amount), state: { ...state, received } };
+    return { verdict: say(...named, due, null, due - amount), state: { ...state, received: state.received + amount } };
   }
   const returned = state.returned.filter((each) => !undone.includes(each));
-  const excess = amount - due;
+  const excess = amount > due ? stroops(payment.amount)! - due : 0n;
   let reached = (isAssigned ? all : earlier) + amount;
   const last =
     reached >= total

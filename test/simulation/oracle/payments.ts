@@ -57,7 +57,9 @@ export function checkPayments(known: Knowledge, chain: Chain, stored: StoredPaym
         faults.push(...rates.linkFaults(known, doc, linkId!), ...checkEvents(doc, name, stored.events));
         continue;
       }
-      const allowed = allowedVerdicts(paid, linkId, known);
+      // An assignment judges what was left of the payment then.
+      const back = known.assigned.has(doc._id) ? (doc.refunds ?? []).map((each: Doc) => stroops(each.amount)!) : [];
+      const allowed = allowedVerdicts(paid, linkId, known, back);
       if (!allowed.includes(verdictOf(doc)))
         faults.push(`${name} is judged ${verdictOf(doc)}, not ${[...new Set(allowed)].join(' or ')}`);
     }
@@ -83,12 +85,12 @@ export function checkPayments(known: Knowledge, chain: Chain, stored: StoredPaym
 
 /** A decision is due about what was not taken, while money of it is left that is in no PAID order, unless the merchant dismissed it as it is. */
 function checkDecision(doc: Doc, known: Knowledge, { checkouts }: StoredPayments): string[] {
-  const { _id, status, checkoutId, amount, refundedAmount, dismissal, needsDecision } = doc;
+  const { _id, status, reason, checkoutId, amount, refundedAmount, dismissal, needsDecision } = doc;
   const isDismissed = dismissal !== undefined;
   const faults =
     isDismissed && !known.dismissed.has(`${_id} ${status}`) ? [`payment ${_id} (${status}) was not dismissed`] : [];
   const order = checkouts.find((checkout) => checkout._id === checkoutId);
-  const isPart = status === 'UNDERPAID' && order?.status === 'PAID';
+  const isPart = status === 'UNDERPAID' && reason !== 'no_rate' && order?.status === 'PAID';
   const isBack = stroops(refundedAmount ?? '0')! >= stroops(amount)!;
   const isDue = status !== 'COMPLETED' && !isDismissed && !isPart && !isBack;
   if (needsDecision !== isDue) faults.push(`payment ${_id} (${status}) says needsDecision ${needsDecision}`);
@@ -113,11 +115,17 @@ function checkEvents(doc: Doc, name: string, events: readonly Doc[]): string[] {
   return faults;
 }
 
-/** Told once of each payment that belonged to nothing when it was recorded. */
-function checkUnmatched({ _id, status }: Doc, known: Knowledge, events: readonly Doc[]): string[] {
+/** Told once of each payment that belonged to nothing when it was recorded, and of each that needs a decision. */
+function checkUnmatched({ _id, status, needsDecision }: Doc, known: Knowledge, events: readonly Doc[]): string[] {
   const told = events.filter((event) => event.subjectId === _id && event.type === 'payment.unmatched').length;
   const wasUnmatched = status === 'UNMATCHED' || known.assigned.has(_id) || known.assignedToCheckout.has(_id);
-  return told === (wasUnmatched ? 1 : 0) ? [] : [`payment ${_id} (${status}) has ${told} payment.unmatched`];
+  const decisions = events.filter((event) => event.subjectId === _id && event.type === 'payment.decision');
+  const isTold = (of: string) => decisions.some(({ occurrence }) => occurrence === of);
+  return [
+    ...(told === (wasUnmatched ? 1 : 0) ? [] : [`payment ${_id} (${status}) has ${told} payment.unmatched`]),
+    ...(wasUnmatched && !isTold('UNMATCHED') ? [`no payment.decision tells that ${_id} was UNMATCHED`] : []),
+    ...(needsDecision && !isTold(status) ? [`no payment.decision tells that ${_id} is ${status}`] : []),
+  ];
 }
 
 function checkCounters({ payments, links }: StoredPayments): string[] {

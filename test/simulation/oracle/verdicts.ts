@@ -20,7 +20,8 @@ type Verdict = [
   short: string | null,
 ];
 
-function judge(linkActive: boolean, terms: Terms, paid: Pick<Paid, 'asset' | 'stroops'>): Verdict {
+function judge(linkActive: boolean, terms: Terms, paid: Pick<Paid, 'asset' | 'stroops'>, gone: bigint): Verdict {
+  const left = paid.stroops - gone;
   const isFixed = terms.priceType === 'FIXED';
   const expected = stroops(isFixed ? terms.price : terms.minAmount);
   const shown = expected === null ? null : text(expected);
@@ -28,17 +29,22 @@ function judge(linkActive: boolean, terms: Terms, paid: Pick<Paid, 'asset' | 'st
   if (!terms.active) return ['REJECTED', 'product_inactive', shown, null, null];
   if (paid.asset.code !== terms.assetCode || paid.asset.issuer !== terms.assetIssuer)
     return ['REJECTED', 'wrong_asset', shown, null, null];
-  if (expected !== null && paid.stroops < expected) {
+  if (expected !== null && left < expected) {
     const reason = isFixed ? 'below_price' : 'below_minimum';
-    return ['UNDERPAID', reason, shown, null, text(expected - paid.stroops)];
+    return ['UNDERPAID', reason, shown, null, text(expected - left)];
   }
-  if (isFixed && paid.stroops > expected!)
-    return ['COMPLETED', 'overpaid', shown, text(paid.stroops - expected!), null];
+  if (isFixed && left > expected!) return ['COMPLETED', 'overpaid', shown, text(paid.stroops - expected!), null];
   return ['COMPLETED', null, shown, null, null];
 }
 
-/** The verdicts that a payment may have, as JSON. More than one when something changed while its ledger closed. @param linkId null for none. */
-export function allowedVerdicts(paid: Paid, linkId: string | null, known: Knowledge): string[] {
+/** The verdicts that a payment may have, as JSON. More than one when something changed while its ledger closed. @param linkId null for none.
+ *  @param back what was sent back of an assigned payment, in order: some of it before the assignment */
+export function allowedVerdicts(
+  paid: Paid,
+  linkId: string | null,
+  known: Knowledge,
+  back: readonly bigint[] = [],
+): string[] {
   if (linkId === null) {
     // An id that names no link is unknown, too.
     const reason = paid.memo.type === 'none' || paid.memo.text === '' ? 'no_memo' : 'unknown_memo';
@@ -47,7 +53,12 @@ export function allowedVerdicts(paid: Paid, linkId: string | null, known: Knowle
   const link = known.links.get(linkId)!;
   const product = known.products.get(link.productId)!;
   return possible(link.active, paid.closedMs).flatMap((active) =>
-    possible(product.terms, paid.closedMs).map((terms) => JSON.stringify(judge(active, terms, paid))),
+    possible(product.terms, paid.closedMs).flatMap((terms) =>
+      [0, ...back.keys()].map((_each, count) => {
+        const gone = back.slice(0, count).reduce((sum, each) => sum + each, 0n);
+        return JSON.stringify(judge(active, terms, paid, gone));
+      }),
+    ),
   );
 }
 
