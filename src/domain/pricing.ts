@@ -3,10 +3,10 @@
  *  If several rates may apply, the payer benefits: the least amount that any of them asked is enough, and an amount between the least and the most
  *  is an exact payment. A larger amount was paid by the rate that asked most; a smaller one counts by the rate that asked least. So an amount that
  *  a page showed within the lock always pays what was due then. */
-import { askedFor, compareRates, worthOf } from './rate.js';
+import { askedFor, worthOf } from './rate.js';
 import type { ShownRate } from './shown-rates.js';
 
-/** How a price is paid: by rates that were shown, never empty; null for a price in the asset itself. */
+/** How a price is paid: by rates that were shown, each another, the lowest first, never empty; null for a price in the asset itself. */
 export type PaidBy = { currency: string; rates: readonly ShownRate[] } | null;
 
 /** Stroops asked for the amount due. */
@@ -38,8 +38,7 @@ export function measure(by: PaidBy, due: bigint, amount: bigint): Measured {
     return { asked: { least: due, most: due }, side, counts: amount, value: null };
   }
   const { currency, rates } = by;
-  const best = extreme(rates, 1);
-  const worst = extreme(rates, -1);
+  const [worst, best] = [rates[0]!, rates.at(-1)!];
   const asked = { least: askedFor(due, best.rate), most: askedFor(due, worst.rate) };
   const valued = (side: Measured['side'], rate: ShownRate, counts: bigint): Measured => ({
     asked,
@@ -52,12 +51,13 @@ export function measure(by: PaidBy, due: bigint, amount: bigint): Measured {
   return valued('exact', closest(rates, due, amount), due);
 }
 
-/** The highest rate, which asks least, for sign 1; the lowest for −1. Among equal rates the newest. */
-const extreme = (rates: readonly ShownRate[], sign: 1 | -1): ShownRate =>
-  rates.reduce((found, each) => (sign * compareRates(each.rate, found.rate) >= 0 ? each : found));
-
 /** The rate that the payer most likely saw: of those for which the amount was enough, the one that asked most. */
 function closest(rates: readonly ShownRate[], due: bigint, amount: bigint): ShownRate {
-  const enough = rates.filter(({ rate }) => askedFor(due, rate) <= amount);
-  return extreme(enough, -1);
+  let [least, most] = [0, rates.length - 1];
+  while (least < most) {
+    const middle = (least + most) >>> 1;
+    if (askedFor(due, rates[middle]!.rate) <= amount) most = middle;
+    else least = middle + 1;
+  }
+  return rates[least]!;
 }

@@ -17,7 +17,8 @@ const SIGNIFICANT_DIGITS = 12;
 const MOST_WHOLE_DIGITS = 12;
 const AMOUNT_SCALE = 7;
 
-const pow10 = (exponent: number): bigint => 10n ** BigInt(exponent);
+const POWERS = Array.from({ length: 64 }, (_, exponent) => 10n ** BigInt(exponent));
+const pow10 = (exponent: number): bigint => POWERS[exponent] ?? 10n ** BigInt(exponent);
 
 /** Rounded up. @param divisor greater than 0 */
 const divideUp = (dividend: bigint, divisor: bigint): bigint => (dividend + divisor - 1n) / divisor;

@@ -1,6 +1,6 @@
 /** Rates that a page may have shown: those that an account's prices went by at some time. A payment is judged by all rates shown within the lock
  *  before its ledger closed, so that the result depends neither on which of them the payer saw nor on when the ledger is read. Pure. */
-import { lowerRate, type Rate } from './rate.js';
+import { compareRates, lowerRate, type Rate } from './rate.js';
 import { type LedgerClose, type LedgerStamp, sideOf } from './terms.js';
 
 /** A rate as it was shown. */
@@ -25,7 +25,7 @@ export interface WorthHistory {
 
 /** All lists are oldest first. */
 export interface RateHistory extends WorthHistory {
-  /** The percentages by which the account's rates are lower; null for none. */
+  /** The percentages by which the account's rates are lower, oldest first by `from`; null for none. */
   markups: readonly { from: Date; percent: Rate | null }[];
 }
 
@@ -60,47 +60,38 @@ export function spansOf(closes: readonly Date[], lockMs: number): Span[] {
   return spans;
 }
 
-/** The entry in force at the moment, and all that began later. @param list oldest first */
-function heldFrom<T extends Begun>(list: readonly T[], ms: number): readonly T[] {
-  const held = list.findLastIndex(({ from }) => from.at.getTime() <= ms);
-  return held > 0 ? list.slice(held) : list;
-}
-
-/** The entries in force at the moment: the last that had begun before, undefined for none, and each that began at that very moment. @param list
- *  oldest first */
-const inForce = <T extends Begun>(list: readonly T[], atMs: number): (T | undefined)[] => [
-  list.findLast(({ from }) => from.at.getTime() < atMs),
-  ...list.filter(({ from }) => from.at.getTime() === atMs),
-];
-
-/** The rates shown at a moment.
- *  @param atMs the moment in the ledger's time
- *  @param clockMs the same moment by the clock that ends own rates and begins markups
- *  @param notBefore older samples do not count */
-function shownAt(
-  { samples, own, markups }: RateHistory,
-  { atMs, clockMs }: { atMs: number; clockMs: number },
-  notBefore: number,
-): ShownRate[] {
-  const percent = markups.findLast(({ from }) => from.getTime() <= clockMs)?.percent ?? null;
-  return inForce(own, atMs).flatMap((set) => {
-    if (set?.rate && (set.until === null || set.until.getTime() > clockMs))
-      return { rate: set.rate, at: set.at, source: OWN_SOURCE };
-    return inForce(samples, atMs).flatMap((sample) => {
-      if (!sample || sample.from.at.getTime() < notBefore) return [];
-      const rate = lowerRate(sample.rate, percent);
-      return rate ? { rate, at: sample.at, source: sample.source } : [];
-    });
-  });
-}
-
-/** All rates shown within the lock before the ledger closed, without duplicates, oldest first. Samples more than a day older than the close do not
- *  count. */
+/** All rates shown within the lock before the ledger closed, the lowest first; of equal ones the newest alone. Samples more than a day older than the
+ *  close do not count. The work grows with what was in force within the lock, never with what was before or after it. */
 export function shownWithin(history: RateHistory, close: LedgerClose, lockMs: number): ShownRate[] {
-  const shown = [history, withEarlyBegins(history)].flatMap((each) => shownBy(each, close, lockMs));
-  const keyOf = ({ at, rate, source }: ShownRate) => `${at.getTime()} ${rate.units} ${rate.scale} ${source}`;
-  const distinct = [...new Map(shown.map((each) => [keyOf(each), each])).values()];
-  return distinct.sort((a, b) => a.at.getTime() - b.at.getTime());
+  const closedMs = close.closedAt.getTime();
+  const beginMs = closedMs - lockMs - CLOCKS_MS;
+  const near = <T extends Begun>(list: readonly T[]) =>
+    inForceWithin(list, beginMs, closedMs + CLOCKS_MS, ({ from }) => from.at);
+  const within: RateHistory = { ...history, samples: near(history.samples), own: near(history.own) };
+  const isByClock = [...within.samples, ...within.own].some(({ from }) => from.ledger === null);
+  const distinct = new Map<string, ShownRate>();
+  for (const each of isByClock ? [within, withEarlyBegins(within)] : [within]) {
+    for (const shown of shownBy(each, close, beginMs)) {
+      const key = `${shown.rate.units} ${shown.rate.scale}`;
+      const known = distinct.get(key);
+      if (!known || known.at <= shown.at) distinct.set(key, shown);
+    }
+  }
+  return [...distinct.values()].sort((a, b) => compareRates(a.rate, b.rate));
+}
+
+/** The entry in force at the first moment, and all that begin later, up to the last moment. @param list oldest first */
+export function inForceWithin<T>(list: readonly T[], fromMs: number, toMs: number, beginOf: (entry: T) => Date): T[] {
+  const begunBy = (ms: number) => {
+    let [least, most] = [0, list.length];
+    while (least < most) {
+      const middle = (least + most) >>> 1;
+      if (beginOf(list[middle]!).getTime() <= ms) least = middle + 1;
+      else most = middle;
+    }
+    return least;
+  };
+  return list.slice(Math.max(0, begunBy(fromMs) - 1), begunBy(toMs));
 }
 
 /** Entries from a time when no ledger was known are dated by the host's clock alone, which may have been ahead. */
@@ -112,28 +103,82 @@ function withEarlyBegins({ samples, own, markups }: RateHistory): RateHistory {
   return { samples: samples.map(early), own: own.map(early), markups };
 }
 
-function shownBy(history: RateHistory, close: LedgerClose, lockMs: number): ShownRate[] {
+/** From one moment to another, both included. */
+type Time = readonly [fromMs: number, toMs: number];
+
+function shownBy({ samples, own, markups }: RateHistory, close: LedgerClose, beginMs: number): ShownRate[] {
   const closedMs = close.closedAt.getTime();
-  const beginMs = closedMs - lockMs - CLOCKS_MS;
   // Ledgers of one second may have closed before or after a moment in it, so that the payer may have seen the rate.
   const mayHaveBegun = ({ from }: Begun) => sideOf(close, from) !== 'before';
-  const begun: RateHistory = {
-    samples: heldFrom(history.samples, beginMs).filter(mayHaveBegun),
-    own: heldFrom(history.own, beginMs).filter(mayHaveBegun),
-    markups: history.markups,
-  };
-  const byClock = [
-    ...begun.own.flatMap(({ until }) => until?.getTime() ?? []),
-    ...begun.markups.map(({ from }) => from.getTime()),
-  ];
-  const begins = [...begun.samples, ...begun.own].map(({ from }) => from.at.getTime()).filter((ms) => ms > beginMs);
-  return [beginMs, ...begins.sort((a, b) => a - b)].flatMap((atMs, index, all) => {
-    // Until the next entry begins, the clock that dates markups may have been a minute behind or ahead of the ledger's.
+  const sets = walk(own.filter(mayHaveBegun), beginMs);
+  const sampled = walk(samples.filter(mayHaveBegun), beginMs);
+  const moments = [...new Set([beginMs, ...sets.begins, ...sampled.begins])].sort((a, b) => a - b);
+  const shown: ShownRate[] = [];
+  /** When each sample was shown, by the clock that ends own rates and begins markups. */
+  const times = new Map<RateHistory['samples'][number], Time[]>();
+  for (const [index, atMs] of moments.entries()) {
+    // Until the next entry begins, that clock may have been a minute behind or ahead of the ledger's.
     const firstMs = Math.max(beginMs, atMs - CLOCKS_MS);
-    const lastMs = (all[index + 1] ?? closedMs) + CLOCKS_MS;
-    const clocks = [firstMs, ...byClock.filter((ms) => ms > firstMs && ms <= lastMs).sort((a, b) => a - b)];
-    return clocks.flatMap((clockMs) => shownAt(begun, { atMs, clockMs }, closedMs - OLDEST_MS));
-  });
+    const lastMs = (moments[index + 1] ?? closedMs) + CLOCKS_MS;
+    const newest = sampled.inForceAt(atMs);
+    for (const set of sets.inForceAt(atMs)) {
+      const untilMs = set?.rate ? (set.until?.getTime() ?? Number.POSITIVE_INFINITY) : firstMs;
+      if (set?.rate && untilMs > firstMs) shown.push({ rate: set.rate, at: set.at, source: OWN_SOURCE });
+      if (untilMs > lastMs) continue;
+      for (const sample of newest) {
+        if (!sample || sample.from.at.getTime() < closedMs - OLDEST_MS) continue;
+        const known = times.get(sample) ?? [];
+        times.set(sample, known);
+        known.push([Math.max(firstMs, untilMs), lastMs]);
+      }
+    }
+  }
+  for (const [{ rate, at, source }, during] of times) {
+    for (const percent of percentsIn(markups, during)) {
+      const lowered = lowerRate(rate, percent);
+      if (lowered) shown.push({ rate: lowered, at, source });
+    }
+  }
+  return shown;
+}
+
+/** Goes through a list from moment to moment. Where several have begun, the last in the list is in force, however they are dated. */
+function walk<T extends Begun>(list: readonly T[], beginMs: number) {
+  let last = list.findLastIndex(({ from }) => from.at.getTime() <= beginMs);
+  const coming = list
+    .map(({ from }, place) => ({ place, ms: from.at.getTime() }))
+    .slice(last + 1)
+    .sort((a, b) => a.ms - b.ms);
+  let next = 0;
+  return {
+    begins: coming.map(({ ms }) => ms),
+    /** The entry in force until the moment, undefined for none, and each that begins at it. Call it for every moment, in order. */
+    inForceAt(atMs: number): (T | undefined)[] {
+      const found = [list[last]];
+      for (; coming[next]?.ms === atMs; next++) {
+        const { place } = coming[next]!;
+        found.push(list[place]!);
+        last = Math.max(last, place);
+      }
+      return found;
+    },
+  };
+}
+
+/** The markups in force at some of these times; null for none. @param during the times, which are sorted */
+function percentsIn(markups: RateHistory['markups'], during: Time[]): (Rate | null)[] {
+  const percents = new Map<string, Rate | null>();
+  let atMs = Number.NEGATIVE_INFINITY;
+  for (const [fromMs, toMs] of during.sort((one, other) => one[0] - other[0])) {
+    // Times overlap: go on where the last one ended.
+    const startMs = Math.max(atMs, fromMs);
+    if (startMs > toMs) continue;
+    const held = inForceWithin(markups, startMs, toMs, ({ from }) => from);
+    if (!held[0] || held[0].from.getTime() > startMs) percents.set('', null);
+    for (const { percent } of held) percents.set(percent ? `${percent.units} ${percent.scale}` : '', percent);
+    atMs = toMs;
+  }
+  return [...percents.values()];
 }
 
 /** The rate by which books value a payment: the rate that the account had set when the ledger closed, otherwise the newest sample of the last day.

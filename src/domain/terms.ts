@@ -63,12 +63,15 @@ export const sideOfBegin = (from: LedgerStamp | null, close: LedgerClose): Side 
 
 /** The terms that may be in force at the close, oldest first: the last version that has certainly begun, and all that may have begun since. */
 export function mayBeInForce<T>(history: Versioned<T>, close: LedgerClose): T[] {
-  const sides = history.map(({ from }) => sideOfBegin(from, close));
-  const certain = sides.lastIndexOf('after');
-  if (certain < 0) throw new RangeError('a history of terms must begin with terms that hold from ever');
-  return history
-    .filter((_, index) => index === certain || (index > certain && sides[index] === 'either'))
-    .map(({ terms }) => terms);
+  const found: T[] = [];
+  // From the newest on: a history may be long, and few of it were in force together.
+  for (let index = history.length - 1; index >= 0; index--) {
+    const { from, terms } = history[index]!;
+    const side = sideOfBegin(from, close);
+    if (side !== 'before') found.unshift(terms);
+    if (side === 'after') return found;
+  }
+  throw new RangeError('a history of terms must begin with terms that hold from ever');
 }
 
 export interface LinkTerms {

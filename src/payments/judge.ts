@@ -121,9 +121,12 @@ export function judgeForLink(
 ): Verdict {
   const versions = product.history.map(({ from, terms, network = wallet.network }) => ({
     from,
-    terms: { product: toProductTerms(terms), by: paidBy(terms, network, ratesFor) },
+    terms: { terms, network },
   }));
-  const products = mayBeInForce(versions, paid);
+  const products = mayBeInForce(versions, paid).map(({ terms, network }) => ({
+    product: toProductTerms(terms),
+    by: paidBy(terms, network, ratesFor),
+  }));
   const judged = mayBeInForce(link.history, paid).flatMap((linkTerms) =>
     products.map((terms) => judgeByTerms(linkTerms, terms.product, { ...paid, by: terms.by })),
   );

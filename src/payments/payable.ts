@@ -182,11 +182,14 @@ export const networksOf = ({ link, product, wallet }: Payable, close: LedgerClos
       )
     : [wallet.network];
 
-/** The currencies of its price in any known version; empty if priced in its asset. */
-export function pairsOf({ link, checkout, product, wallet }: Payable): Pair[] {
-  const priced = checkout
-    ? [{ ...checkout, network: wallet.network }]
-    : product.history.map(({ terms, network = wallet.network }) => ({ ...terms, network }));
+/** The pairs that its price may have been in when the ledger closed; empty if priced in its asset. */
+export function pairsOf({ link, checkout, product, wallet }: Payable, close: LedgerClose): Pair[] {
+  const priced = link
+    ? mayBeInForce(
+        product.history.map(({ from, terms, network = wallet.network }) => ({ from, terms: { ...terms, network } })),
+        close,
+      )
+    : [{ ...checkout, network: wallet.network }];
   const pairs = priced.flatMap(({ currency, assetCode: code, assetIssuer: issuer, network }) =>
     currency ? [{ currency, asset: { code, issuer }, network }] : [],
   );

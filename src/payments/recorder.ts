@@ -87,7 +87,7 @@ export function createRecorder(deps: RecorderDeps) {
   const ratesFor = (matches: readonly Match[], session: Session): Promise<RatesOf> =>
     rateBook.load(
       matches.flatMap(({ payable, wallet: { accountId }, credit: close }) =>
-        payable ? pairsOf(payable).map((pair) => ({ accountId, pair, close })) : [],
+        payable ? pairsOf(payable, close).map((pair) => ({ accountId, pair, close })) : [],
       ),
       session,
     );

@@ -57,7 +57,7 @@ export type RateBook = ReturnType<typeof createRateBook>;
 export interface RateBookDeps {
   rateSamples: Pick<RateSampleStore, 'newest' | 'held'>;
   ownRates: OwnRateStore;
-  accounts: Pick<AccountStore, 'byId' | 'markupOf' | 'withBooks'>;
+  accounts: Pick<AccountStore, 'markupOf' | 'withBooks' | 'withMarkups'>;
   clock: Pick<Clock, 'now'>;
   lockMs: number;
   maxAgeMs: number;
@@ -69,27 +69,30 @@ export function createRateBook(deps: RateBookDeps) {
   return {
     current: (accountId: string, pair: Pair) => current(deps, accountId, pair),
 
-    /** Loads the rates by which payments at these closes are judged. */
+    /** Loads the rates by which payments at these closes are judged. Those of a ledger are found once, however many payments it has. */
     async load(asked: readonly RatesAsked[], session: Session): Promise<RatesOf> {
+      if (asked.length === 0) return () => [];
       const historyOf = await histories(deps, asked, session);
-      const markups = new Map<string, RateHistory['markups']>();
-      for (const accountId of accountsOf(asked))
-        markups.set(accountId, markupsOf(await accounts.byId(accountId, session)));
-      return (each) => {
-        const history = { ...historyOf(each), markups: markups.get(each.accountId)! };
-        return shownWithin(history, each.close, lockMs);
-      };
+      const found = await accounts.withMarkups(accountsOf(asked), session);
+      const markups = new Map(found.map((account) => [account._id, markupsOf(account)]));
+      return eachOnce(askedKeyOf, (each) =>
+        shownWithin({ ...historyOf(each), markups: markups.get(each.accountId) ?? [] }, each.close, lockMs),
+      );
     },
 
     /** Loads the rates by which the accounts' books value this money. */
     async loadWorth(came: readonly Came[], session: Session): Promise<WorthOf> {
       if (came.length === 0) return () => null;
-      const ids = accountsOf(came);
-      const found = await accounts.withBooks(ids, session);
+      const found = await accounts.withBooks(accountsOf(came), session);
       if (found.length === 0) return () => null;
       const byId = new Map(found.map((account) => [account._id, account]));
-      const askedOf = ({ accountId, asset, network, close }: Came): RatesAsked | null => {
-        const currency = booksAt(byId.get(accountId), close);
+      const currencyAt = eachOnce(
+        ({ accountId, close }: Came) => `${accountId} ${closeKeyOf(close)}`,
+        ({ accountId, close }) => booksAt(byId.get(accountId), close),
+      );
+      const askedOf = (each: Came): RatesAsked | null => {
+        const { accountId, asset, network, close } = each;
+        const currency = currencyAt(each);
         return currency === null ? null : { accountId, pair: { currency, asset, network }, close };
       };
       const historyOf = await histories(
@@ -97,12 +100,23 @@ export function createRateBook(deps: RateBookDeps) {
         came.flatMap((each) => askedOf(each) ?? []),
         session,
       );
+      const worthOf = eachOnce(askedKeyOf, (asked) => worthAt(historyOf(asked), asked.close));
       return (each) => {
         const asked = askedOf(each);
-        const rate = asked && worthAt(historyOf(asked), each.close);
+        const rate = asked && worthOf(asked);
         return rate && { currency: asked.pair.currency, rate };
       };
     },
+  };
+}
+
+/** The same function, which is called once for each key. */
+function eachOnce<T, Result>(keyOf: (each: T) => string, find: (each: T) => Result): (each: T) => Result {
+  const known = new Map<string, Result>();
+  return (each) => {
+    const key = keyOf(each);
+    if (!known.has(key)) known.set(key, find(each));
+    return known.get(key)!;
   };
 }
 
@@ -161,7 +175,11 @@ async function readOnce<Doc extends { _id: string }>(
   read: (of: RatesAsked, span: Span) => Promise<Doc[]>,
 ): Promise<Map<string, Doc[]>> {
   const groups = new Map<string, RatesAsked[]>();
-  for (const each of asked) groups.set(groupOf(each), [...(groups.get(groupOf(each)) ?? []), each]);
+  for (const each of asked) {
+    const group = groups.get(groupOf(each));
+    if (group) group.push(each);
+    else groups.set(groupOf(each), [each]);
+  }
   const found = new Map<string, Doc[]>();
   for (const [key, group] of groups) {
     const docs = new Map<string, Doc>();
@@ -175,11 +193,13 @@ async function readOnce<Doc extends { _id: string }>(
 
 /** The currency of the books when the ledger closed. */
 function booksAt(account: Pick<AccountDoc, 'booksCurrencies'> | undefined, close: LedgerClose): string | null {
-  const begun = account?.booksCurrencies?.filter(({ from: at }) => sideOf(close, { at, ledger: null }) !== 'before');
-  return begun?.at(-1)?.currency ?? null;
+  const begun = account?.booksCurrencies?.findLast(({ from: at }) => sideOf(close, { at, ledger: null }) !== 'before');
+  return begun?.currency ?? null;
 }
 
 const keyOf = ({ accountId, pair }: RatesAsked) => `${accountId} ${pairKey(pair)}`;
+const closeKeyOf = ({ ledger, closedAt }: LedgerClose) => `${ledger} ${closedAt.getTime()}`;
+const askedKeyOf = (asked: RatesAsked) => `${keyOf(asked)} ${closeKeyOf(asked.close)}`;
 
 const toSample = ({ rate, at, from, source }: RateSampleDoc) => ({ rate: parseRate(rate)!, at, from, source });
 const toOwn = ({ rate, at, from, until }: OwnRateDoc) => ({
@@ -190,5 +210,8 @@ const toOwn = ({ rate, at, from, until }: OwnRateDoc) => ({
 });
 /** 0 means none. */
 const percentOf = (percent: string | undefined): Rate | null => (percent === undefined ? null : parseRate(percent));
-const markupsOf = (account: Pick<AccountDoc, 'rateMarkups'> | null): RateHistory['markups'] =>
-  (account?.rateMarkups ?? []).map(({ from, percent }) => ({ from, percent: percentOf(percent) }));
+/** Oldest first: a clock that was ahead may have dated one after those that follow it. */
+const markupsOf = ({ rateMarkups = [] }: Pick<AccountDoc, 'rateMarkups'>): RateHistory['markups'] =>
+  rateMarkups
+    .map(({ from, percent }) => ({ from, percent: percentOf(percent) }))
+    .sort((a, b) => a.from.getTime() - b.from.getTime());

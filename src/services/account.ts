@@ -2,10 +2,10 @@
 import type { Contract } from '../../contracts/index.js';
 import type { Clock } from '../clock.js';
 import { formatAmount, parseAmount } from '../domain/amount.js';
-import { notFound } from '../domain/api-error.js';
+import { notFound, rateLimited } from '../domain/api-error.js';
 import { NO_BRAND } from '../domain/brand.js';
 import type { NewId } from '../domain/ids.js';
-import type { AccountDoc, AccountStore } from '../stores/accounts.js';
+import { type AccountDoc, type AccountStore, CHANGES_KEPT } from '../stores/accounts.js';
 import type { ForAccount } from '../stores/index.js';
 import type { Caller, ServiceOf } from './caller.js';
 import type { Commit } from './commit.js';
@@ -45,14 +45,26 @@ export function createAccountService({
           : {}),
       };
       if (Object.keys(changes).length === 0) return toAccount(before);
+      const now = clock.now();
+      const histories = [changes.percent && before.rateMarkups, 'currency' in changes && before.booksCurrencies];
+      if (histories.some((history) => history && isFullWithinAnHour(history, now))) throw rateLimited(RETRY_SECONDS);
       if (changes.currency) await rateNeeds.ofBooks(accountId, changes.currency);
-      const after = await commit({ caller, subjectId: accountId }, (session) =>
-        account.change(changes, clock.now(), session),
-      );
+      const after = await commit({ caller, subjectId: accountId }, (session) => account.change(changes, now, session));
       if (!after) throw notFound('account');
       return toAccount(after);
     },
   };
+}
+
+/** Of the markup, and of the books' currency. */
+const MAX_CHANGES_PER_HOUR = CHANGES_KEPT;
+const HOUR_MS = 3_600_000;
+const RETRY_SECONDS = 60;
+
+/** Whether one more change would drop one of the last hour, by which payments may yet be judged. */
+function isFullWithinAnHour(history: readonly { from: Date }[], now: Date): boolean {
+  const oldest = history.at(-MAX_CHANGES_PER_HOUR);
+  return oldest !== undefined && oldest.from.getTime() > now.getTime() - HOUR_MS;
 }
 
 const markupOf = ({ rateMarkups }: AccountDoc): string => rateMarkups?.at(-1)?.percent ?? '0';

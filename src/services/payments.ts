@@ -199,7 +199,7 @@ const assign =
       const fault = faultOfAssignment(found, ids, before);
       if (fault) throw invalid(fault);
       const close = closeOf(before);
-      const asked = pairsOf(found).map((pair) => ({ accountId, pair, close }));
+      const asked = pairsOf(found, close).map((pair) => ({ accountId, pair, close }));
       const rates = await loadRates(asked, session);
       const ratesFor = (pair: Pair) => rates({ accountId, pair, close });
       if (before.status === 'UNMATCHED' && leftOf(before) === 0n) throw conflict(NOTHING_LEFT);

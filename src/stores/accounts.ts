@@ -54,7 +54,20 @@ const accountSchema = new mongoose.Schema<AccountDoc>(
 accountSchema.index({ booksCurrency: 1 }, { partialFilterExpression: { booksCurrency: { $gt: '' } }, name: 'books' });
 
 /** Bounds the size of the document, which is read often. */
-const CHANGES_KEPT = 1000;
+export const CHANGES_KEPT = 1000;
+/** A checkout lives for 90 days: no payment is judged by what ended longer ago. */
+const KEPT_MS = 100 * 24 * 3_600_000;
+
+/** The history with an entry that begins now. It begins after the last one, also where another process's clock is ahead: the newest holds. What ended
+ *  so long ago that no payment needs it is cut. @param history oldest first */
+export function withNewest<T extends { from: Date }>(history: readonly T[], entry: T): T[] {
+  const ordered = [...history].sort((a, b) => a.from.getTime() - b.from.getTime());
+  const afterMs = (ordered.at(-1)?.from.getTime() ?? Number.NEGATIVE_INFINITY) + 1;
+  const from = new Date(Math.max(entry.from.getTime(), afterMs));
+  const keptSince = entry.from.getTime() - KEPT_MS;
+  const held = ordered.findLastIndex((each) => each.from.getTime() <= keptSince);
+  return [...ordered.slice(Math.max(0, held)), { ...entry, from }].slice(-CHANGES_KEPT);
+}
 
 interface AccountChanges {
   brand?: Partial<Brand>;
@@ -92,21 +105,21 @@ type Opened = ReturnType<typeof openModel>;
 
 const ofAccount = ({ accounts, byId }: Opened, accountId: string) => ({
   get: (session?: Session) => byId(accountId, session),
-  /** Takes effect at that moment; only the newest are kept. Null when there is no such account. */
-  change: ({ brand, percent, currency }: AccountChanges, from: Date, session?: Session) => {
-    const added = (entry: object) => ({ $each: [{ ...entry, from }], $slice: -CHANGES_KEPT });
-    const pushed = {
-      ...(percent === undefined ? {} : { rateMarkups: added({ percent }) }),
-      ...(currency === undefined ? {} : { booksCurrencies: added({ currency }) }),
-    };
+  /** Takes effect at that moment. Null when there is no such account. */
+  async change({ brand, percent, currency }: AccountChanges, from: Date, session?: Session) {
+    const before = await byId(accountId, session);
+    if (!before) return null;
+    const { rateMarkups = [], booksCurrencies = [] } = before;
     const set = {
       ...Object.fromEntries(Object.entries(brand ?? {}).map(([field, value]) => [`brand.${field}`, value])),
+      ...(percent === undefined ? {} : { rateMarkups: withNewest(rateMarkups, { percent, from }) }),
+      ...(currency === undefined ? {} : { booksCurrencies: withNewest(booksCurrencies, { currency, from }) }),
       ...(currency ? { booksCurrency: currency } : {}),
     };
     return accounts
       .findOneAndUpdate(
         { _id: accountId },
-        { $set: set, $push: pushed, ...(currency === null ? { $unset: { booksCurrency: 1 } } : {}) },
+        { $set: set, ...(currency === null ? { $unset: { booksCurrency: 1 } } : {}) },
         { returnDocument: 'after', session },
       )
       .lean<AccountDoc>()
@@ -138,9 +151,16 @@ const ofAllAccounts = ({ accounts, page, byId }: Opened) => ({
   /** Those of these accounts that keep or kept books in a currency. */
   withBooks: (ids: readonly string[], session: Session) =>
     accounts
-      .find({ _id: { $in: [...ids] }, booksCurrencies: { $ne: null } })
+      .find({ _id: { $in: [...ids] }, booksCurrencies: { $ne: null } }, { booksCurrencies: 1 })
       .session(session)
-      .lean<AccountDoc[]>()
+      .lean<Pick<AccountDoc, '_id' | 'booksCurrencies'>[]>()
+      .exec(),
+  /** Those of these accounts that have or had a markup. */
+  withMarkups: (ids: readonly string[], session: Session) =>
+    accounts
+      .find({ _id: { $in: [...ids] }, rateMarkups: { $ne: null } }, { rateMarkups: 1 })
+      .session(session)
+      .lean<Pick<AccountDoc, '_id' | 'rateMarkups'>[]>()
       .exec(),
   /** Those of these accounts that get any notification by e-mail. */
   withNotifications: (ids: readonly string[], session: Session) =>

@@ -157,7 +157,7 @@ const REMOVED_AT_ONCE = 1000;
 export async function removeSome<Doc extends { _id: string }>(
   collection: mongoose.mongo.Collection<Doc>,
   filter: mongoose.mongo.Filter<Doc>,
-  session: Session,
+  session: Session | undefined,
   remove: (ids: readonly string[]) => Promise<unknown>,
 ): Promise<boolean> {
   const found = await collection

@@ -3,7 +3,7 @@ import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import type { Span } from '../domain/shown-rates.js';
 import type { LedgerStamp } from '../domain/terms.js';
-import { makeIndexes, SCHEMA_OPTIONS, type Session } from './database.js';
+import { makeIndexes, removeSome, SCHEMA_OPTIONS, type Session } from './database.js';
 import { heldWithin, NEWEST_FIRST } from './held.js';
 import { createSharedRead } from './tick-loader.js';
 import { stampSchema } from './wallets.js';
@@ -68,24 +68,24 @@ export function createOwnRateStore(connection: mongoose.Connection) {
         const { pair } = rate;
         const held = { accountId, pair, 'from.at': { $lte: keptSince } };
         const oldest = await collection.findOne(held, { session, sort: NEWEST_FIRST });
-        if (oldest) await collection.deleteMany({ accountId, pair, 'from.at': { $lt: oldest.from.at } }, { session });
+        if (!oldest) return;
+        // Some each time: there may be very many after a long pause, and each addition adds but one.
+        const ended = { accountId, pair, 'from.at': { $lt: oldest.from.at } };
+        await removeSome(collection, ended, session, (ids) =>
+          collection.deleteMany({ _id: { $in: [...ids] }, accountId }, { session }),
+        );
       },
       /** Counts no further than `most`. */
       countSince: (pair: string, since: Date, most: number) =>
         collection.countDocuments({ accountId, pair, 'from.at': { $gt: since } }, { limit: most }),
       countPairs: async () => (await collection.distinct('pair', { accountId })).length,
       newest: (pair: string, session?: Session) => newest(accountId, pair, session),
-      /** The newest of each pair. */
-      newestOfAll: () =>
-        collection
-          .aggregate<OwnRateDoc>([
-            { $match: { accountId } },
-            { $sort: { pair: 1, 'from.at': 1, _id: 1 } },
-            { $group: { _id: '$pair', last: { $last: '$$ROOT' } } },
-            { $replaceRoot: { newRoot: '$last' } },
-            { $sort: { pair: 1 } },
-          ])
-          .toArray(),
+      /** The newest of each pair, of which there are few; each may have a long history. */
+      newestOfAll: async (): Promise<OwnRateDoc[]> => {
+        const pairs = await collection.distinct('pair', { accountId });
+        const found = await Promise.all(pairs.sort().map((pair) => newest(accountId, pair)));
+        return found.flatMap((rate) => rate ?? []);
+      },
     }),
 
     system: {

@@ -11,7 +11,7 @@ import {
   remainingOf,
 } from '../../src/domain/checkout.js';
 import { measure } from '../../src/domain/pricing.js';
-import { askedFor, formatRate, parseRate, type Rate, toRate } from '../../src/domain/rate.js';
+import { askedFor, compareRates, formatRate, parseRate, type Rate, toRate } from '../../src/domain/rate.js';
 import { type RateHistory, type ShownRate, shownWithin, spansOf, worthAt } from '../../src/domain/shown-rates.js';
 import { beginAfter } from '../../src/domain/terms.js';
 import { judgeByTerms } from '../../src/payments/judge.js';
@@ -39,6 +39,7 @@ const own = (rate: string | null, minutes: number, until: Date | null = null) =>
 const history = (parts: Partial<RateHistory>): RateHistory => ({ samples: [], own: [], markups: [], ...parts });
 const shown = (parts: Partial<RateHistory>, closedAt = new Date(T)) =>
   shownWithin(history(parts), { ledger: 100, closedAt }, LOCK).map(({ rate }) => formatRate(rate));
+const lowestFirst = (texts: readonly string[]) => [...texts].sort((a, b) => Number(a) - Number(b));
 
 t.test('what is read of the spans decides as all that there is', async () => {
   const minutes = fc.integer({ min: 0, max: 3 * 24 * 60 });
@@ -151,7 +152,7 @@ t.test('what was shown within the lock', async (t) => {
       ['0.5'],
     ],
   ];
-  for (const [what, parts, rates] of cases) t.same(shown(parts), rates, what);
+  for (const [what, parts, rates] of cases) t.same(shown(parts), lowestFirst(rates), what);
   const late = { samples: [{ ...sample('0.25', 0), from: stampAt(new Date(T + 900)) }] };
   t.same(shown(late), ['0.25'], 'what began within the second of the close may have been seen');
   t.same(shown({ samples: [{ ...sample('0.25', 0), from: stampAt(new Date(T + 1000)) }] }), []);
@@ -159,10 +160,10 @@ t.test('what was shown within the lock', async (t) => {
 
 t.test('what a clock alone dates may have been shown a minute earlier, and the one before it until then', async (t) => {
   const byClock = (minutes: number) => ({ ...sample('0.2', minutes), from: stampAt(ago(minutes), null) });
-  t.same(shown({ samples: [sample('0.25', 30), byClock(-0.9)] }), ['0.25', '0.2']);
+  t.same(shown({ samples: [sample('0.25', 30), byClock(-0.9)] }), ['0.2', '0.25']);
   t.same(shown({ samples: [byClock(-0.9)] }), ['0.2']);
   t.same(shown({ samples: [sample('0.25', 30), byClock(-1.1)] }), ['0.25']);
-  t.same(shown({ samples: [sample('0.25', 30), byClock(15.9)] }), ['0.25', '0.2']);
+  t.same(shown({ samples: [sample('0.25', 30), byClock(15.9)] }), ['0.2', '0.25']);
   t.same(shown({ samples: [sample('0.25', 30)], own: [{ ...own('0.5', -0.9), from: stampAt(ago(-0.9), null) }] }), [
     '0.25',
     '0.5',
@@ -173,16 +174,17 @@ t.test('a rate that follows one which a clock alone dated may have been shown as
   // Sampled at 20 and 10 seconds before the close; the clock was 42 seconds ahead, and no ledger was known at first.
   const first = { ...sample('0.25', 0), from: stampAt(new Date(T + 22_000), null) };
   const second = { ...sample('0.2', 0), from: beginAfter(first, stampAt(new Date(T - 10_000), 99)) };
-  t.same(shown({ samples: [first, second] }), ['0.25', '0.2']);
+  t.same(shown({ samples: [first, second] }), ['0.2', '0.25']);
   const known = { from: stampAt(ago(0), 99) };
   t.same(beginAfter(known, stampAt(ago(0), 99)), stampAt(new Date(T + 1), 99), 'what a ledger dated stays certain');
 });
 
 t.test('what begins at one moment was each shown for an instant', async (t) => {
-  t.same(shown({ samples: [sample('0.25', 30), sample('0.2', 5)], own: [own('0.5', 5)] }), ['0.25', '0.2', '0.5']);
+  t.same(shown({ samples: [sample('0.25', 30), sample('0.2', 5)], own: [own('0.5', 5)] }), ['0.2', '0.25', '0.5']);
   t.same(shown({ samples: [sample('0.25', 30)], own: [own('0.5', 5), own('0.6', 5)] }), ['0.25', '0.5', '0.6']);
 });
 
+/** Lowest first. */
 const rates = (...texts: string[]): ShownRate[] =>
   texts.map((text, nth) => ({ rate: of(text), at: ago(9 - nth), source: 'kraken' }));
 const product = (fields: Partial<Parameters<typeof judgeByTerms>[1]> = {}) => ({
@@ -192,7 +194,7 @@ const product = (fields: Partial<Parameters<typeof judgeByTerms>[1]> = {}) => ({
 const custom = (minAmount: string | null) =>
   product({ priceType: 'CUSTOM', price: null, minAmount: minAmount && units(minAmount) } as never);
 
-t.test('a payment of a link that is priced in EUR, by the rates 0.25 and 0.2', async (t) => {
+t.test('a payment of a link that is priced in EUR, by the rates 0.2 and 0.25', async (t) => {
   // 10 EUR are 40 at the one, 50 at the other.
   const fixed = product();
   const cases: [
@@ -220,7 +222,7 @@ t.test('a payment of a link that is priced in EUR, by the rates 0.25 and 0.2', a
     ['above it', custom('10'), '60', ['COMPLETED', null, '40', null, null], '12'],
   ];
   for (const [what, terms, paid, verdict, value] of cases) {
-    const by = { currency: 'EUR', rates: rates('0.25', '0.2') };
+    const by = { currency: 'EUR', rates: rates('0.2', '0.25') };
     const judged = judgeByTerms({ active: true }, terms, { asset: NATIVE, amount: units(paid), by });
     const text = (amount: bigint | null) => amount && formatAmount(amount);
     const { status, reason, expectedAmount, excessAmount, shortfallAmount } = judged;
@@ -241,7 +243,9 @@ const rate = fc
   .map(([top, scale]) => toRate(top, 10n ** BigInt(scale))!);
 const shownRates = fc
   .array(rate, { minLength: 1, maxLength: 5 })
-  .map((all) => all.map((each, nth): ShownRate => ({ rate: each, at: ago(5 - nth), source: 'kraken' })));
+  .map((all) =>
+    all.sort(compareRates).map((each, nth): ShownRate => ({ rate: each, at: ago(5 - nth), source: 'kraken' })),
+  );
 const cents = fc.bigInt({ min: 1n, max: 10n ** 9n }).map((count) => count * 100_000n);
 
 t.test('what any of the shown rates asked is exactly paid, and a stroop less than the least is not', async () => {
