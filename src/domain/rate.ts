@@ -140,15 +140,46 @@ export function agree(rates: readonly Rate[]): Agreement {
   return { outcome: 'agreed', rate: medianOf(rates) };
 }
 
-/** Whether a rate counts now, or must be confirmed first.
- *  @param last rate of the newest sample
- *  @param unconfirmed the rate that was last found to be a jump from it; null for none */
-export function countsNow(rate: Rate, last: Rate | null, unconfirmed: Rate | null): boolean {
-  if (last === null || !jumps(last, rate)) return true;
-  return unconfirmed !== null && !jumps(unconfirmed, rate);
+/** An answer that a sample is made of. */
+export interface RateAnswer {
+  /** The source, and what it was asked for. */
+  of: string;
+  rate: Rate;
+  /** The source's time, otherwise the time of the answer. */
+  at: Date;
 }
 
-function jumps(from: Rate, to: Rate): boolean {
+/** A rate that was found to be a jump from the newest sample. */
+export interface Jumped {
+  rate: Rate;
+  /** The answers that may be wrong. */
+  suspects: readonly RateAnswer[];
+}
+
+/** Whether a rate counts now, or must be confirmed first: by newer answers than those that jumped, not by the same ones taken again.
+ *  @param last rate of the newest sample
+ *  @param jumped what was last found to be a jump from it; null for none */
+export function countsNow(
+  { rate, answers }: { rate: Rate; answers: readonly RateAnswer[] },
+  last: Rate | null,
+  jumped: Jumped | null,
+): boolean {
+  if (last === null || !jumps(last, rate)) return true;
+  if (jumped === null || jumps(jumped.rate, rate)) return false;
+  return jumped.suspects.every((suspect) => answers.every(({ of, at }) => of !== suspect.of || at > suspect.at));
+}
+
+/** The answers of a jump that may be wrong: those that the last sample was not made of. */
+export const suspectsOf = (answers: readonly RateAnswer[], last: readonly RateAnswer[]): RateAnswer[] =>
+  answers.filter(
+    (answer) =>
+      !last.some(
+        ({ of, rate, at }) =>
+          of === answer.of && at.getTime() === answer.at.getTime() && compareRates(rate, answer.rate) === 0,
+      ),
+  );
+
+export function jumps(from: Rate, to: Rate): boolean {
   const [before, after] = [from.units * pow10(to.scale), to.units * pow10(from.scale)];
   const change = after > before ? after - before : before - after;
   return change * 100n > before * JUMP;

@@ -1,6 +1,6 @@
 /** Judge: decides the outcome of money for a payable. Pure. The outcomes are in `domain/outcomes.ts`, the rules for checkouts in `domain/checkout.ts`. */
 import type { Network } from '../../contracts/networks.js';
-import { formatAmount, parseAmount } from '../domain/amount.js';
+import { formatAmount, MAX_STROOPS, parseAmount } from '../domain/amount.js';
 import { type Asset, sameAsset } from '../domain/asset.js';
 import { judgeForCheckout } from '../domain/checkout.js';
 import { type Verdict, verdictOf } from '../domain/outcomes.js';
@@ -177,7 +177,8 @@ function isBetter(one: Verdict, other: Verdict): boolean {
 }
 
 const toStroops = (amount: string | null) => (amount === null ? null : parseAmount(amount));
-const toText = (stroops: bigint | null) => (stroops === null ? null : formatAmount(stroops));
+/** Null for what no payment can be: more than the ledger can hold. */
+const toText = (stroops: bigint | null) => (stroops === null || stroops > MAX_STROOPS ? null : formatAmount(stroops));
 
 const toProductTerms = (terms: StoredTerms): ProductTerms => ({
   active: terms.active,

@@ -140,7 +140,8 @@ async function current(
   const rate = sample && lowerRate(parseRate(sample.rate)!, percentOf(markup));
   if (!rate) return null;
   const stale = now.getTime() - sample.at.getTime() > maxAgeMs;
-  return { rate, at: sample.at, source: sample.source, stale, validUntil: ahead(sample.at) };
+  const at = sample.answeredAt ?? sample.at;
+  return { rate, at, source: sample.source, stale, validUntil: ahead(sample.at) };
 }
 
 /** Reads the samples of a pair once for all accounts, without those between payments that are far apart in time. */

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { Clock } from '../clock.js';
 import { type Ask, decimalText, rateIn, shaped } from './ask.js';
-import { BadAnswer, type RateSource } from './source.js';
+import { BadAnswer, type RateSource, UnknownPair } from './source.js';
 
 export const COINBASE_URL = 'https://api.coinbase.com';
 
@@ -14,10 +14,8 @@ export function createCoinbase({ ask, baseUrl, clock }: { ask: Ask; baseUrl: str
     async quote({ asset, currency }) {
       if (asset.issuer !== null) return null;
       const answer = await ask.json(`${baseUrl}/v2/prices/XLM-${currency}/spot`).catch((error: unknown) => {
-        if (error instanceof BadAnswer && error.status === 404) return null;
-        throw error;
+        throw error instanceof BadAnswer && error.status === 404 ? new UnknownPair() : error;
       });
-      if (answer === null) return null;
       const { data } = shaped(answerSchema, answer);
       if (data.base !== 'XLM' || data.currency !== currency) throw new BadAnswer('another pair');
       return { rate: rateIn(data.amount), at: clock.now() };

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { type Ask, decimalText, rateIn, secondsIn, shaped } from './ask.js';
 import type { Remember } from './remember.js';
-import { BadAnswer, type RateSource } from './source.js';
+import { BadAnswer, type RateSource, UnknownPair } from './source.js';
 
 export const COINGECKO_URL = 'https://api.coingecko.com';
 const EVERY_MS = 300_000;
@@ -42,9 +42,9 @@ export function createCoingecko(deps: {
       const { quotes, isPartial } = await remember('coingecko', { everyMs: EVERY_MS, wanted }, () => read(wanted));
       const found = quotes.find((each) => each.currency === currency);
       if (found) return { rate: rateIn(found.rate), at: found.at };
-      // Null would mean that the source does not have the pair.
+      // It may know the pair.
       if (isPartial) throw new BadAnswer('no answer lately');
-      return null;
+      throw new UnknownPair();
     },
   };
 }

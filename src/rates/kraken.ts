@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import type { Clock } from '../clock.js';
 import { type Ask, decimalText, rateIn, shaped } from './ask.js';
-import { BadAnswer, type RateSource } from './source.js';
+import { BadAnswer, type RateSource, UnknownPair } from './source.js';
 
 export const KRAKEN_URL = 'https://api.kraken.com';
 
@@ -20,7 +20,7 @@ export function createKraken({ ask, baseUrl, clock }: { ask: Ask; baseUrl: strin
       const answer = await ask.json(`${baseUrl}/0/public/Ticker?pair=XLM${currency}`);
       // An answer with an error has another `result`, or none.
       const { error } = shaped(z.object({ error: z.array(z.string()).default([]) }), answer);
-      if (error.some((each) => each.includes('Unknown asset pair'))) return null;
+      if (error.some((each) => each.includes('Unknown asset pair'))) throw new UnknownPair();
       if (error.length > 0) throw new BadAnswer('an error with status 200');
       const tickers = Object.values(shaped(answerSchema, answer).result ?? {});
       if (tickers.length !== 1) throw new BadAnswer(`${tickers.length} pairs for one`);

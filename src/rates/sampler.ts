@@ -2,10 +2,10 @@
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
 import { type Clock, within } from '../clock.js';
-import { countsNow, formatRate, parseRate } from '../domain/rate.js';
+import { countsNow, formatRate, parseRate, type RateAnswer, suspectsOf } from '../domain/rate.js';
 import { MAX_PAIRS_PER_ACCOUNT, type Pair, pairKey } from '../domain/rate-pair.js';
 import { beginAfter, type LedgerStamp } from '../domain/terms.js';
-import type { RatePairDoc, RatePairStore } from '../stores/rate-pairs.js';
+import type { RatePairDoc, RatePairStore, StoredAnswer } from '../stores/rate-pairs.js';
 import type { RateSampleStore } from '../stores/rate-samples.js';
 import { PATIENCE_MS, type Take } from './take.js';
 
@@ -85,8 +85,12 @@ export function createSampler(deps: SamplerDeps) {
         sampledAt: null,
         unconfirmed: null,
         trouble: null,
+        answers: [],
+        knownBy: [],
       });
-      const first = opened ? sample(deps, pair, { _id: key, unconfirmed: null, trouble: null }) : firstOf(deps, key);
+      const first = opened
+        ? sample(deps, pair, { _id: key, unconfirmed: null, trouble: null, answers: [], knownBy: [] })
+        : firstOf(deps, key);
       await within(clock, PATIENCE_MS, first, () => false);
       return true;
     },
@@ -99,10 +103,10 @@ const ahead = ({ clock }: SamplerDeps, ms: number) => new Date(clock.nowMs() + m
 async function sample(
   { take, log, pairs, clock, onDisagreed, samples, stamp }: SamplerDeps,
   pair: Pair,
-  doc: Pick<RatePairDoc, '_id' | 'unconfirmed' | 'trouble'>,
+  doc: Pick<RatePairDoc, '_id' | 'unconfirmed' | 'trouble' | 'answers' | 'knownBy'>,
 ): Promise<boolean> {
-  const taken = await take(pair);
-  const none = async (reason: string, unconfirmed: string | null) => {
+  const taken = await take(pair, doc.knownBy ?? []);
+  const none = async (reason: string, unconfirmed: RatePairDoc['unconfirmed']) => {
     // Once for each trouble, not with every attempt.
     if (doc.trouble?.reason !== reason) log.warn({ pair: doc._id, reason }, 'no sample of a rate');
     await pairs.noteTrouble(doc._id, { since: clock.now(), reason }, unconfirmed);
@@ -115,14 +119,20 @@ async function sample(
   const last = await samples.newest(doc._id);
   const before = last && parseRate(last.rate);
   const rate = formatRate(taken.rate);
-  if (!countsNow(taken.rate, before, doc.unconfirmed === null ? null : parseRate(doc.unconfirmed)))
-    return none(`it jumped from ${last!.rate} to ${rate}, which a second sample has to confirm`, rate);
+  const { answers, sound, source } = taken;
+  const jumped = doc.unconfirmed && {
+    rate: parseRate(doc.unconfirmed.rate)!,
+    suspects: doc.unconfirmed.suspects.map(readAnswer),
+  };
+  if (!countsNow(taken, before, jumped)) {
+    const suspects = suspectsOf(answers, (doc.answers ?? []).map(readAnswer)).map(toStoredAnswer);
+    return none(`it jumped from ${last!.rate} to ${rate}, which a newer answer has to confirm`, { rate, suspects });
+  }
   const at = clock.now();
-  await samples.add(
-    { pair: doc._id, rate, at, from: beginAfter(last, await stamp(pair.network)), source: taken.source },
-    last,
-  );
-  await pairs.noteSample(doc._id, at);
+  const answeredAt = new Date(Math.min(at.getTime(), ...answers.map((answer) => answer.at.getTime())));
+  const from = beginAfter(last, await stamp(pair.network));
+  await samples.add({ pair: doc._id, rate, at, answeredAt, from, source }, last);
+  await pairs.noteSample(doc._id, at, sound.map(toStoredAnswer));
   return true;
 }
 
@@ -153,6 +163,9 @@ async function firstOf({ pairs, clock }: SamplerDeps, key: string): Promise<bool
     await clock.sleep(LOOK_EVERY_MS);
   }
 }
+
+const toStoredAnswer = ({ of, rate, at }: RateAnswer): StoredAnswer => ({ of, rate: formatRate(rate), at });
+const readAnswer = ({ of, rate, at }: StoredAnswer): RateAnswer => ({ of, rate: parseRate(rate)!, at });
 
 export const toPair = ({ currency, assetCode, assetIssuer, network }: RatePairDoc): Pair => ({
   currency,

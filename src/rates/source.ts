@@ -11,8 +11,8 @@ export interface Quote {
 export interface RateSource {
   /** As in `RATE_SOURCES`. */
   name: string;
-  /** Null if the source does not have the pair.
-   *  @throws SourceError or BadAnswer; any other error counts as a failure as well */
+  /** Null if the source never has such a pair, so that it is not asked.
+   *  @throws SourceError, BadAnswer, UnknownPair when it says that it does not know the pair; any other error counts as a failure as well */
   quote(pair: Pair): Promise<Quote | null>;
 }
 
@@ -33,5 +33,12 @@ export class BadAnswer extends Error {
     readonly status: number | null = null,
   ) {
     super(reason);
+  }
+}
+
+/** The source says that it does not know the pair. */
+export class UnknownPair extends BadAnswer {
+  constructor() {
+    super('it does not know the pair');
   }
 }

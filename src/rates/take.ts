@@ -2,23 +2,39 @@
 import type { Logger } from 'pino';
 import { type Clock, within } from '../clock.js';
 import { sameAsset } from '../domain/asset.js';
-import { agree, crossRate, formatRate, parseRate, type Rate } from '../domain/rate.js';
+import { agree, crossRate, formatRate, jumps, parseRate, type Rate, type RateAnswer } from '../domain/rate.js';
 import type { Pair } from '../domain/rate-pair.js';
 import type { Peg } from '../domain/rate-settings.js';
 import { SourceError } from '../ledger/errors.js';
-import { BadAnswer, type CrossSource, type Quote, type RateSource } from './source.js';
+import { BadAnswer, type CrossSource, type Quote, type RateSource, UnknownPair } from './source.js';
 
 /** Time limit of all requests to one source. */
 export const PATIENCE_MS = 5000;
-/** How long a source is not asked again for a pair that it does not have. */
-const UNKNOWN_FOR_MS = 3_600_000;
-const MOST_UNKNOWN = 1000;
+/** How long a source is not asked again for a pair that it does not know: one that it has known, and one that it never has. */
+const UNKNOWN_FOR_MS = { known: 60_000, never: 3_600_000 };
+/** More than the pairs of many accounts at all sources: a source that was forgotten would be asked again. */
+const MOST_UNKNOWN = 50_000;
 /** The most by which a server's clock may be ahead. */
 const AHEAD_MS = 60_000;
 /** Currencies that markets trade in, if they do not trade in the wanted one. */
 const BASES = ['EUR', 'USD'];
 
-export type Taken = { rate: Rate; source: string } | { rate: null; reason: string; disagreed: boolean };
+/** What one source says, directly or crossed. */
+interface Said {
+  rate: Rate;
+  source: string;
+  answers: RateAnswer[];
+}
+
+export type Taken =
+  | {
+      rate: Rate;
+      source: string;
+      answers: readonly RateAnswer[];
+      /** Those of the sources that say about the same as this rate. */
+      sound: readonly RateAnswer[];
+    }
+  | { rate: null; reason: string; disagreed: boolean };
 
 export interface TakeDeps {
   sources: readonly RateSource[];
@@ -32,35 +48,49 @@ export interface TakeDeps {
   onLeftOut: (source: string) => void;
 }
 
-export type Take = (pair: Pair) => Promise<Taken>;
+/** @param knownBy the answers, by their `of`, that earlier samples of the pair were made of */
+export type Take = (pair: Pair, knownBy: readonly string[]) => Promise<Taken>;
 
 export function createTake(deps: TakeDeps): Take {
   const { sources, cross, pegs } = deps;
   const direct = createDirect(deps);
 
-  /** The source's rate in the currency, or crossed from a currency that it trades in. */
-  async function quoteOf(source: RateSource, pair: Pair): Promise<{ rate: Rate; source: string } | null> {
-    const quote = await direct(source, pair);
-    if (quote || !cross) return quote && { rate: quote.rate, source: source.name };
-    for (const base of BASES) {
-      if (base === pair.currency) continue;
-      const inBase = await direct(source, { ...pair, currency: base });
-      const crossing = inBase && (await cross.cross(base, pair.currency));
-      const rate = crossing && crossRate(inBase.rate, crossing.rate);
-      if (rate) return { rate, source: `${source.name}*${cross.name}` };
+  /** The source's rate in the currency, or crossed from a currency that it trades in. @throws UnknownPair */
+  async function quoteOf(source: RateSource, pair: Pair, knownBy: readonly string[]): Promise<Said | null> {
+    let unknown: UnknownPair | null = null;
+    const bases = cross ? BASES.filter((base) => base !== pair.currency) : [];
+    for (const currency of [pair.currency, ...bases]) {
+      try {
+        const answer = await direct(source, { ...pair, currency }, knownBy);
+        if (!answer) continue;
+        if (currency === pair.currency) return { rate: answer.rate, source: source.name, answers: [answer] };
+        const crossing = await crossed(deps, currency, pair.currency);
+        const rate = crossing && crossRate(answer.rate, crossing.rate);
+        if (rate) return { rate, source: `${source.name}*${cross!.name}`, answers: [answer, crossing] };
+      } catch (error) {
+        if (!(error instanceof UnknownPair)) throw error;
+        unknown = error;
+      }
     }
+    if (unknown) throw unknown;
     return null;
   }
 
-  return async (pair) => {
+  return async (pair, knownBy) => {
     const isPegged = pegs.some((peg) => sameAsset(peg.asset, pair.asset));
-    const answers = isPegged
+    const said = isPegged
       ? [await well(deps, 'peg', pair, () => pegged(deps, pair))]
-      : await Promise.all(sources.map((source) => well(deps, source.name, pair, () => quoteOf(source, pair))));
-    const good = answers.filter((answer) => answer !== null);
+      : await Promise.all(sources.map((source) => well(deps, source.name, pair, () => quoteOf(source, pair, knownBy))));
+    const good = said.filter((each) => each !== null);
     const agreement = agree(good.map(({ rate }) => rate));
     if (agreement.outcome === 'agreed') {
-      return { rate: agreement.rate, source: good.map(({ source }) => source).join(',') };
+      const { rate } = agreement;
+      return {
+        rate,
+        source: good.map(({ source }) => source).join(','),
+        answers: good.flatMap(({ answers }) => answers),
+        sound: good.flatMap((each) => (jumps(rate, each.rate) ? [] : each.answers)),
+      };
     }
     if (agreement.outcome === 'none')
       return { rate: null, reason: 'no source gives a usable answer', disagreed: false };
@@ -70,15 +100,25 @@ export function createTake(deps: TakeDeps): Take {
 }
 
 /** A pegged asset is worth one unit of its currency, whatever its market says. */
-async function pegged(
-  { pegs, cross }: TakeDeps,
-  { asset, currency }: Pair,
-): Promise<{ rate: Rate; source: string } | null> {
-  const peg = pegs.find((each) => sameAsset(each.asset, asset));
+async function pegged(deps: TakeDeps, { asset, currency }: Pair): Promise<Said | null> {
+  const peg = deps.pegs.find((each) => sameAsset(each.asset, asset));
   if (!peg) return null;
-  if (peg.currency === currency) return { rate: parseRate('1')!, source: 'peg' };
-  const crossing = await cross?.cross(peg.currency, currency);
-  return crossing ? { rate: crossing.rate, source: `peg*${cross!.name}` } : null;
+  if (peg.currency === currency) return { rate: parseRate('1')!, source: 'peg', answers: [] };
+  const crossing = await crossed(deps, peg.currency, currency);
+  return crossing && { rate: crossing.rate, source: `peg*${deps.cross!.name}`, answers: [crossing] };
+}
+
+/** @throws BadAnswer */
+async function crossed({ cross, clock }: TakeDeps, from: string, to: string): Promise<RateAnswer | null> {
+  const quote = await cross?.cross(from, to);
+  if (!quote) return null;
+  refuseAhead(quote, clock);
+  return { ...quote, of: `${cross!.name} ${from}/${to}` };
+}
+
+/** @throws BadAnswer */
+function refuseAhead({ at }: Quote, clock: Pick<Clock, 'nowMs'>): void {
+  if (at.getTime() - clock.nowMs() > AHEAD_MS) throw new BadAnswer('a rate from the future');
 }
 
 async function well<T>(
@@ -102,23 +142,27 @@ async function well<T>(
   }
 }
 
-/** @returns the source's own quote of a pair; null if it does not have the pair, which is remembered for a while */
+/** @returns the source's own answer; null if it is not asked, because it lately did not know the pair */
 function createDirect({ maxAgeMs, clock }: Pick<TakeDeps, 'maxAgeMs' | 'clock'>) {
+  /** When to ask again, the longest known first. */
   const unknown = new Map<string, number>();
-  return async (source: RateSource, pair: Pair): Promise<Quote | null> => {
+  return async (source: RateSource, pair: Pair, knownBy: readonly string[]): Promise<RateAnswer | null> => {
     const { asset, currency, network } = pair;
-    const key = `${source.name} ${network} ${currency} ${asset.code} ${asset.issuer}`;
+    const of = `${source.name} ${currency}`;
+    const key = `${of} ${network} ${asset.code} ${asset.issuer}`;
     if ((unknown.get(key) ?? 0) > clock.nowMs()) return null;
-    const quote = await source.quote(pair);
-    if (quote === null) {
-      if (unknown.size >= MOST_UNKNOWN) unknown.clear();
-      unknown.set(key, clock.nowMs() + UNKNOWN_FOR_MS);
-      return null;
-    }
-    const ageMs = clock.nowMs() - quote.at.getTime();
+    unknown.delete(key);
+    const quote = await source.quote(pair).catch((error: unknown) => {
+      if (!(error instanceof UnknownPair)) throw error;
+      const [oldest] = unknown.keys();
+      if (oldest !== undefined && unknown.size >= MOST_UNKNOWN) unknown.delete(oldest);
+      unknown.set(key, clock.nowMs() + UNKNOWN_FOR_MS[knownBy.includes(of) ? 'known' : 'never']);
+      throw error;
+    });
+    if (quote === null) return null;
     // An invalid time fails, too: a comparison with NaN is false.
-    if (!(ageMs <= maxAgeMs)) throw new BadAnswer('too old');
-    if (ageMs < -AHEAD_MS) throw new BadAnswer('a rate from the future');
-    return quote;
+    if (!(clock.nowMs() - quote.at.getTime() <= maxAgeMs)) throw new BadAnswer('too old');
+    refuseAhead(quote, clock);
+    return { ...quote, of };
   };
 }

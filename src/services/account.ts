@@ -5,7 +5,7 @@ import { formatAmount, parseAmount } from '../domain/amount.js';
 import { notFound, rateLimited } from '../domain/api-error.js';
 import { NO_BRAND } from '../domain/brand.js';
 import type { NewId } from '../domain/ids.js';
-import { type AccountDoc, type AccountStore, CHANGES_KEPT } from '../stores/accounts.js';
+import type { AccountDoc, AccountStore } from '../stores/accounts.js';
 import type { ForAccount } from '../stores/index.js';
 import type { Caller, ServiceOf } from './caller.js';
 import type { Commit } from './commit.js';
@@ -56,8 +56,8 @@ export function createAccountService({
   };
 }
 
-/** Of the markup, and of the books' currency. */
-const MAX_CHANGES_PER_HOUR = CHANGES_KEPT;
+/** Of the markup, and of the books' currency: as many as the store keeps. */
+const MAX_CHANGES_PER_HOUR = 1000;
 const HOUR_MS = 3_600_000;
 const RETRY_SECONDS = 60;
 

@@ -51,10 +51,13 @@ const termsOf = ({
 const canonical = (amount: string | null | undefined): string | null =>
   amount === null || amount === undefined ? null : formatAmount(parseAmount(amount)!);
 
-/** @throws ApiError when the changes do not fit the other fields */
+/** What was stored before is not refused by a rule of today. @throws ApiError when the changes, or what follows from them, do not fit the rest */
 function withChanges(before: ProductDoc, given: Partial<ProductDoc>): ProductDoc {
   const merged = { ...before, ...given };
-  const faults = productFieldErrors({ ...merged });
+  const old = productFieldErrors({ ...before });
+  const faults = productFieldErrors({ ...merged }).filter(
+    ({ path, message }) => path in given || !old.some((fault) => fault.path === path && fault.message === message),
+  );
   if (faults.length > 0) throw invalid(faults[0]!, ...faults.slice(1));
   const { name, price, minAmount } = merged;
   return { ...merged, nameKey: foldText(name), price: canonical(price), minAmount: canonical(minAmount) };

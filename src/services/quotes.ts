@@ -13,11 +13,16 @@ import type { Priced } from './rate-needs.js';
 type Quote = NonNullable<Product['quote']>;
 type Network = WalletDoc['network'];
 
+const BEYOND_AMOUNTS =
+  'No payment could pay this price: at the rate it asks for more than the greatest amount of an asset.';
 const NO_RATE = 'There is no fresh rate for this currency and asset at the moment.';
 const TOO_MANY_PAIRS = `This account uses ${MAX_PAIRS_PER_ACCOUNT} pairs of a currency and an asset already, the maximum: set your own rate for this one, or use fewer. An unused pair is freed within an hour.`;
 
 /** Why there is none. @param isSampled the result of `NeedRate` */
-export const noRate = (isSampled: boolean): string => (isSampled ? NO_RATE : TOO_MANY_PAIRS);
+export function noQuote(current: CurrentRate | null, isSampled: boolean): string {
+  if (current && !current.stale) return BEYOND_AMOUNTS;
+  return isSampled ? NO_RATE : TOO_MANY_PAIRS;
+}
 
 type PricedInCurrency = Priced & { currency: string };
 
@@ -104,8 +109,10 @@ async function one(
   price: string,
   isSampled = true,
 ): Promise<Quote> {
-  const quote = await quotesFor(deps, accountId)(priced, network, price);
-  if (!quote) throw conflict(noRate(isSampled));
+  const { currency, assetCode: code, assetIssuer: issuer } = priced;
+  const current = await deps.rateBook.current(accountId, { currency, asset: { code, issuer }, network });
+  const quote = current && quoteOf(current, parseAmount(price)!);
+  if (!quote) throw conflict(noQuote(current, isSampled));
   return quote;
 }
 

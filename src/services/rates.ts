@@ -14,7 +14,7 @@ import type { ForAccount } from '../stores/index.js';
 import type { OwnRateDoc } from '../stores/own-rates.js';
 import type { Caller, ServiceOf } from './caller.js';
 import type { Commit } from './commit.js';
-import { noRate } from './quotes.js';
+import { noQuote } from './quotes.js';
 import type { RateNeeds } from './rate-needs.js';
 
 const HOUR_MS = 3_600_000;
@@ -153,6 +153,6 @@ const quote =
       current = await rateBook.current(accountId, pair);
     }
     const quote = current && quoteOf(current, parseAmount(price)!);
-    if (!quote) throw conflict(noRate(isSampled));
+    if (!quote) throw conflict(noQuote(current, isSampled));
     return quote;
   };

@@ -22,11 +22,24 @@ export interface RatePairDoc {
   neededUntil: Date;
   /** Time of its newest sample; null before the first. */
   sampledAt: Date | null;
-  /** A rate that jumped from the newest sample, and waits for a second one. */
-  unconfirmed: string | null;
+  /** A rate that jumped from the newest sample, and waits for an answer that is newer than those that may be wrong. */
+  unconfirmed: { rate: string; suspects: StoredAnswer[] } | null;
+  /** Answers that the newest sample is made of. */
+  answers?: StoredAnswer[];
+  /** The `of` of all answers that samples were made of. */
+  knownBy?: string[];
   /** Since when it gets no sample, and why; null while it does. */
   trouble: { since: Date; reason: string } | null;
 }
+
+/** See `RateAnswer`. */
+export interface StoredAnswer {
+  of: string;
+  rate: string;
+  at: Date;
+}
+
+const answerSchema = new mongoose.Schema<StoredAnswer>({ of: String, rate: String, at: Date }, PART_OPTIONS);
 
 const ratePairSchema = new mongoose.Schema<RatePairDoc>(
   {
@@ -40,7 +53,12 @@ const ratePairSchema = new mongoose.Schema<RatePairDoc>(
     dueAt: Date,
     neededUntil: Date,
     sampledAt: { type: Date, default: null },
-    unconfirmed: { type: String, default: null },
+    unconfirmed: {
+      type: new mongoose.Schema({ rate: String, suspects: [answerSchema] }, PART_OPTIONS),
+      default: null,
+    },
+    answers: [answerSchema],
+    knownBy: [String],
     trouble: { type: new mongoose.Schema({ since: Date, reason: String }, PART_OPTIONS), default: null },
   },
   { ...SCHEMA_OPTIONS, collection: 'ratePairs' },
@@ -106,11 +124,22 @@ export function createRatePairStore(connection: mongoose.Connection) {
       const { deletedCount } = await collection.deleteOne({ _id, neededUntil });
       return deletedCount > 0;
     },
-    async noteSample(id: string, sampledAt: Date): Promise<void> {
-      await collection.updateOne({ _id: id }, { $set: { sampledAt, unconfirmed: null, trouble: null } });
+    /** @param answers that it is made of */
+    async noteSample(id: string, sampledAt: Date, answers: StoredAnswer[]): Promise<void> {
+      await collection.updateOne(
+        { _id: id },
+        {
+          $set: { sampledAt, unconfirmed: null, trouble: null, answers },
+          $addToSet: { knownBy: { $each: answers.map(({ of }) => of) } },
+        },
+      );
     },
     /** Why there was no sample. @param unconfirmed the rate that jumped, where that is the reason */
-    async noteTrouble(id: string, trouble: { since: Date; reason: string }, unconfirmed: string | null): Promise<void> {
+    async noteTrouble(
+      id: string,
+      trouble: { since: Date; reason: string },
+      unconfirmed: RatePairDoc['unconfirmed'],
+    ): Promise<void> {
       const since = { $ifNull: ['$trouble.since', trouble.since] };
       const noted = { since, reason: { $literal: trouble.reason } };
       await collection.updateOne({ _id: id }, [{ $set: { trouble: noted, unconfirmed: { $literal: unconfirmed } } }]);

@@ -17,6 +17,8 @@ export interface RateSampleDoc {
   rate: string;
   /** When it was taken, by the clock of the process. */
   at: Date;
+  /** The time of the oldest answer in it. Missing in samples from before it was kept. */
+  answeredAt?: Date;
   /** Since when it is shown, as the ledger sees it. */
   from: LedgerStamp;
   /** Names of the sources that it is made of. */
@@ -26,7 +28,16 @@ export interface RateSampleDoc {
 }
 
 const rateSampleSchema = new mongoose.Schema<RateSampleDoc>(
-  { _id: String, pair: String, rate: String, at: Date, from: stampSchema, source: String, isHourly: Boolean },
+  {
+    _id: String,
+    pair: String,
+    rate: String,
+    at: Date,
+    answeredAt: Date,
+    from: stampSchema,
+    source: String,
+    isHourly: Boolean,
+  },
   { ...SCHEMA_OPTIONS, collection: 'rateSamples' },
 );
 rateSampleSchema.index({ pair: 1, 'from.at': 1, _id: 1 });

@@ -206,3 +206,13 @@ t.test('the history of a link or wallet that is switched again and again has a b
     .updateOne({ _id: own.id }, { $set: { windows: Array.from({ length: 1000 }, () => windows[0]) } });
   t.match((await service.api('PATCH', `/wallets/${own.id}`, { active: true })).error, { code: 'conflict' });
 });
+
+t.test('a product that was stored by rules of before is still renamed and switched off', async (t) => {
+  const { id } = await makeProduct();
+  await db.collection('products').updateOne({ _id: id as never }, { $set: { currency: 'JPY', price: '9.5' } });
+  const changed = await service.api('PATCH', `/products/${id}`, { name: 'Green tea', active: false });
+  t.equal(changed.status, 200);
+  t.match(changed.data, { name: 'Green tea', active: false, price: '9.5' });
+  const refused = await service.api('PATCH', `/products/${id}`, { price: '9.6' });
+  t.equal(refused.status, 422, 'a new price is checked');
+});

@@ -225,6 +225,65 @@ t.test('three sources make their median, two their mean, and two that differ by 
   t.equal(await troubleOf(), 'two sources differ by more than 5 %: kraken says 0.25, custom says 0.2626');
 });
 
+t.test('an answer that is kept and taken again confirms no jump of its own', async (t) => {
+  const { newest, servers, sampler, minute } = await setUp(t, ['custom']);
+  await sampler.need(EUR, 'acct_1');
+  const wrongAt = new Date(servers.at.getTime() + 60_000).toISOString();
+  servers.trouble.custom = () => ({ body: JSON.stringify({ rate: '2.5', at: wrongAt }) });
+  for (let nth = 0; nth < 4; nth += 1) await minute();
+  t.same(await newest(), ['0.25', 'custom']);
+  servers.trouble.custom = () => ({ body: JSON.stringify({ rate: '2.5', at: servers.at.toISOString() }) });
+  await minute();
+  t.same(await newest(), ['2.5', 'custom'], 'a newer one does');
+});
+
+t.test("CoinGecko's one wrong answer is never a sample", async (t) => {
+  const { newest, servers, sampler, minute } = await setUp(t, ['coingecko']);
+  await sampler.need(EUR, 'acct_1');
+  servers.prices.EUR = '2.5';
+  for (let nth = 0; nth < 11; nth += 1) {
+    await minute();
+    if (servers.count('coingecko') === 2) servers.prices.EUR = '0.26';
+    t.not((await newest())?.[0], '2.5');
+  }
+  t.same(await newest(), ['0.26', 'coingecko']);
+});
+
+t.test(
+  "the bank's one wrong answer is never a sample, and a true jump waits for no other day of the bank",
+  async (t) => {
+    const { newest, servers, sampler, minute } = await setUp(t, ['kraken', 'ecb']);
+    const CHF = inCurrency('CHF');
+    await sampler.need(CHF, 'acct_1');
+    t.same(await newest(CHF), ['0.2375', 'kraken*ecb']);
+    servers.prices.EUR = '0.5';
+    await minute();
+    t.same(await newest(CHF), ['0.2375', 'kraken*ecb']);
+    await minute();
+    t.same(await newest(CHF), ['0.475', 'kraken*ecb']);
+  },
+);
+
+t.test('a source that says that it does not know a pair is asked again in a minute if it has known it', async (t) => {
+  const { servers, sampler, minute, newest, seen } = await setUp(t, ['coinbase']);
+  await sampler.need(EUR, 'acct_1');
+  servers.trouble.coinbase = { status: 404, body: '{}' };
+  await minute();
+  t.same(seen.leftOut, ['coinbase'], 'it is counted');
+  const asked = servers.count('coinbase');
+  await minute();
+  t.equal(servers.count('coinbase'), asked + 1);
+  delete servers.trouble.coinbase;
+  servers.prices.EUR = '0.26';
+  await minute();
+  t.same(await newest(), ['0.26', 'coinbase']);
+  for (let nth = 0; nth < 3; nth += 1) {
+    await sampler.need(inCurrency('GBP'), 'acct_1');
+    await minute();
+  }
+  t.equal(servers.requests.filter(({ url }) => url.includes('GBP')).length, 1, 'one that it never knew is not');
+});
+
 t.test('a jump of more than 20 % counts once a second sample confirms it', async (t) => {
   const { newest, servers, sampler, minute, troubleOf } = await setUp(t, ['kraken']);
   await sampler.need(EUR, 'acct_1');

@@ -7,7 +7,7 @@ import {
   agree,
   askedFor,
   compareRates,
-  countsNow,
+  countsNow as counts,
   crossRate,
   differBy,
   formatRate,
@@ -16,6 +16,7 @@ import {
   parseRate,
   type Rate,
   readRate,
+  suspectsOf,
   toRate,
   worthOf,
 } from '../../src/domain/rate.js';
@@ -139,7 +140,12 @@ t.test('two that differ by more than 5 % make no rate; three do', async () => {
   t.equal(agree([of('7')]).outcome, 'agreed');
 });
 
-t.test('a jump of more than 20 % counts once a second sample confirms it', async () => {
+t.test('a jump of more than 20 % counts once newer answers confirm it', async () => {
+  const answer = (text: string, second: number, source = 'custom EUR') => ({
+    ...{ of: source, rate: of(text), at: new Date(second * 1000) },
+  });
+  const countsNow = (each: Rate, last: Rate | null, before: Rate | null) =>
+    counts({ rate: each, answers: [answer('1', 2)] }, last, before && { rate: before, suspects: [answer('1', 1)] });
   t.ok(countsNow(of('1'), null, null), 'the first sample');
   t.ok(countsNow(of('1.2'), of('1'), null));
   t.notOk(countsNow(of('1.21'), of('1'), null));
@@ -147,6 +153,18 @@ t.test('a jump of more than 20 % counts once a second sample confirms it', async
   t.ok(countsNow(of('0.8'), of('1'), null));
   t.ok(countsNow(of('1.5'), of('1'), of('1.45')));
   t.notOk(countsNow(of('0.5'), of('1'), of('1.5')), 'a jump the other way confirms nothing');
+
+  const wrong = answer('2', 5);
+  const jumped = { rate: of('2'), suspects: [wrong, answer('2', 5, 'kraken EUR')] };
+  const again = (answers: (typeof wrong)[]) => counts({ rate: of('2'), answers }, of('1'), jumped);
+  t.notOk(again([wrong]), 'the same answer confirms nothing');
+  t.notOk(again([wrong, answer('2', 6, 'kraken EUR')]), 'also beside a newer one of another source');
+  t.notOk(again([answer('2.1', 4)]), 'nor does an older one');
+  t.ok(again([answer('2', 6), answer('2', 6, 'kraken EUR')]));
+  t.ok(again([answer('2', 6, 'kraken EUR')]), 'a source that no longer answers proves nothing');
+  const day = answer('0.95', 0, 'ecb EUR/CHF');
+  t.same(suspectsOf([answer('2', 6), day], [answer('1', 5), day]), [answer('2', 6)], 'what was right before stays so');
+  t.same(suspectsOf([answer('9.5', 0, 'ecb EUR/CHF')], [day]), [answer('9.5', 0, 'ecb EUR/CHF')]);
 });
 
 t.test('a markup lowers the rate exactly, and crossing multiplies', async () => {
@@ -169,4 +187,9 @@ t.test('an amount of every currency has the form of an amount', async () => {
     const least = gridOf(code);
     if (parseAmount(formatAmount(least)) !== least) t.fail(code);
   }
+});
+
+t.test('the minor digits are those of ISO 4217, on every Node', async (t) => {
+  const digits = { HUF: 2, IDR: 2, COP: 2, PKR: 2, IQD: 3, JPY: 0, KWD: 3, CLF: 4, EUR: 2 };
+  for (const [code, count] of Object.entries(digits)) t.equal(minorDigits(code), count, code);
 });

@@ -806,13 +806,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     guard: 'a rate that jumps counts once a second sample confirms it',
     hardship: 'rates',
-    changes: [
-      [
-        'src/rates/sampler.ts',
-        'if (!countsNow(taken.rate, before, doc.unconfirmed === null ? null : parseRate(doc.unconfirmed)))',
-        'if (before === undefined)',
-      ],
-    ],
+    changes: [['src/rates/sampler.ts', 'if (!countsNow(taken, before, jumped)) {', 'if (before === undefined) {']],
   },
   {
     guard: 'a payment is judged by all rates that were shown within the lock, not by the newest alone',
@@ -830,19 +824,13 @@ export const plantedBugs: readonly PlantedBug[] = [
     guard: 'what was dated by a clock alone, as no ledger was known, may have been shown before that',
     hardship: ['rates', 'skewMs', 'rpc'],
     seed: 73_017,
-    changes: [['src/domain/shown-rates.ts', '[history, withEarlyBegins(history)]', '[history]']],
+    changes: [['src/domain/shown-rates.ts', 'isByClock ? [within, withEarlyBegins(within)] : [within]', '[within]']],
   },
   {
     guard: 'a sample and an own rate that begin at one moment were both shown',
     hardship: ['rates', 'skewMs', 'rpc'],
     seed: 73_025,
-    changes: [
-      [
-        'src/domain/shown-rates.ts',
-        '  list.findLast(({ from }) => from.at.getTime() < atMs),\n  ...list.filter(({ from }) => from.at.getTime() === atMs),',
-        '  list.findLast(({ from }) => from.at.getTime() <= atMs),',
-      ],
-    ],
+    changes: [['src/domain/shown-rates.ts', '      return found;', '      return [list[last]];']],
   },
   {
     guard: 'a sample is never dated before the last one',
