@@ -149,18 +149,30 @@ export const colorInput = z
   })
   .meta({ pattern: '^#[0-9a-fA-F]{6}$', examples: ['#1b6e4b'] });
 
-/** An address that needs no escaping in a `mailto:` link. */
+const DOMAIN_LABEL = '[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?';
+/** As in HTML's rule for `<input type=email>`. */
+const DOMAIN = new RegExp(`^${DOMAIN_LABEL}(?:\\.${DOMAIN_LABEL})*$`);
+/** HTML's rule, with the characters of all scripts besides. */
+const LOCAL_PART = /^(?:[a-zA-Z0-9.!#$%&'*+/=?^_`{|}~-]|[^\p{ASCII}\p{C}\p{Z}])+$/u;
+/** For a domain in another script, which browsers turn into punycode. */
+const INTERNATIONAL_DOMAIN = /^(?:[a-zA-Z0-9.-]|[^\p{ASCII}\p{C}\p{Z}])+$/u;
+/** More than mail servers take, and as much as activity keeps of a value. */
+const MAX_EMAIL_CHARACTERS = 300;
+
+function isEmail(address: string): boolean {
+  const at = address.lastIndexOf('@');
+  const [local, domain] = [address.slice(0, at), address.slice(at + 1)];
+  if (at < 1 || address.length > MAX_EMAIL_CHARACTERS || !LOCAL_PART.test(local)) return false;
+  if (/^\p{ASCII}*$/u.test(domain)) return DOMAIN.test(domain);
+  const url = INTERNATIONAL_DOMAIN.test(domain) ? `http://${domain}` : '';
+  return URL.canParse(url) && DOMAIN.test(new URL(url).hostname);
+}
+
+/** What a browser's `<input type=email>` takes, and addresses in any script. Whether mail gets there is not known before it is sent. */
 export const emailInput = z
   .string()
-  .refine(
-    (address) =>
-      address.length <= 254 && /^[A-Za-z0-9._%+'-]{1,64}@(?:[A-Za-z0-9-]+\.)+[A-Za-z0-9-]{2,63}$/.test(address),
-    {
-      message: 'Must be an e-mail address.',
-      ...issueCode('invalid_format'),
-    },
-  )
-  .meta({ format: 'email', maxLength: 254, examples: ['help@shop.example'] });
+  .refine(isEmail, { message: 'Must be an e-mail address.', ...issueCode('invalid_format') })
+  .meta({ format: 'idn-email', maxLength: MAX_EMAIL_CHARACTERS, examples: ['help@shop.example'] });
 
 export const accountAddress = z
   .string()

@@ -9,9 +9,10 @@ export class CallError extends TRPCClientError<AppRouter> {
   /** Field errors; empty when no field is at fault. */
   readonly details: readonly FieldError[];
 
-  constructor(error: TRPCClientError<AppRouter>) {
+  /** @param service its URL */
+  constructor(error: TRPCClientError<AppRouter>, service: string) {
     const body = error.data?.error;
-    super(body ? messageOf(body) : error.message, {
+    super(body ? messageOf(body) : `The call to ${service} failed: ${error.message}${codeOf(error)}`, {
       ...(error.shape ? { result: { error: error.shape } } : {}),
       ...(error.cause ? { cause: error.cause } : {}),
       ...(error.meta ? { meta: error.meta } : {}),
@@ -22,6 +23,12 @@ export class CallError extends TRPCClientError<AppRouter> {
   }
 }
 
+/** Why there was no answer, such as ECONNREFUSED. */
+function codeOf({ cause }: Error): string {
+  const { code } = ((cause as Error | undefined)?.cause ?? {}) as { code?: unknown };
+  return typeof code === 'string' ? ` (${code})` : '';
+}
+
 /** Includes the field errors, because a log shows only the message. */
 function messageOf({ message, details = [] }: ErrorBody): string {
   const faults = details.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`));
@@ -30,12 +37,13 @@ function messageOf({ message, details = [] }: ErrorBody): string {
 }
 
 /** The first link: turns every failure of the others into a `CallError`. */
-export const callErrors: TRPCLink<AppRouter> =
+export const callErrors =
+  (service: string): TRPCLink<AppRouter> =>
   () =>
   ({ op, next }) =>
     observable((observer) =>
       next(op).subscribe({
         ...observer,
-        error: (error) => observer.error(new CallError(error)),
+        error: (error) => observer.error(new CallError(error, service)),
       }),
     );

@@ -13,7 +13,7 @@ import { callErrors } from './call-error.js';
 import type { AppRouter } from './procedures.js';
 
 export interface ClientOptions {
-  /** Base URL of the service, such as `http://127.0.0.1:3000`. */
+  /** Base URL of the service, such as `http://127.0.0.1:3000`; that of its REST API (`…/api/v1`) is understood as well. */
   url: string;
   /** `sk_…` */
   apiKey: string;
@@ -37,11 +37,15 @@ function idempotencyKeyOf({ context: { idempotencyKey } }: Operation): string | 
  *  (`events.stream`) each have their own; a subscription reconnects after a break and resumes where it was.
  *  Calls reject with `CallError`. */
 export function createClient({ url, apiKey, fetch = globalThis.fetch }: ClientOptions): TRPCClient<AppRouter> {
-  const target = `${url.replace(/\/+$/, '')}/trpc`;
+  // `fetch` would repeat the key in its error.
+  if (!/^[\x21-\x7e]+$/.test(apiKey))
+    throw new TypeError('apiKey has a blank, a line break or another character that no key has.');
+  const base = url.replace(/\/+$/, '').replace(/\/api\/v1$/, '');
+  const target = `${base}/trpc`;
   const authorization = `Bearer ${apiKey}`;
   return createTRPCClient<AppRouter>({
     links: [
-      callErrors,
+      callErrors(base),
       splitLink({
         condition: ({ type }) => type === 'subscription',
         true: httpSubscriptionLink({

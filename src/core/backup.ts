@@ -59,10 +59,18 @@ export function writeBackup(
       await toDisk(dirname(resolve(file)));
     } catch (error) {
       await rm(unfinished, { force: true }).catch(() => undefined);
-      throw error;
+      throw writeError(error, file);
     }
     return count;
   });
+}
+
+/** In words, where the system refuses the file. */
+function writeError(error: unknown, file: string): unknown {
+  const { code = '', path } = error as NodeJS.ErrnoException;
+  if (path === undefined) return error;
+  const why = code === 'ENOENT' ? `there is no folder ${dirname(resolve(file))}` : code;
+  return new StartupError(`${file} cannot be written: ${why}.`);
 }
 
 async function toDisk(path: string): Promise<void> {

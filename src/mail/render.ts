@@ -30,7 +30,9 @@ export function createRender(deps: {
     const checkout = await checkouts.byId(checkoutId);
     const wallet = checkout && (await wallets.byId(checkout.walletId));
     if (!checkout || !wallet) return null;
-    const brand = { ...NO_BRAND, ...(await accounts.byId(accountId))?.brand };
+    const account = await accounts.byId(accountId);
+    const ofAccount = { ...NO_BRAND, ...account?.brand };
+    const brand = { ...ofAccount, name: ofAccount.name ?? account?.name ?? null };
     const letter = receiptLetter({ checkout, wallet, brand, publicUrl });
     return { letter, senderName: oneLine(brand.name ?? ''), replyTo: brand.supportEmail };
   }

@@ -1,5 +1,7 @@
 /** Hands e-mails to the mail server of the settings, and to no other host. A result, never an exception. */
-import { createTransport as createNodemailer } from 'nodemailer';
+import { domainToASCII } from 'node:url';
+import MailComposer from 'nodemailer/lib/mail-composer';
+import SmtpConnection from 'nodemailer/lib/smtp-connection';
 import { monotonicClock, within } from '../clock.js';
 import type { MailSettings } from '../domain/mail-settings.js';
 import type { Content } from './letter.js';
@@ -19,7 +21,7 @@ export interface SendResult {
   error: string | null;
   /** The server has refused this recipient or this e-mail, for good. */
   isRefused: boolean;
-  /** The server does not answer, or refuses the login. */
+  /** The server refuses the connection, its greeting or the login: others would fare the same. What goes wrong later is its recipient's. */
   isAway: boolean;
   /** For the operator's log. */
   cause?: unknown;
@@ -33,55 +35,103 @@ const SILENCE_MS = 30_000;
 export const ATTEMPT_MS = 60_000;
 
 export function createMailTransport(settings: MailSettings) {
-  const { host, port, secure, auth, isLoopback, from } = settings;
-  const transport = createNodemailer({
-    ...{ host, port, secure },
-    ...(auth && { auth }),
-    // A password goes to another machine by an encrypted connection only.
-    requireTLS: auth !== null && !secure && !isLoopback,
-    // A connection within this machine needs no publicly trusted certificate.
-    tls: { rejectUnauthorized: !isLoopback },
-    ...{
-      connectionTimeout: CONNECT_MS,
-      greetingTimeout: CONNECT_MS,
-      socketTimeout: SILENCE_MS,
-      dnsTimeout: CONNECT_MS,
-    },
-    ...{ disableFileAccess: true, disableUrlAccess: true },
-  });
-  const domain = from.address.slice(from.address.lastIndexOf('@') + 1);
+  const from = { ...settings.from, address: asciiDomain(settings.from.address) };
 
-  async function hand({ id, to, senderName, replyTo, language, subject, text, html }: Outgoing): Promise<SendResult> {
-    try {
-      await transport.sendMail({
-        // Objects, so that no text is parsed for further addresses.
-        from: { name: senderName === '' ? from.name : senderName, address: from.address },
-        to: { name: '', address: to },
-        ...(replyTo !== null && { replyTo: { name: '', address: replyTo } }),
-        ...{ subject, text, html },
-        messageId: `<${id}@${domain}>`,
-        headers: {
-          'Auto-Submitted': 'auto-generated',
-          'X-Auto-Response-Suppress': 'All',
-          'Content-Language': language,
-        },
-        envelope: { from: from.address, to },
-      });
-      return { error: null, isRefused: false, isAway: false };
-    } catch (error) {
-      return resultOf(error);
-    }
+  /** @param onReached called once the server has let us in */
+  async function hand(outgoing: Outgoing, connection: SmtpConnection, onReached: () => void): Promise<SendResult> {
+    const to = asciiDomain(outgoing.to);
+    const message = await composed({ ...outgoing, to }, from);
+    const extensions = await reach(connection, settings.auth);
+    onReached();
+    if (!isAscii(from.address + to) && !/[ -]SMTPUTF8\b/im.test(extensions)) return NOT_INTERNATIONAL;
+    await new Promise<void>((resolve, reject) => {
+      connection.once('error', reject);
+      connection.send({ from: from.address, to }, message, (error) => (error ? reject(error) : resolve()));
+    });
+    return { error: null, isRefused: false, isAway: false };
   }
 
   return {
     /** Never rejects, and ends in time, whatever the server does. */
-    send: (outgoing: Outgoing): Promise<SendResult> =>
-      within(monotonicClock, ATTEMPT_MS, hand(outgoing), () => ({ ...AWAY, error: TIMED_OUT })),
-    close: () => transport.close(),
+    async send(outgoing: Outgoing): Promise<SendResult> {
+      const connection = new SmtpConnection(optionsOf(settings));
+      let isAway = true;
+      const sent = hand(outgoing, connection, () => {
+        isAway = false;
+      }).catch((error) => resultOf(error, isAway));
+      const late = () => ({ isRefused: false, isAway, error: TIMED_OUT });
+      try {
+        return await within(monotonicClock, ATTEMPT_MS, sent, late);
+      } finally {
+        connection.close();
+      }
+    },
   };
 }
 
-const AWAY = { isRefused: false, isAway: true } as const;
+const optionsOf = ({ host, port, secure, auth, isLoopback }: MailSettings) => ({
+  ...{ host, port, secure },
+  // A password goes to another machine by an encrypted connection only.
+  requireTLS: auth !== null && !secure && !isLoopback,
+  // A connection within this machine needs no publicly trusted certificate.
+  tls: { rejectUnauthorized: !isLoopback },
+  ...{
+    connectionTimeout: CONNECT_MS,
+    greetingTimeout: CONNECT_MS,
+    socketTimeout: SILENCE_MS,
+    dnsTimeout: CONNECT_MS,
+  },
+});
+
+/** Connects and signs in. @returns what the server said it can do */
+async function reach(connection: SmtpConnection, auth: MailSettings['auth']): Promise<string> {
+  let extensions = '';
+  await new Promise<void>((resolve, reject) => {
+    // Stays: what goes wrong later is reported by the call that it fails.
+    connection.on('error', reject);
+    connection.connect((error) => {
+      if (error) return reject(error);
+      extensions = connection.lastServerResponse || '';
+      if (auth === null || !connection.allowsAuth) return resolve();
+      connection.login({ credentials: auth }, (failure) => (failure ? reject(failure) : resolve()));
+    });
+  });
+  return extensions;
+}
+
+function composed(
+  { id, to, senderName, replyTo, language, subject, text, html }: Outgoing,
+  from: MailSettings['from'],
+): Promise<Buffer> {
+  const composer = new MailComposer({
+    // Objects, so that no text is parsed for further addresses.
+    from: { name: senderName === '' ? from.name : senderName, address: from.address },
+    to: { name: '', address: to },
+    ...(replyTo !== null && { replyTo: { name: '', address: asciiDomain(replyTo) } }),
+    ...{ subject, text, html },
+    messageId: `<${id}@${from.address.slice(from.address.lastIndexOf('@') + 1)}>`,
+    headers: {
+      'Auto-Submitted': 'auto-generated',
+      'X-Auto-Response-Suppress': 'All',
+      'Content-Language': language,
+    },
+    ...{ disableFileAccess: true, disableUrlAccess: true },
+  });
+  return composer.compile().build();
+}
+
+/** With its domain as punycode, by which servers know it. One that has none stays as it is, and the server refuses it. */
+export function asciiDomain(address: string): string {
+  const at = address.lastIndexOf('@') + 1;
+  const domain = address.slice(at);
+  return isAscii(domain) ? address : address.slice(0, at) + (domainToASCII(domain) || domain);
+}
+
+const isAscii = (text: string): boolean => /^\p{ASCII}*$/u.test(text);
+
+const NOT_INTERNATIONAL = {
+  ...{ error: 'mail server takes no address in this script', isRefused: true, isAway: false },
+} as const satisfies SendResult;
 const TIMED_OUT = 'mail server timed out';
 
 const REASONS: Readonly<Record<string, string>> = {
@@ -95,17 +145,24 @@ const REASONS: Readonly<Record<string, string>> = {
   ENOAUTH: 'mail server refused the sign-in',
   EPROTOCOL: 'unexpected answer from the mail server',
 };
+/** Once the server has let us in. */
+const LATER_REASONS: Readonly<Record<string, string>> = {
+  ...REASONS,
+  ECONNECTION: 'mail server hung up',
+  ESOCKET: 'mail server hung up',
+};
 
-function resultOf(cause: unknown): SendResult {
+/** @param isAway the server has not let us in */
+function resultOf(cause: unknown, isAway: boolean): SendResult {
   const {
     code = '',
     responseCode = 0,
     command = '',
   } = cause as { code?: string; responseCode?: number; command?: string };
-  const away = REASONS[code];
-  if (away !== undefined) return { ...AWAY, error: away, cause };
   const isSender = command === 'MAIL FROM';
   const what = code === 'EENVELOPE' ? (isSender ? 'sender refused' : 'address refused') : 'message refused';
-  const isRefused = responseCode >= 500 && !isSender;
-  return { error: responseCode > 0 ? `${what} (${responseCode})` : what, isRefused, isAway: false, cause };
+  const said = responseCode > 0 ? `${what} (${responseCode})` : what;
+  const trouble = (isAway ? REASONS : LATER_REASONS)[code];
+  const isRefused = trouble === undefined && responseCode >= 500 && !isSender;
+  return { error: trouble ?? said, isRefused, isAway, cause };
 }

@@ -14,12 +14,18 @@ export function shopHead(brand: Brand): Html | null {
   return html`<p class="shop">${logo && html`<img class="logo" src="${logo.url}" alt="" referrerpolicy="no-referrer" height="32">`}${brand.name !== null && html`<bdi>${brand.name}</bdi>`}</p>`;
 }
 
+/** A `%`, `?` or `&` of an address is none of the link. */
+function mailtoOf(address: string): string {
+  const at = address.lastIndexOf('@');
+  return `mailto:${encodeURIComponent(address.slice(0, at))}@${encodeURIComponent(address.slice(at + 1))}`;
+}
+
 /** Null without a contact. */
 function supportLinks({ supportUrl, supportEmail }: Brand): Html | null {
   const links = [
     supportUrl !== null &&
       html`<a href="${supportUrl}" target="_blank" rel="noopener noreferrer">${new URL(supportUrl).host}</a>`,
-    supportEmail !== null && html`<a href="mailto:${supportEmail}">${supportEmail}</a>`,
+    supportEmail !== null && html`<a href="${mailtoOf(supportEmail)}">${supportEmail}</a>`,
   ].filter((link) => link !== false);
   if (links.length === 0) return null;
   return html`${links.map((link, index) => html`${index > 0 && ' · '}${link}`)}`;

@@ -14,7 +14,8 @@ export const MOST_PAYMENTS = 8;
 export function receiptView(frame: Frame, link: PageLink, { count, largest }: PaidBy): Html {
   const { words } = frame;
   const { say } = words;
-  const { product, checkout, brand, wallet, priced } = link;
+  const { product, checkout, brand, accountName, wallet, priced } = link;
+  const seller = { ...brand, name: brand.name ?? accountName };
   const { id, reference, paidAt, quantity, amount, price, received } = checkout!;
   const refunded = refundedOf(link, largest);
   const code = product.assetCode;
@@ -23,7 +24,7 @@ export function receiptView(frame: Frame, link: PageLink, { count, largest }: Pa
     `${say('receipt')} · ${product.name}`,
     html`
 <main class="sheet receipt">
-  ${shopHead(brand)}
+  ${shopHead(seller)}
   <h1>${say('receipt')}</h1>
   <dl class="facts">
     <div><dt>${say('what')}</dt><dd dir="auto">${product.name}${quantity !== null && quantity > 1 && ` × ${words.number(quantity)}`}</dd></div>
@@ -39,7 +40,7 @@ export function receiptView(frame: Frame, link: PageLink, { count, largest }: Pa
   <h2>${words.count('payments', count)}</h2>
   ${count > largest.length && html`<p class="quiet">${words.count('largestPayments', largest.length)}</p>`}
   <div class="payments">${largest.map((payment) => paymentOf(words, payment))}</div>
-  ${askShop(words, brand)}
+  ${askShop(words, seller)}
   <p class="scripted screen"><button type="button" class="plain" id="print">${say('print')}</button></p>
 </main>`,
     brand,

@@ -2,7 +2,7 @@
 import { networkInfo } from '../../contracts/networks.js';
 import type { Clock } from '../clock.js';
 import { formatAmount, parseAmount } from '../domain/amount.js';
-import { type Brand, NO_BRAND } from '../domain/brand.js';
+import { NO_BRAND } from '../domain/brand.js';
 import { memoIdOf } from '../domain/memo.js';
 import { muxedAddressOf } from '../domain/muxed.js';
 import type { DestinationCheck } from '../ingest/destination-check.js';
@@ -15,7 +15,7 @@ import type { ForAccount } from '../stores/index.js';
 import type { PaymentDoc } from '../stores/payment-document.js';
 import type { PaymentLinkStore } from '../stores/payment-links.js';
 import type { WalletDoc } from '../stores/wallets.js';
-import type { PagePayment, PageSource } from './types.js';
+import type { PageLink, PagePayment, PageSource } from './types.js';
 
 interface PageSourceDeps {
   /** Pages are found by slug, across accounts. */
@@ -61,10 +61,14 @@ async function warningsOf(
   return state === 'ready' ? [] : [state];
 }
 
-const brandOf = async ({ forAccount }: PageSourceDeps, accountId: string, visitor: string | null): Promise<Brand> => ({
-  ...NO_BRAND,
-  ...(visitor !== null && (await forAccount(accountId).account.get())?.brand),
-});
+async function sellerOf(
+  { forAccount }: PageSourceDeps,
+  accountId: string,
+  visitor: string | null,
+): Promise<Pick<PageLink, 'brand' | 'accountName'>> {
+  const account = visitor === null ? null : await forAccount(accountId).account.get();
+  return { brand: { ...NO_BRAND, ...account?.brand }, accountName: account?.name ?? null };
+}
 
 const linkBySlug =
   (deps: PageSourceDeps): PageSource['linkBySlug'] =>
@@ -86,7 +90,7 @@ const linkBySlug =
       product: { name, description, imageUrl, assetCode, assetIssuer, priceType, price, minAmount, active },
       ...(currency && { priced: { currency, due: product.price, minAmount: product.minAmount, rate } }),
       wallet: { address: wallet.address, network: wallet.network, active: wallet.active },
-      brand: await brandOf(deps, link.accountId, visitor),
+      ...(await sellerOf(deps, link.accountId, visitor)),
       warnings: await warningsOf(deps, wallet, product, visitor),
     };
   };
@@ -125,7 +129,7 @@ const checkoutBySlug =
       },
       ...(currency && { priced: { currency, due: remainingValue, minAmount: null, rate } }),
       wallet: { address: wallet.address, network: wallet.network, active: wallet.active },
-      brand: await brandOf(deps, checkout.accountId, visitor),
+      ...(await sellerOf(deps, checkout.accountId, visitor)),
       checkout: {
         id: checkout._id,
         status,

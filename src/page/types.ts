@@ -34,6 +34,8 @@ export interface PageLink {
   wallet: { address: string; network: Network; active: boolean };
   /** The shop. */
   brand: Brand;
+  /** The seller of a receipt without a brand. */
+  accountName: string | null;
   /** Set for a checkout: then `product.price` is what remains. */
   checkout?: PageCheckout;
   /** Why a payment might fail, shown above the payment details. */

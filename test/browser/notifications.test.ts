@@ -28,9 +28,9 @@ t.test('a shop owner chooses what is told; a mistyped address is named', async (
   const { page, complaints } = await open(service, '');
   await page.getByRole('link', { name: 'Notifications' }).click();
   await page.getByLabel('A payment belongs to no order').check();
-  await page.getByLabel('To these addresses').fill('olga@shop.example\nben@shop');
+  await page.getByLabel('To these addresses').fill('olga@shop.example\nben@');
   await page.getByRole('button', { name: 'Save' }).click();
-  await page.getByText('ben@shop: Must be an e-mail address.').waitFor();
+  await page.getByText('ben@: Must be an e-mail address.').waitFor();
   t.same(await axeViolations(page), []);
   await page.getByLabel('To these addresses').fill('olga@shop.example, ben@shop.example');
   await page.getByRole('button', { name: 'Save' }).click();

@@ -131,6 +131,7 @@ export const pageLink = (slug: string, { product, wallet, brand, ...link }: Page
   memoId: '256258499033250970',
   muxedAddress: 'MA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJUA4ONG7ULDJ4TJZYY',
   active: true,
+  accountName: null,
   ...link,
   product: {
     name: 'Coffee beans, 1 kg',

@@ -16,8 +16,9 @@ export interface TakenMail {
   user: string | undefined;
 }
 
-/** Behaviour towards an attempt. `refuse`: refuses the recipient permanently. `later`: refuses temporarily. `hang`: takes the text and never answers. */
-export type MailTrouble = 'refuse' | 'later' | 'hang' | null;
+/** Behaviour towards an attempt. `refuse`: refuses the recipient permanently. `later`: refuses temporarily. `hang`: takes the text and never answers. `leave`: hangs up at the
+ *  recipient. */
+export type MailTrouble = 'refuse' | 'later' | 'hang' | 'leave' | null;
 
 export interface MailServer {
   url: string;
@@ -39,10 +40,12 @@ interface Options {
   user?: { name: string; password: string };
   /** It offers no encryption. */
   plain?: boolean;
+  /** It takes addresses of ASCII alone. */
+  ascii?: boolean;
 }
 
 export async function startMailServer(options: Options = {}): Promise<MailServer> {
-  const { secure = false, user, plain = false } = options;
+  const { secure = false, user, plain = false, ascii = false } = options;
   const mails: TakenMail[] = [];
   const attempts: string[] = [];
   let behave: (to: string) => MailTrouble = () => null;
@@ -57,10 +60,12 @@ export async function startMailServer(options: Options = {}): Promise<MailServer
       username === user?.name && password === user?.password
         ? done(null, { user: username })
         : done(new Error('Invalid username or password')),
-    onRcptTo({ address }, _session, done) {
+    ...(ascii ? { hideSMTPUTF8: true } : {}),
+    onRcptTo({ address }, session, done) {
       attempts.push(address);
       const trouble = behave(address);
       if (trouble === 'refuse') return done(Object.assign(new Error('No such user'), { responseCode: 550 }));
+      if (trouble === 'leave') return [...server.connections].find(({ id }) => id === session.id)?.close();
       if (trouble === 'later') return done(Object.assign(new Error('Try again later'), { responseCode: 451 }));
       done();
     },

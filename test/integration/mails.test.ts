@@ -92,6 +92,19 @@ t.test('thousands of one account do not keep another waiting, nor does a server 
   t.equal(server.attempts.filter((to) => to.startsWith('slow')).length, 2, 'two at a time of an account');
 });
 
+t.test('a recipient whose server hangs up, or takes no more, holds up nobody else', async (t) => {
+  const { server, docs, account, queue, start } = await setUp(t);
+  server.behave((to) => (to.startsWith('gone') ? 'leave' : null));
+  await queue(await account(), 'gone', 6);
+  start();
+  await eventually(async () => server.attempts.length >= 6, 'each was tried');
+  const sinceMs = Date.now();
+  await queue(await account(), 'other', 6);
+  for (const n of [0, 1, 2, 3, 4, 5]) await server.to(`other${n}@shop.example`);
+  t.ok(Date.now() - sinceMs < 10_000, `${Date.now() - sinceMs} ms`);
+  t.match(await docs.findOne({ to: 'gone0@shop.example' }), { status: 'PENDING', lastError: 'mail server hung up' });
+});
+
 t.test('beyond the bound of a day no more receipts are sent, and the next day goes on', async (t) => {
   const clock = manualClock();
   const { server, stores, account, queue, start, until } = await setUp(t, { mostOfDay: 4 });
@@ -261,6 +274,30 @@ t.test('what ended is removed, and nothing else', async (t) => {
   );
   await db.collection('mailsSent').updateOne({ _id: /:a@/ as never }, { $set: { 'hour.from': new Date(1000) } });
   t.same(await stores.system.mailsSent.removeIdle(new Date(2000)), { removed: 1, isLast: true });
+});
+
+t.test('an address in any script is sent to, its domain as punycode, where the server can', async (t) => {
+  const send = async (options: Parameters<typeof startMailServer>[0], to: string, replyTo: string | null = null) => {
+    const server = await startMailServer({ plain: true, ...options });
+    t.teardown(() => server.close());
+    const transport = createMailTransport(parseMailSettings(server.url, 'pay@kfz-müller.example'));
+    const content = { subject: 'S', text: 'T', html: '<p>T</p>' };
+    const result = await transport.send({ id: 'mail_x', to, senderName: '', replyTo, language: 'en', ...content });
+    return { result, server, mail: server.mails[0] };
+  };
+  const german = await send({ ascii: true }, "info+o'x&!#$%*/=?^_`{|}~@kfz-müller.example", 'help@bücher.example');
+  t.match(german.result, { error: null });
+  t.same(german.mail!.to, ["info+o'x&!#$%*/=?^_`{|}~@xn--kfz-mller-u9a.example"]);
+  t.equal(german.mail!.from, 'pay@xn--kfz-mller-u9a.example');
+  t.match(german.mail!.raw, /^Reply-To: help@xn--bcher-kva\.example\r$/m);
+  t.match(german.mail!.parsed.messageId, '<mail_x@xn--kfz-mller-u9a.example>');
+  const japanese = await send({}, '佐藤@例え.jp');
+  t.match(japanese.result, { error: null });
+  t.same(japanese.mail!.to, ['佐藤@xn--r8jz45g.jp']);
+  const asciiOnly = await send({ ascii: true }, '佐藤@例え.jp');
+  const refused = { error: 'mail server takes no address in this script', isRefused: true, isAway: false };
+  t.match(asciiOnly.result, refused);
+  t.equal(asciiOnly.server.attempts.length, 0);
 });
 
 t.test('TLS and sign-in: what a server asks for is given, and what it refuses is said', async (t) => {

@@ -8,7 +8,7 @@ import type { WebhookPayload } from '../../contracts/events.js';
 import type { Contract } from '../../contracts/index.js';
 import type { InputOf, OutputOf } from '../../contracts/operation.js';
 import type * as client from '../../src/client/index.js';
-import { verifyWebhook } from '../../src/client/index.js';
+import { createClient, verifyWebhook } from '../../src/client/index.js';
 
 type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false;
 // biome-ignore lint/suspicious/noConfusingVoidType: tRPC's input of a procedure without any is void.
@@ -112,4 +112,27 @@ t.test('a forged or old delivery is refused', async (t) => {
       { name: 'TypeError' },
       'what cannot be a key is not a forgery',
     );
+});
+
+t.test('a URL of the REST API leads to the service, and one that nothing answers at is named', async (t) => {
+  const asked: string[] = [];
+  const fetch = (url: unknown) => {
+    asked.push(String(url));
+    return Promise.reject(Object.assign(new TypeError('fetch failed'), { cause: { code: 'ECONNREFUSED' } }));
+  };
+  const client = createClient({ url: 'http://pay.example/base/api/v1/', apiKey: 'sk_x', fetch: fetch as never });
+  const error = await client.account.get.query().catch((failure: unknown) => failure as Error);
+  t.match(asked[0], /^http:\/\/pay\.example\/base\/trpc\//);
+  t.match((error as Error).message, 'The call to http://pay.example/base failed: fetch failed (ECONNREFUSED)');
+});
+
+t.test('a key with a line break is refused at once and not repeated', async (t) => {
+  for (const apiKey of ['sk_secret\n', 'sk_se cret', ''])
+    try {
+      createClient({ url: 'http://pay.example', apiKey });
+      t.fail('taken');
+    } catch (error) {
+      t.match((error as Error).message, /^apiKey/);
+      t.notMatch((error as Error).message, /sk_/);
+    }
 });

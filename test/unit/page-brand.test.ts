@@ -9,10 +9,10 @@ const BRAND = {
   logoUrl: 'https://cdn.shop.example/logo.png?v=1&w=2',
   color: '#FFD100',
   supportUrl: 'https://help.shop.example/ask?a=1&b=2',
-  supportEmail: 'help@shop.example',
+  supportEmail: 'a%0d%0abcc%3ax&?@kfz-müller.example',
 };
 const SUPPORT = /<a href="https:\/\/help\.shop\.example\/ask\?a=1&amp;b=2"[^>]*>help\.shop\.example<\/a>/;
-const MAIL = 'href="mailto:help@shop.example"';
+const MAIL = 'href="mailto:a%250d%250abcc%253ax%26%3F@kfz-m%C3%BCller.example"';
 
 t.test('text on a button of any color stands out by 4.5:1, while the pointer is on it too', async (t) => {
   t.equal(contrast('#ffffff', '#000000'), 21);
@@ -112,8 +112,11 @@ t.test(
       order,
       pageCheckout('open'),
       pageCheckout('late', { status: 'EXPIRED' }),
+      pageCheckout('plain', paid, { accountName: 'Bean & Leaf GmbH' }),
       pageLink('link'),
     ]);
+    const plain = await (await fetch(`${url}/c/plain/receipt`)).text();
+    t.match(plain, '<p class="shop"><bdi>Bean &amp; Leaf GmbH</bdi></p>', 'without a brand the account is the seller');
     feed.pay('chk_paid', { amount: '10', status: 'UNDERPAID', reason: 'partial', transactionHash: 'a'.repeat(64) });
     feed.pay('chk_paid', {
       amount: '20',
