@@ -30,7 +30,8 @@ const MAY_IMPORT: Readonly<Record<string, string>> = {
   page: 'contracts domain clock runtime type:rates rates/quote package-root resources payments/payable api/answer api/input api/rest-body type:stores type:ingest',
   dashboard: 'contracts domain package-root api type:services',
   // Types only: values of contracts would bring zod into the browser.
-  'dashboard/client': 'type:contracts contracts/known-assets domain/money-text domain/typed-amount',
+  'dashboard/client':
+    'type:contracts contracts/currencies contracts/known-assets contracts/secret-seed domain/money-text domain/typed-amount',
   http: 'contracts domain clock api dashboard type:services type:stores type:ingest',
   jobs: 'contracts clock runtime stores/jobs',
   mcp: 'contracts clock',

@@ -8,11 +8,13 @@ import {
   useQuery,
   useQueryClient,
 } from '@tanstack/preact-query';
-import { createTRPCUntypedClient, httpBatchLink, TRPCClientError } from '@trpc/client';
+import { createTRPCUntypedClient, httpBatchLink, httpLink, splitLink, TRPCClientError } from '@trpc/client';
 import type { ErrorBody } from '../../../contracts/errors.js';
 import type { Contract } from '../../../contracts/index.js';
 import type { InputOf, OutputOf } from '../../../contracts/operation.js';
+import { isSecretSeed, SEED_REFUSED } from '../../../contracts/secret-seed.js';
 import { BASE } from './address.js';
+import { forgetSent, sendOnce } from './sent.js';
 
 type Names<Readable> = {
   [Resource in keyof Contract & string]: {
@@ -41,9 +43,17 @@ export type Output<Name extends ReadName | WriteName> = OutputOf<OperationOf<Nam
 /** One item of a list. */
 export type Item<Name extends ReadName> = Output<Name> extends { items: (infer One)[] } ? One : never;
 
-/** The server takes at most 20 calls in one request, and 16 KiB for request line and headers together. */
+const TRPC = `${BASE}/trpc`;
 const client = createTRPCUntypedClient({
-  links: [httpBatchLink({ url: `${BASE}/trpc`, maxItems: 20, maxURLLength: 8_000 })],
+  links: [
+    splitLink({
+      condition: ({ type }) => type === 'mutation',
+      // An Idempotency-Key is of one call alone.
+      true: httpLink({ url: TRPC, headers: ({ op }) => ({ 'idempotency-key': String(op.context.key) }) }),
+      // The server takes at most 20 calls in one request, and 16 KiB for request line and headers together.
+      false: httpBatchLink({ url: TRPC, maxItems: 20, maxURLLength: 8_000 }),
+    }),
+  ],
 });
 
 /** A call that was refused or did not arrive. `fields` holds the fault of each field of a form. */
@@ -54,6 +64,7 @@ export interface Failure {
 }
 
 export function failureOf(error: unknown): Failure {
+  if (error instanceof HeldBack) return error.failure;
   const body = error instanceof TRPCClientError ? (error.data?.error as ErrorBody | undefined) : undefined;
   return body ? toFailure(body) : UNREACHABLE;
 }
@@ -70,6 +81,28 @@ export const UNREACHABLE: Failure = {
   message: 'The service does not answer. Check your connection and try again.',
   fields: {},
 };
+
+/** What this page does not send. */
+class HeldBack extends Error {
+  constructor(readonly failure: Failure) {
+    super(failure.message);
+  }
+}
+
+/** @throws HeldBack with the fields that hold a secret seed: it does not leave the browser */
+function holdSeeds(input: unknown): void {
+  const paths = seedsIn(input);
+  if (paths.length === 0) return;
+  const fields = Object.fromEntries(paths.map((path) => [path, SEED_REFUSED]));
+  throw new HeldBack({ code: 'validation_error', message: SEED_REFUSED, fields });
+}
+
+/** Paths of the secret seeds, `recipients.0`. */
+function seedsIn(input: unknown, path = ''): string[] {
+  if (typeof input === 'string') return isSecretSeed(input) ? [path] : [];
+  if (typeof input !== 'object' || input === null) return [];
+  return Object.entries(input).flatMap(([name, value]) => seedsIn(value, path ? `${path}.${name}` : name));
+}
 
 /** Interval for changes that the pulse does not notice, such as another user's edit of a name. */
 const REFRESH_MS = 30_000;
@@ -126,13 +159,13 @@ export function useRead<Name extends ReadName>(
   return useQuery(readOf(name, input, options));
 }
 
-/** Like `useRead` for several inputs; answers that failed or have not arrived are undefined. */
+/** Like `useRead` for several inputs. */
 export const useReads = <Name extends ReadName>(
   name: Name,
   inputs: readonly Input<Name>[],
   options: ReadOptions = {},
-): readonly (Output<Name> | undefined)[] =>
-  useQueries({ queries: inputs.map((input) => readOf(name, input, options)) }).map(({ data }) => data);
+): readonly UseQueryResult<Output<Name>>[] =>
+  useQueries({ queries: inputs.map((input) => readOf(name, input, options)) });
 
 function readOf<Name extends ReadName>(
   name: Name,
@@ -141,20 +174,30 @@ function readOf<Name extends ReadName>(
 ) {
   return {
     queryKey: keyOf(name, input),
-    queryFn: ({ signal }: { signal: AbortSignal }) => client.query(name, input, { signal }) as Promise<Output<Name>>,
+    queryFn: ({ signal }: { signal: AbortSignal }) => {
+      holdSeeds(input);
+      return client.query(name, input, { signal }) as Promise<Output<Name>>;
+    },
     ...(keepPrevious ? {} : { placeholderData: undefined }),
     refetchInterval: soonerAfterFailure(refetchInterval),
     ...options,
   };
 }
 
-/** Writes. All shown data is refreshed before the write counts as done. */
+/** Writes. All shown data is refreshed before the write counts as done. A write whose answer was lost is the same one when it is sent again; `filled` says what
+ *  makes two of them the same, where the input holds times that follow from the moment. */
 export function useWrite<Name extends WriteName>(name: Name) {
   const queries = useQueryClient();
-  return useMutation({
-    mutationFn: (input: Input<Name>) => client.mutation(name, input) as Promise<Output<Name>>,
+  const { mutateAsync, ...write } = useMutation({
+    mutationFn: ({ input, filled }: { input: Input<Name>; filled: unknown }) => {
+      holdSeeds(input);
+      const send = (given: Input<Name>, key: string) =>
+        client.mutation(name, given, { context: { key } }) as Promise<Output<Name>>;
+      return sendOnce({ name, filled, input }, send, (error) => failureOf(error).code);
+    },
     onSettled: () => queries.invalidateQueries({ predicate: isNotSession }),
   });
+  return { ...write, mutateAsync: (input: Input<Name>, filled: unknown = input) => mutateAsync({ input, filled }) };
 }
 
 /** Refreshes all shown data of these resources. */
@@ -177,19 +220,21 @@ export interface Session {
 /** Removes the data of the previous session. */
 export function setSession(session: Session | null): void {
   queryClient.removeQueries({ predicate: isNotSession });
+  if (session === null) forgetSent();
   queryClient.setQueryData(SESSION_KEY, session);
 }
 
 async function callSession(method: string, body?: unknown): Promise<{ data: Session } | { failure: Failure }> {
   try {
+    holdSeeds(body);
     const answer = await fetch(`${BASE}/session`, {
       method,
       ...(body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
     });
     const { data, error } = (await answer.json()) as { data: Session; error: ErrorBody | null };
     return error ? { failure: toFailure(error) } : { data };
-  } catch {
-    return { failure: UNREACHABLE };
+  } catch (error) {
+    return { failure: failureOf(error) };
   }
 }
 

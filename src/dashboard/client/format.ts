@@ -1,7 +1,29 @@
 /** Formats amounts, times, ids and assets. Amounts stay text and BigInt, so nothing is rounded. */
 
-export { moneyText } from '../../domain/money-text.js';
-export { readTyped } from '../../domain/typed-amount.js';
+import { moneyText } from '../../domain/money-text.js';
+import { readAlike, readTyped, type TypedAmount } from '../../domain/typed-amount.js';
+
+/** Language of the texts. */
+const language = (): string => document.documentElement.lang || 'en';
+
+/** Money in a currency, `€9.50`. @param amount canonical decimal text, possibly negative */
+export const money = (amount: string, currency: string): string => moneyText(language(), amount, currency);
+
+/** Money while it is typed: `€9.5`, `€9.`. */
+export const typedMoney = (typed: string, currency: string): string =>
+  money('1', currency).replace(/\d[\d.,]*/, () => grouped(typed));
+
+/** An amount of an asset or of a currency, for texts. */
+export const priceText = (amount: string, { currency, assetCode }: { currency: string | null; assetCode: string }) =>
+  currency === null ? `${grouped(amount)} ${assetCode}` : money(amount, currency);
+
+/** Reads a typed amount. People write as their browser's language does, or as these texts do: an amount that the two read differently may mean two. */
+export function readAmount(written: string, unit: string): TypedAmount {
+  const [here, there] = [language(), navigator.language].map((locale) => readTyped(written, { locale, unit }));
+  const doubtful = [here!, there!].find(({ state }) => state === 'ambiguous');
+  if (doubtful?.state !== 'ambiguous') return here!;
+  return { ...doubtful, decimal: readAlike(doubtful.decimal.replace(/\D/, '.')) };
+}
 
 const STROOPS = 10_000_000n;
 

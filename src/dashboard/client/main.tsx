@@ -6,14 +6,9 @@ import './style.css';
 import { BASE } from './address.js';
 import { queryClient } from './api.js';
 import { App } from './app.js';
+import { reloadWhenGone } from './gone.js';
 
-// During an upgrade, files of this version may be gone: reload the page once.
-addEventListener('vite:preloadError', (event) => {
-  const [navigation] = performance.getEntriesByType('navigation') as PerformanceNavigationTiming[];
-  if (navigation?.type === 'reload') return;
-  event.preventDefault();
-  location.reload();
-});
+reloadWhenGone();
 
 render(
   <QueryClientProvider client={queryClient}>

@@ -4,6 +4,7 @@ import type { ComponentChildren } from 'preact';
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
 import { failureOf, type ReadName, useSession, type WriteName } from '../api.js';
+import { useOnce } from '../once.js';
 import { Copy } from './bits.js';
 import { Icon } from './icon.js';
 import { say } from './toast.js';
@@ -15,7 +16,15 @@ export const useMay = (name: ReadName | WriteName): boolean => useSession().data
 export const useCanWrite = (): boolean => useMay('products.update');
 
 /** A modal dialog: the browser keeps the focus inside and restores it afterwards. */
-function Dialog({ title, onClose, children }: { title: string; onClose: () => void; children: ComponentChildren }) {
+export function Dialog({
+  title,
+  onClose,
+  children,
+}: {
+  title: string;
+  onClose: () => void;
+  children: ComponentChildren;
+}) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
   useLayoutEffect(() => dialog.current?.showModal(), []);
@@ -54,7 +63,7 @@ export function Ask<Input>(props: AskProps<Input>) {
     setOpen(false);
     setProblem(null);
   };
-  const act = async () => {
+  const act = useOnce(async () => {
     setProblem(null);
     try {
       const result = await write.mutateAsync(input);
@@ -64,7 +73,7 @@ export function Ask<Input>(props: AskProps<Input>) {
     } catch (error) {
       setProblem(failureOf(error).message);
     }
-  };
+  });
   return (
     <>
       <button type="button" class={isDestructive ? 'plain bad' : 'plain'} onClick={() => setOpen(true)}>
@@ -87,7 +96,7 @@ export function Ask<Input>(props: AskProps<Input>) {
               type="button"
               class={isDestructive ? 'bad' : ''}
               aria-disabled={write.isPending}
-              onClick={() => write.isPending || void act()}
+              onClick={() => void act()}
             >
               {write.isPending ? 'One moment…' : confirm}
             </button>
@@ -145,15 +154,15 @@ export function Act<Input>({
   input: Input;
   done: (result: never) => string;
 }) {
-  const act = async () => {
+  const act = useOnce(async () => {
     try {
       say(done((await write.mutateAsync(input)) as never));
     } catch (error) {
       say(failureOf(error).message, { isBad: true });
     }
-  };
+  });
   return (
-    <button type="button" class="plain" aria-disabled={write.isPending} onClick={() => write.isPending || void act()}>
+    <button type="button" class="plain" aria-disabled={write.isPending} onClick={() => void act()}>
       {write.isPending ? 'One moment…' : label}
     </button>
   );
@@ -173,8 +182,7 @@ export function Toggle({ what, isOn, set, on = 'On', off = 'Off' }: ToggleProps)
   const [wanted, setWanted] = useState<boolean | null>(null);
   const shown = wanted ?? isOn;
   const canWrite = useCanWrite();
-  const change = async () => {
-    if (wanted !== null) return;
+  const change = useOnce(async () => {
     setWanted(!isOn);
     try {
       await set(!isOn);
@@ -182,40 +190,58 @@ export function Toggle({ what, isOn, set, on = 'On', off = 'Off' }: ToggleProps)
       say(failureOf(error).message, { isBad: true });
     }
     setWanted(null);
-  };
+  });
   if (!canWrite) return <span>{shown ? on : off}</span>;
   return (
-    <button type="button" role="switch" class="switch" aria-checked={shown} aria-label={what} onClick={change}>
+    <button
+      type="button"
+      role="switch"
+      class="switch"
+      aria-checked={shown}
+      aria-label={what}
+      onClick={() => void change()}
+    >
       <span class="track" />
       <span aria-hidden="true">{shown ? on : off}</span>
     </button>
   );
 }
 
-/** A secret that the API returns only once. */
+/** A secret that the API returns only once. @param secret undefined where the answer that had it was lost, and a repetition found the thing made */
 export function Once({
   title,
   secret,
   what,
+  remedy,
   children,
   onClose,
 }: {
   title: string;
-  secret: string;
+  secret: string | undefined;
   what: string;
+  /** How to get another one. */
+  remedy: string;
   children: ComponentChildren;
   onClose: () => void;
 }) {
   return (
     <Dialog title={title} onClose={onClose}>
-      {children}
-      <p class="once">
-        <code>{secret}</code>
-      </p>
+      {secret === undefined ? (
+        <p class="callout">
+          It was made, but the connection broke before {what} arrived, which is shown only once. {remedy}
+        </p>
+      ) : (
+        <>
+          {children}
+          <p class="once">
+            <code>{secret}</code>
+          </p>
+        </>
+      )}
       <div class="actions">
-        <Copy text={secret} what={what} label="Copy" />
+        {secret !== undefined && <Copy text={secret} what={what} label="Copy" />}
         <button type="button" onClick={onClose}>
-          I have saved it
+          {secret === undefined ? 'Close' : 'I have saved it'}
         </button>
       </div>
     </Dialog>

@@ -2,16 +2,20 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { Link } from 'wouter-preact';
-import { exactTime, grouped, short, shortTime } from '../format.js';
+import { exactTime, grouped, money, short, shortTime } from '../format.js';
 import type { Word } from '../words.js';
 import { Icon, type IconName } from './icon.js';
 import { say } from './toast.js';
 
-export const Money = ({ amount, code }: { amount: string; code: string }) => (
-  <span class="money">
-    {grouped(amount)} <span class="code">{code}</span>
-  </span>
-);
+/** @param code of the asset @param currency where the amount is in one instead */
+export const Money = ({ amount, code, currency = null }: { amount: string; code: string; currency?: string | null }) =>
+  currency === null ? (
+    <span class="money">
+      {grouped(amount)} <span class="code">{code}</span>
+    </span>
+  ) : (
+    <span class="money">{money(amount, currency)}</span>
+  );
 
 /** The exact time is in the title; details show it directly. */
 export const Time = ({ at, exact = false }: { at: string; exact?: boolean }) => (

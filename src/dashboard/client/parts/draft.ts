@@ -2,6 +2,7 @@
  *  which may be passed on, nor in the browser's storage, which outlasts the tab. */
 import { useEffect, useRef } from 'preact/hooks';
 import { useSearch } from 'wouter-preact';
+import { isSecretSeed } from '../../../../contracts/secret-seed.js';
 import { useSession } from '../api.js';
 
 /** Values by the names of the fields. */
@@ -39,8 +40,8 @@ function createDraft(id: string) {
     all: () => typed,
     first: (name: string) => typed[name]?.[0],
     keep(form: HTMLFormElement, field: EventTarget | null) {
-      const { name = '', type } = field as HTMLInputElement;
-      if (name === '' || type === 'password') return;
+      const { name = '', type, value = '' } = field as HTMLInputElement;
+      if (name === '' || type === 'password' || isSecretSeed(value)) return;
       typed = { ...typed, [name]: new FormData(form).getAll(name).map(String) };
       timer ??= setTimeout(write, TYPING_MS);
     },

@@ -2,6 +2,8 @@
 import { type ComponentChildren, createContext } from 'preact';
 import { useContext, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Failure } from '../api.js';
+import { readAmount } from '../format.js';
+import { useOnce } from '../once.js';
 import type { Draft } from './draft.js';
 import { Icon } from './icon.js';
 
@@ -9,8 +11,8 @@ const Faults = createContext<Failure['fields']>({});
 const Drafted = createContext<Draft | null>(null);
 
 interface FormProps {
-  /** Gets the values of the fields, trimmed. */
-  onSubmit: (values: Values) => void;
+  /** Gets the values of the fields, trimmed. The form cannot be sent again until it is done. */
+  onSubmit: (values: Values) => Promise<unknown>;
   submit: string;
   isBusy: boolean;
   failure: Failure | null;
@@ -31,21 +33,50 @@ export interface Values {
 
 function valuesOf(form: HTMLFormElement): Values {
   const data = new FormData(form);
-  const text = (name: string) => String(data.get(name) ?? '').trim();
+  const text = (name: string) => {
+    const written = String(data.get(name) ?? '').trim();
+    const read = amountIn(form.elements.namedItem(name));
+    return read?.state === 'number' ? read.amount : written;
+  };
   return { text, orNull: (name) => text(name) || null, all: (name) => data.getAll(name).map(String) };
+}
+
+/** Null where the field asks for something else than an amount. */
+const amountIn = (field: Element | RadioNodeList | null) =>
+  field instanceof HTMLInputElement && field.inputMode === 'decimal'
+    ? readAmount(field.value, field.dataset.unit ?? '')
+    : null;
+
+/** A fault for each amount that may mean two, asked again with both. */
+function doubtsIn(form: HTMLFormElement): Failure['fields'] {
+  const doubts: Record<string, string> = {};
+  for (const field of form.elements) {
+    const read = amountIn(field);
+    if (read?.state === 'ambiguous')
+      doubts[(field as HTMLInputElement).name] = `Write ${read.whole} or ${read.decimal}.`;
+  }
+  return doubts;
 }
 
 export function Form({ onSubmit, submit, isBusy, failure, children, beside, draft }: FormProps) {
   const form = useRef<HTMLFormElement>(null);
   const [faults, setFaults] = useState<Failure['fields']>({});
   const [problem, setProblem] = useState<string | null>(null);
+  const send = useOnce(onSubmit);
+  const show = (shown: Failure | null) => {
+    setFaults(shown && form.current ? inWords(shown.fields, form.current) : {});
+    setProblem(shown && form.current ? problemOf(shown, form.current) : null);
+    if (shown && form.current) focusFirst(shown.fields, form.current);
+  };
   // Renderings repeat the same refusal: move the focus only once.
   const said = failure && JSON.stringify(failure);
-  useLayoutEffect(() => {
-    setFaults(failure && form.current ? inWords(failure.fields, form.current) : {});
-    setProblem(failure && form.current ? problemOf(failure, form.current) : null);
-    if (failure && form.current) focusFirst(failure.fields, form.current);
-  }, [said]);
+  useLayoutEffect(() => show(failure), [said]);
+  const trySending = (sent: HTMLFormElement) => {
+    const fields = doubtsIn(sent);
+    const isDoubtful = Object.keys(fields).length > 0;
+    show(isDoubtful ? { code: 'validation_error', message: '', fields } : null);
+    if (!isDoubtful && !isBusy) void send(valuesOf(sent));
+  };
   return (
     <Faults.Provider value={faults}>
       <form
@@ -55,7 +86,7 @@ export function Form({ onSubmit, submit, isBusy, failure, children, beside, draf
         onInput={(event) => draft?.keep(event.currentTarget, event.target)}
         onSubmit={(event) => {
           event.preventDefault();
-          if (!isBusy) onSubmit(valuesOf(event.currentTarget));
+          trySending(event.currentTarget);
         }}
       >
         <Drafted.Provider value={draft ?? null}>{children}</Drafted.Provider>
@@ -177,7 +208,7 @@ export function Field(props: FieldProps) {
         ) : isLong ? (
           <textarea {...common} rows={4} />
         ) : (
-          <input {...common} {...rest} type={type} autoComplete={rest.autoComplete ?? 'off'} />
+          <input {...common} {...rest} type={type} data-unit={suffix} autoComplete={rest.autoComplete ?? 'off'} />
         )}
         {suffix && <span class="suffix">{suffix}</span>}
       </div>

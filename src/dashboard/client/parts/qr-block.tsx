@@ -1,10 +1,38 @@
 /** A QR code with its name, instructions and downloads. The drawing code is loaded on demand. */
 import type { ComponentChildren } from 'preact';
-import { lazy, Suspense } from 'preact/compat';
+import { useEffect, useState } from 'preact/hooks';
 import { say } from './toast.js';
 
-const load = () => import('./qr.js');
-const Qr = lazy(load);
+type Drawing = typeof import('./qr.js');
+
+/** Loads what draws the codes: early, for a page that stays open through an upgrade. */
+export const loadQr = (): Promise<Drawing> => import('./qr.js');
+
+/** A code, or why there is none. */
+export function Qr({ text, label }: { text: string; label: string }) {
+  const [drawing, setDrawing] = useState<Drawing | 'gone' | null>(null);
+  useEffect(() => {
+    // Undefined while the page reloads.
+    loadQr().then(
+      (loaded) => setDrawing(loaded ?? null),
+      () => setDrawing('gone'),
+    );
+  }, []);
+  if (drawing === 'gone') return <Gone />;
+  return drawing ? <drawing.default text={text} label={label} /> : <div class="qr" />;
+}
+
+const Gone = () => (
+  <div class="callout bad" role="alert">
+    <p>
+      The code cannot be drawn: a file of this page did not load. The service may have been upgraded, or not be
+      reachable.
+    </p>
+    <button type="button" class="plain" onClick={() => location.reload()}>
+      Reload the page
+    </button>
+  </div>
+);
 
 /** @param label content of the code @param file name of the downloads; without it there are none */
 export function QrBlock({
@@ -19,14 +47,16 @@ export function QrBlock({
   children?: ComponentChildren;
 }) {
   const download = async (format: 'svg' | 'png') => {
-    await (await load()).downloadQr(text, file!, format);
-    say(`Saved ${file}.${format}.`);
+    try {
+      await (await loadQr()).downloadQr(text, file!, format);
+      say(`Saved ${file}.${format}.`);
+    } catch {
+      say('A file of this page did not load: reload the page.', { isBad: true });
+    }
   };
   return (
     <figure class="qr-block">
-      <Suspense fallback={<div class="qr" />}>
-        <Qr text={text} label={label} />
-      </Suspense>
+      <Qr text={text} label={label} />
       <figcaption>
         <strong>{label}</strong>
         {children}

@@ -28,7 +28,7 @@ export function ApiKeys() {
   const keys = useRead('apiKeys.list', { page: usePage() });
   const session = useSession().data;
   const canWrite = useCanWrite();
-  const [secret, setSecret] = useState<string | null>(null);
+  const [rotated, setRotated] = useState<Output<'apiKeys.rotate'> | null>(null);
   const columns: readonly Column<ApiKey>[] = [
     {
       title: 'Name',
@@ -49,7 +49,7 @@ export function ApiKeys() {
           {
             title: 'Actions',
             kind: 'actions' as const,
-            cell: (key: ApiKey) => <KeyActions apiKey={key} isOwn={key.id === session?.keyId} onRotated={setSecret} />,
+            cell: (key: ApiKey) => <KeyActions apiKey={key} isOwn={key.id === session?.keyId} onRotated={setRotated} />,
           },
         ]
       : []),
@@ -66,13 +66,19 @@ export function ApiKeys() {
       }
     >
       <List title="API keys" query={keys} columns={columns} empty="No keys." />
-      {secret && <NewSecret secret={secret} onClose={() => setSecret(null)} />}
+      {rotated && <NewSecret secret={rotated.key} onClose={() => setRotated(null)} />}
     </Page>
   );
 }
 
-const NewSecret = ({ secret, onClose }: { secret: string; onClose: () => void }) => (
-  <Once title="The new key" secret={secret} what="the key" onClose={onClose}>
+const NewSecret = ({ secret, onClose }: { secret: string | undefined; onClose: () => void }) => (
+  <Once
+    title="The new key"
+    secret={secret}
+    what="the key"
+    remedy="Find it in the list of keys, and replace it."
+    onClose={onClose}
+  >
     <p>It is not shown again: save it now, and keep it secret.</p>
   </Once>
 );
@@ -84,7 +90,7 @@ function KeyActions({
 }: {
   apiKey: ApiKey;
   isOwn: boolean;
-  onRotated: (key: string) => void;
+  onRotated: (made: Output<'apiKeys.rotate'>) => void;
 }) {
   const rotate = useWrite('apiKeys.rotate');
   const revoke = useWrite('apiKeys.delete');
@@ -99,7 +105,7 @@ function KeyActions({
           write={rotate}
           input={{ id }}
           done={`${name} has a new key.`}
-          onDone={(made: Output<'apiKeys.rotate'>) => onRotated(made.key)}
+          onDone={onRotated}
         >
           <p>The old key stops working at once. Programs that use it need the new one.</p>
         </Ask>
@@ -151,7 +157,7 @@ export function NewApiKey() {
         submit="Create the key"
         isBusy={create.isPending}
         failure={create.error ? failureOf(create.error) : null}
-        onSubmit={(values) => void submit(values)}
+        onSubmit={submit}
         draft={draft}
       >
         <Field name="name" label="Name" hint="What uses it, such as “shop server”." />

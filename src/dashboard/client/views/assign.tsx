@@ -44,7 +44,9 @@ function Links({ payment, onDone }: { payment: Payment; onDone: () => void }) {
               <li key={id}>
                 <span>
                   <bdi>{product.name}</bdi>
-                  {product.price && <Money amount={product.price} code={product.currency ?? product.assetCode} />}
+                  {product.price && (
+                    <Money amount={product.price} code={product.assetCode} currency={product.currency} />
+                  )}
                   <code>{memo}</code>
                 </span>
                 <Give payment={payment} target={{ paymentLinkId: id }} name={product.name} onDone={onDone} />
@@ -72,7 +74,7 @@ function Checkouts({ payment, onDone }: { payment: Payment; onDone: () => void }
                   <bdi>{reference ?? name}</bdi>
                   <Badge {...CHECKOUT_STATUS[status]} />
                   <span>
-                    <Money amount={remainingValue ?? remainingAmount!} code={currency ?? assetCode} /> due
+                    <Money amount={remainingValue ?? remainingAmount!} code={assetCode} currency={currency} /> due
                   </span>
                 </span>
                 <Give payment={payment} target={{ checkoutId: id }} name={reference ?? name} onDone={onDone} />

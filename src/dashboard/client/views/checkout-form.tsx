@@ -4,6 +4,7 @@ import { useLocation } from 'wouter-preact';
 import type { Language } from '../../../../contracts/languages.js';
 import { useParam } from '../address.js';
 import { failureOf, useRead, useWrite } from '../api.js';
+import { priceText } from '../format.js';
 import { useMay } from '../parts/act.js';
 import { AssetFields } from '../parts/asset.js';
 import { ChoiceField, useChoices } from '../parts/choices.js';
@@ -32,7 +33,6 @@ const commonOf = (values: Values) => ({
   language: values.text('customerEmail') ? (values.text('language') as Language) : null,
   successUrl: values.orNull('successUrl'),
   cancelUrl: values.orNull('cancelUrl'),
-  expiresAt: new Date(Date.now() + Number(values.text('hours')) * HOUR_MS).toISOString(),
 });
 
 function orderOf(values: Values, isFree: boolean) {
@@ -61,7 +61,10 @@ export function NewCheckout() {
   const [, navigate] = useLocation();
   const submit = async (values: Values) => {
     try {
-      const checkout = await create.mutateAsync({ ...orderOf(values, isFree), ...commonOf(values) });
+      const order = { ...orderOf(values, isFree), ...commonOf(values) };
+      const hours = Number(values.text('hours'));
+      const expiresAt = new Date(Date.now() + hours * HOUR_MS).toISOString();
+      const checkout = await create.mutateAsync({ ...order, expiresAt }, { ...order, hours });
       draft.forget();
       say('The checkout is ready.');
       navigate(`/checkouts/${checkout.id}`);
@@ -74,7 +77,7 @@ export function NewCheckout() {
         submit="Create the checkout"
         isBusy={create.isPending}
         failure={create.error ? failureOf(create.error) : null}
-        onSubmit={(values) => void submit(values)}
+        onSubmit={submit}
         draft={draft}
       >
         {isFree ? <FreeFields draft={draft} /> : <ProductFields />}
@@ -146,7 +149,7 @@ function ProductFields() {
           type="number"
           inputMode="numeric"
           value="1"
-          {...(product ? { hint: `${product.price} ${product.currency ?? product.assetCode} each` } : {})}
+          {...(product ? { hint: `${priceText(product.price!, product)} each` } : {})}
         />
       )}
     </>

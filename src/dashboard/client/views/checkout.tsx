@@ -72,7 +72,7 @@ function Details({ checkout }: { checkout: Checkout }) {
 function CheckoutFacts({ checkout }: { checkout: Checkout }) {
   const { id, url, name, status } = checkout;
   const money = (amount: string) => <Money amount={amount} code={checkout.assetCode} />;
-  const inCurrency = (value: string) => <Money amount={value} code={checkout.currency!} />;
+  const inCurrency = (value: string) => <Money amount={value} code={checkout.assetCode} currency={checkout.currency} />;
   return (
     <Facts
       facts={[

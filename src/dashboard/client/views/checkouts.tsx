@@ -41,7 +41,9 @@ export const CHECKOUT_COLUMNS: readonly Column<Checkout>[] = [
   {
     title: 'Amount',
     kind: 'money',
-    cell: ({ amount, price, currency, assetCode }) => <Money amount={price ?? amount!} code={currency ?? assetCode} />,
+    cell: ({ amount, price, currency, assetCode }) => (
+      <Money amount={price ?? amount!} code={assetCode} currency={currency} />
+    ),
   },
 ];
 

@@ -1,5 +1,6 @@
 /** Currencies: the currency of the account's books, its markup, and the rates of its prices. */
 import { failureOf, type Output, useRead, useSession, useWrite } from '../api.js';
+import { money } from '../format.js';
 import { Ask, useCanWrite } from '../parts/act.js';
 import { Badge, Code, Time } from '../parts/bits.js';
 import { Field, Form, type Values } from '../parts/form.js';
@@ -54,9 +55,7 @@ const COLUMNS: readonly Column<Rate>[] = [
     title: 'Rate',
     kind: 'money',
     cell: ({ rate, currency }) => (
-      <span class="money">
-        {rate ?? 'none'} {currency}
-      </span>
+      <span class="money">{rate === null ? `none in ${currency}` : money(rate, currency)}</span>
     ),
   },
 ];
@@ -116,7 +115,7 @@ function OwnRate() {
       submit="Set the rate"
       isBusy={set.isPending}
       failure={set.error ? failureOf(set.error) : null}
-      onSubmit={(values) => void submit(values)}
+      onSubmit={submit}
     >
       <Field name="assetCode" label="Asset" value="XLM" hint="The code, as wallets show it." />
       <Field
@@ -158,7 +157,7 @@ function Books({ account: { booksCurrency, rateMarkupPercent } }: { account: Acc
       submit="Save"
       isBusy={update.isPending}
       failure={update.error ? failureOf(update.error) : null}
-      onSubmit={(values) => void submit(values)}
+      onSubmit={submit}
     >
       <Field
         name="booksCurrency"

@@ -2,6 +2,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
 import type { Failure } from '../api.js';
+import { useOnce } from '../once.js';
 import { Loading } from '../parts/page.js';
 import { acceptInvitation, type Invited, invitedBy } from '../passkey.js';
 import { ROLE } from '../words.js';
@@ -21,7 +22,7 @@ export function Invite({ token }: { token: string }) {
     document.title = 'Invitation · stellar-collect';
     void ask();
   }, []);
-  const accept = async () => {
+  const accept = useOnce(async () => {
     setBusy(true);
     setFailure(null);
     // A challenge can be answered only once, so a retry needs a new one.
@@ -30,7 +31,7 @@ export function Invite({ token }: { token: string }) {
     setBusy(false);
     if (refused) setFailure(refused);
     else if (fresh) navigate('/', { replace: true });
-  };
+  });
   return (
     <main class="sign-in">
       <h1>{invited ? `Welcome, ${invited.name}` : 'Invitation'}</h1>
@@ -46,7 +47,7 @@ export function Invite({ token }: { token: string }) {
             or lose.
           </p>
           <div class="actions">
-            <button type="button" aria-disabled={isBusy} onClick={() => isBusy || void accept()}>
+            <button type="button" aria-disabled={isBusy} onClick={() => void accept()}>
               {isBusy ? 'One moment…' : 'Create a passkey and sign in'}
             </button>
           </div>

@@ -153,7 +153,7 @@ function Naming({ link: { id, name } }: { link: PaymentLink }) {
         submit="Save"
         isBusy={isPending}
         failure={error ? failureOf(error) : null}
-        onSubmit={(values) => void save(values.orNull('name'))}
+        onSubmit={(values) => save(values.orNull('name'))}
       >
         <Field name="name" label="Your name for the link" isOptional value={name ?? ''} hint="Payers do not see it." />
       </Form>

@@ -124,7 +124,7 @@ export function NewLink() {
           submit="Create the link"
           isBusy={create.isPending}
           failure={create.error ? failureOf(create.error) : null}
-          onSubmit={(values) => void submit(values.text('productId'), values.orNull('name'))}
+          onSubmit={(values) => submit(values.text('productId'), values.orNull('name'))}
         >
           <ChoiceField
             name="productId"

@@ -69,7 +69,7 @@ function Chosen({ told: { recipients, kinds } }: { told: Told }) {
       submit="Save"
       isBusy={write.isPending}
       failure={write.error ? inFields(failureOf(write.error), addressesIn(draft.first('recipients') ?? '')) : null}
-      onSubmit={(values) => void submit(values)}
+      onSubmit={submit}
       draft={draft}
     >
       <Choice name="kinds" legend="Send an e-mail when" type="checkbox" value={kinds} options={OPTIONS} />

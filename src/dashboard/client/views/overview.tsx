@@ -96,7 +96,7 @@ function Attention() {
     { keepPrevious: false },
   );
   const silent = all.flatMap((webhook, index) => {
-    const state = health[index]?.state;
+    const state = health[index]?.data?.state;
     return state === 'PAUSED' || state === 'FAILING' ? [{ ...webhook, state }] : [];
   });
   const toDecide = decisions.data?.meta.total ?? 0;

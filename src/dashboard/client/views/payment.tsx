@@ -3,10 +3,11 @@ import { useState } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 import { useParam } from '../address.js';
 import { failureOf, type Item, type Output, useRead, useWrite } from '../api.js';
+import { amountOf, grouped, readAmount, stroopsOf } from '../format.js';
 import { Ask, useCanWrite } from '../parts/act.js';
 import { Code, Copy, Facts, Money, Outside, Time } from '../parts/bits.js';
 import { Field, Form, type Values } from '../parts/form.js';
-import { Loaded, Page, Section, Shown } from '../parts/page.js';
+import { Failed, Loaded, Page, Section, Shown } from '../parts/page.js';
 import { QrBlock } from '../parts/qr-block.js';
 import { say } from '../parts/toast.js';
 import { PAYMENT_REASON } from '../words.js';
@@ -16,9 +17,17 @@ import { PaymentBadge } from './payments.js';
 type Received = Item<'payments.list'>;
 
 const BACK = { href: '/payments', label: 'Payments' };
+/** Interval of looks for the refund that the panel asks for. */
+const REFUND_LOOK_MS = 2_000;
+const REFUND = 'refund';
+
+/** What has not been sent back, in stroops. */
+const leftOf = ({ amount, refundedAmount }: Received): bigint => stroopsOf(amount) - stroopsOf(refundedAmount);
 
 export function Payment({ id }: { id: string }) {
-  const payment = useRead('payments.get', { id }, { keepPrevious: false });
+  const [open] = useParam('do');
+  const look = open === REFUND ? { refetchInterval: REFUND_LOOK_MS } : {};
+  const payment = useRead('payments.get', { id }, { keepPrevious: false, ...look });
   return (
     <Loaded query={payment} title="Payment" back={BACK}>
       {(data) => <Details payment={data} />}
@@ -31,6 +40,7 @@ function Details({ payment }: { payment: Received }) {
   const [open, setOpen] = useParam('do');
   const canWrite = useCanWrite();
   const isUnmatched = payment.status === 'UNMATCHED';
+  const isLeft = leftOf(payment) > 0n;
   return (
     <Page
       title={`Payment of ${amount} ${assetCode}`}
@@ -41,9 +51,9 @@ function Details({ payment }: { payment: Received }) {
       {reason && <p class="lead">{PAYMENT_REASON[reason].sentence}</p>}
       {payment.decisionNote !== null && <p>Left as it is: {payment.decisionNote}</p>}
       <div class="actions">
-        {canWrite && <Accept payment={payment} />}
+        {canWrite && isLeft && <Accept payment={payment} />}
         {canWrite && payment.needsDecision && <Dismiss id={payment.id} />}
-        {canWrite && isUnmatched && (
+        {canWrite && isUnmatched && isLeft && (
           <button
             type="button"
             aria-expanded={open === 'assign'}
@@ -52,18 +62,22 @@ function Details({ payment }: { payment: Received }) {
             Assign to a link or checkout
           </button>
         )}
-        <button
-          type="button"
-          class="plain"
-          aria-expanded={open === 'refund'}
-          onClick={() => setOpen(open === 'refund' ? '' : 'refund')}
-        >
-          Refund
-        </button>
+        {(isLeft || open === REFUND) && (
+          <button
+            type="button"
+            class="plain"
+            aria-expanded={open === REFUND}
+            onClick={() => setOpen(open === REFUND ? '' : REFUND)}
+          >
+            Refund
+          </button>
+        )}
       </div>
-      {open === 'assign' && canWrite && isUnmatched && <Assign payment={payment} onDone={() => setOpen('')} />}
-      {open === 'refund' && <Refund id={payment.id} />}
-      {open === 'refund' && canWrite && <BookRefund id={payment.id} />}
+      {open === 'assign' && canWrite && isUnmatched && isLeft && (
+        <Assign payment={payment} onDone={() => setOpen('')} />
+      )}
+      {open === REFUND && <Refund payment={payment} />}
+      {open === REFUND && canWrite && isLeft && <BookRefund id={payment.id} />}
       <Section title="What it was for">
         <Facts
           facts={[
@@ -84,7 +98,12 @@ function Details({ payment }: { payment: Received }) {
               ),
             ],
             ['Paid', <Money key="paid" amount={amount} code={assetCode} />],
-            ['Value', payment.value && <Money amount={payment.value.amount} code={payment.value.currency} />],
+            [
+              'Value',
+              payment.value && (
+                <Money amount={payment.value.amount} code={assetCode} currency={payment.value.currency} />
+              ),
+            ],
             ['Too much', payment.excessAmount && <Money amount={payment.excessAmount} code={assetCode} />],
             ['Missing', payment.shortfallAmount && <Money amount={payment.shortfallAmount} code={assetCode} />],
           ]}
@@ -176,8 +195,8 @@ function Accept({ payment }: { payment: Received }) {
       done="The payment is completed."
     >
       <p>
-        <Money amount={payment.amount} code={payment.assetCode} /> will count as paid in full, and your webhooks are
-        notified. This cannot be undone.
+        <Money amount={amountOf(leftOf(payment))} code={payment.assetCode} /> will count as paid in full, and your
+        webhooks are notified. This cannot be undone.
       </p>
     </Ask>
   );
@@ -202,15 +221,34 @@ function Dismiss({ id }: { id: string }) {
   );
 }
 
-/** Instructions to refund all that is left, the excess, or another part. */
-function Refund({ id }: { id: string }) {
-  const [part, setPart] = useState('');
-  const whole = useRead('payments.refund', { id }, { refetchInterval: 0 });
-  const amount = part.trim();
-  const refund = useRead('payments.refund', { id, ...(amount && { amount }) }, { refetchInterval: 0 });
-  const excess = whole.data?.excessAmount;
+/** Instructions to refund all that is left, the excess, or another part; none for money that was sent back already. */
+function Refund({ payment }: { payment: Received }) {
+  const { id, refundedAmount, assetCode } = payment;
+  const left = leftOf(payment);
   return (
     <Section title="Send it back">
+      {refundedAmount !== '0' && (
+        <p class="callout good" role="status">
+          {left === 0n ? 'All of it was sent back.' : `${grouped(refundedAmount)} ${assetCode} was sent back.`}
+        </p>
+      )}
+      {left > 0n && <RefundOf key={refundedAmount} id={id} left={left} />}
+    </Section>
+  );
+}
+
+function RefundOf({ id, left }: { id: string; left: bigint }) {
+  const [part, setPart] = useState('');
+  const whole = useRead('payments.refund', { id }, { refetchInterval: false });
+  const read = readAmount(part, whole.data?.assetCode ?? '');
+  const amount = read.state === 'number' ? read.amount : part.trim();
+  const asked = { id, ...(amount && { amount }) };
+  const refund = useRead('payments.refund', asked, {
+    ...{ enabled: read.state !== 'ambiguous', keepPrevious: false, refetchInterval: false },
+  });
+  const excess = whole.data?.excessAmount;
+  return (
+    <>
       {whole.data && (
         <div class="filters">
           <div class="field">
@@ -231,8 +269,21 @@ function Refund({ id }: { id: string }) {
           )}
         </div>
       )}
-      <Shown query={refund}>{(request) => <RefundRequest request={request} />}</Shown>
-    </Section>
+      {read.state === 'ambiguous' ? (
+        <p class="problem" role="alert">
+          Write {read.whole} or {read.decimal}.
+        </p>
+      ) : refund.error ? (
+        <Failed error={refund.error} retry={refund.refetch} />
+      ) : (
+        <Shown query={refund}>
+          {(request) =>
+            // More than is left was asked for before a refund came.
+            stroopsOf(request.amount) <= left && <RefundRequest request={request} />
+          }
+        </Shown>
+      )}
+    </>
   );
 }
 
@@ -251,7 +302,7 @@ function BookRefund({ id }: { id: string }) {
         submit="Book the refund"
         isBusy={write.isPending}
         failure={write.error ? failureOf(write.error) : null}
-        onSubmit={(values) => void submit(values)}
+        onSubmit={submit}
       >
         <Field
           name="transactionHash"

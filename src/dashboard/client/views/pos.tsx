@@ -1,26 +1,29 @@
 /** The till: the cashier types an amount, its code fills the screen, and both sides see when it is paid. */
 import { useEffect, useState } from 'preact/hooks';
-import { Link } from 'wouter-preact';
 import { useParam } from '../address.js';
-import { failureOf, type Item, useRead, useWrite } from '../api.js';
+import { failureOf, useRead, useWrite } from '../api.js';
 import { installTill } from '../install.js';
-import { keyOf, type Offered, useOffered } from '../parts/asset.js';
+import { useOnce } from '../once.js';
+import { keyOf, useOffered } from '../parts/asset.js';
+import { loadQr } from '../parts/qr-block.js';
 import { Beside } from './pos-beside.js';
+import { Head, IN_ASSET } from './pos-head.js';
+import { Keys, useTyped } from './pos-keys.js';
+import { type Begun, Others, useBegun } from './pos-others.js';
 import { Sale } from './pos-sale.js';
+import { usePayable } from './pos-wallet.js';
 
 /** A sale at the counter is soon over. */
 const LIFETIME_MS = 15 * 60_000;
-const KEYS = ['1', '2', '3', '4', '5', '6', '7', '8', '9', '.', '0', '⌫'] as const;
-const MOST_DIGITS = 12;
-const MOST_DECIMALS = 7;
-/** Value in the address: amounts are typed in the asset although the account has a currency. */
-const IN_ASSET = 'asset';
 
 export function Pos() {
-  const [id, setId] = useParam('sale');
+  const [id, setId] = useParam('sale', { isStep: true });
+  const begun = useBegun();
   useEffect(() => {
     document.title = 'Point of sale · stellar-collect';
     installTill();
+    // A till stays open through an upgrade, which takes its files away. Where they are gone already, the sale says so.
+    loadQr().catch(() => undefined);
   }, []);
   const isOnline = useOnline();
   return (
@@ -31,7 +34,12 @@ export function Pos() {
           No connection: payments cannot be taken until it is back.
         </p>
       )}
-      {id ? <Sale id={id} next={() => setId('')} /> : <Entry begin={setId} isOnline={isOnline} />}
+      <Others begun={begun} shown={id} open={setId} />
+      {id ? (
+        <Sale key={id} id={id} next={() => setId('')} ended={begun.remove} />
+      ) : (
+        <Entry begun={begun} begin={setId} isOnline={isOnline} />
+      )}
     </main>
   );
 }
@@ -50,29 +58,7 @@ function useOnline(): boolean {
   return isOnline;
 }
 
-const decimalsOf = (currency: string | null): number =>
-  currency === null
-    ? MOST_DECIMALS
-    : (new Intl.NumberFormat('en', { style: 'currency', currency }).resolvedOptions().maximumFractionDigits ?? 0);
-
-/** The amount after a key; unchanged when it would no longer be a valid amount. */
-function typedWith(before: string, key: (typeof KEYS)[number], mostDecimals: number): string {
-  if (key === '⌫') return before.slice(0, -1);
-  if (key === '.' && mostDecimals === 0) return before;
-  const after = key === '.' && before === '' ? '0.' : before === '0' && key !== '.' ? key : before + key;
-  const [whole = '', decimals, more] = after.split('.');
-  const isAmount = more === undefined && whole.length <= MOST_DIGITS && (decimals ?? '').length <= mostDecimals;
-  return isAmount ? after : before;
-}
-
-/** The typed amount, cleared when the unit changes: five euros are not five lumens. */
-function useTyped(unit: string | null) {
-  const [typed, setTyped] = useState({ unit, amount: '' });
-  const amount = typed.unit === unit ? typed.amount : '';
-  return { amount, setAmount: (text: string) => setTyped({ unit, amount: text }) };
-}
-
-function Entry({ begin, isOnline }: { begin: (id: string) => void; isOnline: boolean }) {
+function Entry({ begun, begin, isOnline }: { begun: Begun; begin: (id: string) => void; isOnline: boolean }) {
   const [note, setNote] = useState('');
   const [walletId, chooseWallet] = useParam('wallet');
   const [paid, choosePaid] = useParam('pay');
@@ -80,29 +66,32 @@ function Entry({ begin, isOnline }: { begin: (id: string) => void; isOnline: boo
   const account = useRead('account.get', {});
   const books = account.data?.booksCurrency ?? null;
   const currency = priced === IN_ASSET ? null : books;
-  const { amount, setAmount } = useTyped(currency);
   const listed = useRead('wallets.list', { pageSize: 100 });
   const wallets = (listed.data?.items ?? []).filter(({ active }) => active);
+  const { payable, isAsked } = usePayable(walletId === '' ? wallets : []);
   // A chosen wallet that is missing is not replaced: the cashier would charge to another one.
-  const wallet = walletId === '' ? wallets[0] : wallets.find((each) => each.id === walletId);
+  const wallet = walletId === '' ? payable : wallets.find((each) => each.id === walletId);
   const offered = useOffered(wallet);
   const asset = paid === '' ? offered[0] : offered.find((each) => keyOf(each) === paid);
-  // The unit of the amount is unknown until the account is loaded.
-  const missing = missingOf(account.data ? listed : account, wallet, asset);
   const create = useWrite('checkouts.create');
-  const canCharge = isOnline && Number(amount) > 0 && !create.isPending;
-  const charge = async () => {
-    if (!canCharge || missing !== null || !wallet || !asset) return;
+  // The unit of the amount is unknown until the account is loaded.
+  const missing = isAsked ? 'One moment…' : missingOf(account.data ? listed : account, wallets, wallet, asset);
+  const { amount, shown, press, isMore } = useTyped(currency, asset?.assetCode ?? '', () => void charge());
+  const canCharge = isOnline && isMore && !create.isPending && missing === null;
+  const charge = useOnce(async () => {
+    if (!canCharge || !wallet || !asset) return;
+    const sale = {
+      ...{ walletId: wallet.id, name: note.trim() || 'Sale' },
+      ...{ assetCode: asset.assetCode, assetIssuer: asset.assetIssuer },
+      ...(currency === null ? { amount } : { currency, price: amount }),
+    };
     try {
-      const sale = await create.mutateAsync({
-        ...{ walletId: wallet.id, name: note.trim() || 'Sale' },
-        ...{ assetCode: asset.assetCode, assetIssuer: asset.assetIssuer },
-        ...(currency === null ? { amount: plain(amount) } : { currency, price: plain(amount) }),
-        expiresAt: new Date(Date.now() + LIFETIME_MS).toISOString(),
-      });
-      begin(sale.id);
+      const expiresAt = new Date(Date.now() + LIFETIME_MS).toISOString();
+      const { id } = await create.mutateAsync({ ...sale, expiresAt }, sale);
+      begun.add(id);
+      begin(id);
     } catch {}
-  };
+  });
   return (
     <>
       <Head
@@ -110,9 +99,9 @@ function Entry({ begin, isOnline }: { begin: (id: string) => void; isOnline: boo
         chooseUnit={(unit) => choosePriced(unit === books ? '' : unit)}
       />
       <output class="till-amount" aria-label="Amount">
-        {amount || '0'} {currency ?? asset?.assetCode}
+        {shown}
       </output>
-      {currency !== null && <Beside currency={currency} price={plain(amount)} asset={asset} wallet={wallet} />}
+      {currency !== null && <Beside currency={currency} price={amount} asset={asset} wallet={wallet} />}
       <input
         class="till-note"
         aria-label="Note"
@@ -120,8 +109,9 @@ function Entry({ begin, isOnline }: { begin: (id: string) => void; isOnline: boo
         maxLength={120}
         value={note}
         onInput={({ currentTarget }) => setNote(currentTarget.value)}
+        onKeyDown={({ key }) => key === 'Enter' && void charge()}
       />
-      <Keys press={(key) => setAmount(typedWith(amount, key, decimalsOf(currency)))} />
+      <Keys press={press} />
       {create.error && (
         <p class="problem" role="alert">
           {failureOf(create.error).message}
@@ -133,127 +123,23 @@ function Entry({ begin, isOnline }: { begin: (id: string) => void; isOnline: boo
         </p>
       )}
       {asset?.canReceive === false && <p class="problem">This wallet cannot receive {asset.assetCode} yet.</p>}
-      <button
-        type="button"
-        class="till-main"
-        aria-disabled={!canCharge || missing !== null}
-        onClick={() => void charge()}
-      >
+      <button type="button" class="till-main" aria-disabled={!canCharge} onClick={() => void charge()}>
         Charge
       </button>
     </>
   );
 }
 
-/** Chooses the wallet, the unit of the amount, and the asset of the payment. */
-function Head({
-  wallets,
-  wallet,
-  chooseWallet,
-  offered,
-  asset,
-  choosePaid,
-  books,
-  currency,
-  chooseUnit,
-}: {
-  wallets: readonly Item<'wallets.list'>[];
-  wallet: Item<'wallets.list'> | undefined;
-  chooseWallet: (id: string) => void;
-  offered: readonly Offered[];
-  asset: Offered | undefined;
-  choosePaid: (key: string) => void;
-  /** The account's currency, if it has one. */
-  books: string | null;
-  currency: string | null;
-  chooseUnit: (unit: string) => void;
-}) {
-  return (
-    <header class="till-head">
-      <Link href="/checkouts">Sales</Link>
-      <Choice
-        label="Wallet"
-        value={wallet?.id}
-        options={wallets.map(({ id, name }) => [id, name])}
-        choose={chooseWallet}
-      />
-      {books && (
-        <Choice
-          label="Typed in"
-          value={currency === null ? IN_ASSET : books}
-          options={[
-            [books, books],
-            [IN_ASSET, asset?.assetCode ?? 'Asset'],
-          ]}
-          choose={chooseUnit}
-        />
-      )}
-      <Choice
-        label="Paid in"
-        value={asset && keyOf(asset)}
-        options={offered.map((each) => [
-          keyOf(each),
-          each.domain ? `${each.assetCode} (${each.domain})` : each.assetCode,
-        ])}
-        choose={choosePaid}
-      />
-    </header>
-  );
-}
-
-function Choice({
-  label,
-  value,
-  options,
-  choose,
-}: {
-  label: string;
-  /** Undefined when the chosen one is missing. */
-  value: string | undefined;
-  options: readonly (readonly [value: string, label: string])[];
-  choose: (value: string) => void;
-}) {
-  return (
-    <select aria-label={label} value={value ?? ''} onChange={(event) => choose(event.currentTarget.value)}>
-      {value === undefined && <option value="" label="Choose" selected />}
-      {options.map(([each, text]) => (
-        <option key={each} value={each} selected={each === value}>
-          {text}
-        </option>
-      ))}
-    </select>
-  );
-}
-
-function Keys({ press }: { press: (key: (typeof KEYS)[number]) => void }) {
-  return (
-    <div class="till-keys">
-      {KEYS.map((key) => (
-        <button
-          key={key}
-          type="button"
-          class="plain"
-          aria-label={key === '⌫' ? 'Delete' : key}
-          onClick={() => press(key)}
-        >
-          {key}
-        </button>
-      ))}
-    </div>
-  );
-}
-
 /** Why charging is impossible; null when it is possible. */
 function missingOf(
   { data, error }: { data?: unknown; error: unknown },
+  wallets: readonly object[],
   wallet: object | undefined,
   asset: object | undefined,
 ): string | null {
   if (error) return failureOf(error).message;
   if (!data) return 'One moment…';
+  if (wallets.length === 0) return 'There is no active wallet: an owner or manager adds one under “Wallets”.';
   if (!wallet) return 'This wallet is not available now: choose another one.';
   return asset ? null : 'This wallet does not offer the asset now: choose another asset.';
 }
-
-/** Removes a trailing point, which the API refuses. */
-const plain = (amount: string) => amount.replace(/\.$/, '');

@@ -141,7 +141,7 @@ function ProductForm({ product }: { product: Product | null }) {
       submit={product ? 'Save' : 'Create the product'}
       isBusy={write.isPending}
       failure={write.error ? failureOf(write.error) : null}
-      onSubmit={(values) => void submit(values)}
+      onSubmit={submit}
       draft={draft}
     >
       <Field name="name" label="Name" value={product?.name ?? ''} />

@@ -17,10 +17,10 @@ export const Price = ({
   currency,
 }: Pick<Product, 'priceType' | 'price' | 'assetCode' | 'currency'> & { minAmount?: string | null }) =>
   priceType === 'FIXED' ? (
-    <Money amount={price!} code={currency ?? assetCode} />
+    <Money amount={price!} code={assetCode} currency={currency} />
   ) : minAmount ? (
     <>
-      from <Money amount={minAmount} code={currency ?? assetCode} />
+      from <Money amount={minAmount} code={assetCode} currency={currency} />
     </>
   ) : (
     <span class="money">

@@ -99,7 +99,7 @@ const InCurrency = ({ rows, today, currency }: { rows: readonly Row[]; today: st
         <div key={name}>
           <dt>{name}</dt>
           <dd>
-            <Money amount={worthOf(rows, today, days)} code={currency} />
+            <Money amount={worthOf(rows, today, days)} code={currency} currency={currency} />
           </dd>
         </div>
       ))}

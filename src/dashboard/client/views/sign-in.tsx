@@ -1,6 +1,7 @@
 /** Sign-in with a passkey or an API key. The address stays, so that a user who signs in again continues where they were. */
 import { useEffect, useState } from 'preact/hooks';
 import { type Failure, signIn } from '../api.js';
+import { useOnce } from '../once.js';
 import { Field, Form } from '../parts/form.js';
 import { signInWithPasskey } from '../passkey.js';
 
@@ -20,17 +21,17 @@ export function SignIn() {
       refused && (refused.code === 'unauthorized' ? { ...refused, fields: { key: refused.message } } : refused),
     );
   };
-  const usePasskey = async () => {
+  const usePasskey = useOnce(async () => {
     setBusy(true);
     setPasskeyFailure(await signInWithPasskey());
     setBusy(false);
-  };
+  });
   return (
     <main class="sign-in">
       <h1>Sign in</h1>
       <p>See payments, decide what needs a decision, and create payment links.</p>
       <div class="actions">
-        <button type="button" aria-disabled={isBusy} onClick={() => isBusy || void usePasskey()}>
+        <button type="button" aria-disabled={isBusy} onClick={() => void usePasskey()}>
           Sign in with a passkey
         </button>
       </div>
@@ -40,7 +41,7 @@ export function SignIn() {
         </p>
       )}
       <p>Or with an API key:</p>
-      <Form submit="Sign in" isBusy={isBusy} failure={failure} onSubmit={(values) => void submit(values.text('key'))}>
+      <Form submit="Sign in" isBusy={isBusy} failure={failure} onSubmit={(values) => submit(values.text('key'))}>
         <Field
           name="key"
           label="API key"

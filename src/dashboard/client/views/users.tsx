@@ -69,13 +69,19 @@ export function NewUser() {
         submit="Create the invitation"
         isBusy={create.isPending}
         failure={create.error ? failureOf(create.error) : null}
-        onSubmit={(values) => void submit(values)}
+        onSubmit={submit}
         draft={draft}
       >
         <UserFields as="CASHIER" />
       </Form>
       {made && (
-        <Once title="The invitation" secret={made.url} what="the invitation" onClose={() => navigate('/users')}>
+        <Once
+          title="The invitation"
+          secret={made.url}
+          what="the invitation"
+          remedy="Find the person in the list, remove them, and invite them again."
+          onClose={() => navigate('/users')}
+        >
           <p>
             Send this link to {made.name}. It works once, within 72 hours, and is not shown again. The link alone gives
             access.
@@ -186,7 +192,7 @@ function Details({ user }: { user: User }) {
           submit="Save"
           isBusy={update.isPending}
           failure={update.error ? failureOf(update.error) : null}
-          onSubmit={(values) => void submit(values)}
+          onSubmit={submit}
         >
           <UserFields name={name} email={email ?? ''} as={role} />
         </Form>

@@ -40,7 +40,7 @@ export function useUnpayable(wallets: readonly Wallet[]): { wallet: Wallet; prob
   const products = useRead('products.list', { pageSize: 100, active: true }).data?.items;
   if (!products) return [];
   return asked.flatMap((wallet, index) => {
-    const assets = held[index];
+    const assets = held[index]?.data;
     const problem = assets ? problemOf(wallet, assets, products) : null;
     return problem ? [{ wallet, problem }] : [];
   });

@@ -86,7 +86,7 @@ export function NewWallet() {
         submit="Add the wallet"
         isBusy={create.isPending}
         failure={create.error ? failureOf(create.error) : null}
-        onSubmit={(values) => void submit(values)}
+        onSubmit={submit}
         draft={draft}
       >
         <Field name="name" label="Name" hint="Only for you: customers do not see it." />
@@ -193,7 +193,7 @@ function Rename({ wallet: { id, name } }: { wallet: Wallet }) {
       submit="Save"
       isBusy={update.isPending}
       failure={update.error ? failureOf(update.error) : null}
-      onSubmit={(values) => void submit(values)}
+      onSubmit={submit}
     >
       <Field name="name" label="Name" value={name} />
     </Form>

@@ -92,7 +92,7 @@ export function Replay({ webhookId }: { webhookId: string }) {
         submit="Send them again"
         isBusy={replay.isPending}
         failure={replay.error ? failureOf(replay.error) : null}
-        onSubmit={(values) => void submit(values)}
+        onSubmit={submit}
       >
         <Choice name="status" legend="What" type="radio" value={['FAILED']} options={WHAT} />
         <Field name="from" label="From" type="date" isOptional hint="Without it, from the first event." />

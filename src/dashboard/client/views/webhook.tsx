@@ -32,6 +32,7 @@ export function NewWebhook() {
           title="The signing secret"
           secret={made.secret}
           what="the signing secret"
+          remedy="Replace it on the webhook’s page."
           onClose={() => navigate(`/webhooks/${made.id}`)}
         >
           <p>
@@ -75,7 +76,7 @@ function WebhookForm({
       submit={webhook ? 'Save' : 'Create the webhook'}
       isBusy={write.isPending}
       failure={write.error ? failureOf(write.error) : null}
-      onSubmit={(values) => void submit(values)}
+      onSubmit={submit}
       draft={draft}
     >
       <Field name="name" label="Name" value={webhook?.name ?? ''} hint="For yourself." />
@@ -178,7 +179,7 @@ const TestResult = ({ result }: { result: Result }) => (
 function Secrets({ id }: { id: string }) {
   const rotate = useWrite('webhooks.rotateSecret');
   const end = useWrite('webhooks.deletePreviousSecret');
-  const [secret, setSecret] = useState<string | null>(null);
+  const [rotated, setRotated] = useState<Output<'webhooks.rotateSecret'> | null>(null);
   return (
     <Section title="Signing secret">
       <p class="hint">With it your shop’s server verifies that messages come from this service.</p>
@@ -190,7 +191,7 @@ function Secrets({ id }: { id: string }) {
           write={rotate}
           input={{ id }}
           done="The signing secret is replaced."
-          onDone={(made: Output<'webhooks.rotateSecret'>) => setSecret(made.secret)}
+          onDone={setRotated}
         >
           <p>
             For 24 hours requests are signed with the old and the new secret, so that you can change it at your server
@@ -209,8 +210,14 @@ function Secrets({ id }: { id: string }) {
           <p>For a leaked secret. A server that still uses an older one refuses messages from now on.</p>
         </Ask>
       </div>
-      {secret && (
-        <Once title="The new signing secret" secret={secret} what="the signing secret" onClose={() => setSecret(null)}>
+      {rotated && (
+        <Once
+          title="The new signing secret"
+          secret={rotated.secret}
+          what="the signing secret"
+          remedy="Replace it once more."
+          onClose={() => setRotated(null)}
+        >
           <p>It is not shown again: save it now.</p>
         </Once>
       )}
