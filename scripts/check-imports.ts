@@ -31,7 +31,7 @@ const MAY_IMPORT: Readonly<Record<string, string>> = {
   dashboard: 'contracts domain package-root api type:services',
   // Types only: values of contracts would bring zod into the browser.
   'dashboard/client':
-    'type:contracts contracts/currencies contracts/known-assets contracts/secret-seed domain/money-text domain/typed-amount',
+    'type:contracts contracts/currencies contracts/known-assets contracts/secret-seed domain/brand domain/money-text domain/typed-amount',
   http: 'contracts domain clock api dashboard type:services type:stores type:ingest',
   jobs: 'contracts clock runtime stores/jobs',
   mcp: 'contracts clock',

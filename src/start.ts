@@ -6,6 +6,7 @@ import { createContext, ROLES, type Role } from './core/context.js';
 import { createDemo } from './core/demo.js';
 import { createLog } from './core/log.js';
 import { commandName } from './domain/command-name.js';
+import { dashboardUrlOf } from './domain/dashboard-url.js';
 import { createIds } from './domain/ids.js';
 import { StartupError } from './domain/startup-error.js';
 
@@ -63,7 +64,7 @@ async function main(): Promise<void> {
   say(`stellar-collect is ready (role ${role}, ${config.networks.join(', ')}).`);
   say('');
   if (role !== 'worker') {
-    say(`  Dashboard ${publicUrl}/dashboard`);
+    say(`  Dashboard ${dashboardUrlOf(publicUrl)}/dashboard`);
     say(`  API       ${publicUrl}/api/v1`);
     say(`  Docs      ${publicUrl}/docs`);
   }

@@ -1,11 +1,12 @@
-/** Headers for all of `/dashboard`: no inline code, no foreign content, no framing. */
+/** Headers for all of `/dashboard`: no inline code, no foreign content but pictures, no framing. */
 import type { RequestHandler } from 'express';
 
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
-  "img-src 'self'",
+  // The preview of the brand shows the merchant's logo from where payers' browsers load it.
+  "img-src 'self' https:",
   "connect-src 'self'",
   "manifest-src 'self'",
   "worker-src 'self'",

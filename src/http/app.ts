@@ -173,8 +173,14 @@ function mountApi(app: express.Express, { metrics, clock, api, onInternalError }
     if (waitSeconds > 0) throw rateLimited(waitSeconds);
     next();
   });
+  const base = new URL(api.dashboard.publicUrl).pathname.replace(/\/+$/, '');
+  app.get('/', (req, res, next) => {
+    // Programs get the answer of an unknown path.
+    if (req.accepts(['json', 'html']) !== 'html') return next();
+    res.set('cache-control', 'no-store').redirect(303, `${base}/dashboard`);
+  });
   mountWellKnown(app, api);
-  app.use(createDocs(api.openapiJson, new URL(api.dashboard.publicUrl).pathname.replace(/\/+$/, '')));
+  app.use(createDocs(api.openapiJson, base));
 }
 
 function mountWellKnown(app: express.Express, { webhookKeys, stellarToml }: HttpApi): void {

@@ -8,6 +8,7 @@ import type { Role } from '../../contracts/roles.js';
 import type { Clock } from '../clock.js';
 import { AlreadyMade } from '../domain/already-made.js';
 import { conflict } from '../domain/api-error.js';
+import { dashboardUrlOf } from '../domain/dashboard-url.js';
 import { hashToken, isToken } from '../domain/token.js';
 import type { ForAccount } from '../stores/index.js';
 import type { PasskeyChallengeStore } from '../stores/passkey-challenges.js';
@@ -53,15 +54,20 @@ interface PasskeyDeps {
 /** The service as WebAuthn's relying party. */
 interface RelyingParty extends PasskeyDeps {
   rpID: string;
-  expected: { expectedOrigin: string; expectedRPID: string; requireUserVerification: true };
+  expected: { expectedOrigin: string[]; expectedRPID: string[]; requireUserVerification: true };
 }
 
 export function createPasskeys(deps: PasskeyDeps) {
-  const { hostname, origin } = new URL(deps.publicUrl);
+  // An address of this machine has no passkeys in a browser; localhost does.
+  const [own, opened] = [new URL(deps.publicUrl), new URL(dashboardUrlOf(deps.publicUrl))];
   const party: RelyingParty = {
     ...deps,
-    rpID: hostname,
-    expected: { expectedOrigin: origin, expectedRPID: hostname, requireUserVerification: true },
+    rpID: opened.hostname,
+    expected: {
+      expectedOrigin: [own.origin, opened.origin],
+      expectedRPID: [own.hostname, opened.hostname],
+      requireUserVerification: true,
+    },
   };
 
   return {

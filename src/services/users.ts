@@ -3,6 +3,7 @@ import type { Contract } from '../../contracts/index.js';
 import type { OutputOf } from '../../contracts/operation.js';
 import type { Clock } from '../clock.js';
 import { ApiError, conflict, notFound } from '../domain/api-error.js';
+import { dashboardUrlOf } from '../domain/dashboard-url.js';
 import type { NewId } from '../domain/ids.js';
 import { hashToken, newToken } from '../domain/token.js';
 import type { Session } from '../stores/database.js';
@@ -88,7 +89,7 @@ function newInvitation({ clock, publicUrl }: UserServiceDeps) {
   const expiresAt = new Date(clock.nowMs() + INVITATION_MS);
   return {
     invitation: { hash: hashToken(token), expiresAt },
-    shown: { url: `${publicUrl}/dashboard/invite/${token}`, expiresAt: expiresAt.toISOString() },
+    shown: { url: `${dashboardUrlOf(publicUrl)}/dashboard/invite/${token}`, expiresAt: expiresAt.toISOString() },
   };
 }
 

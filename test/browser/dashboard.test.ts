@@ -125,6 +125,7 @@ const VIEWS = {
   webhooks: '/webhooks',
   webhook: `/webhooks/${hook.id}`,
   'new-webhook': '/webhooks/new',
+  shop: '/shop',
   currencies: '/currencies',
   notifications: '/notifications',
   'api-keys': '/api-keys',
@@ -207,8 +208,11 @@ task('what was received is what the report says, and an export is the list', {},
   t.equal((await sums.first().innerText()).replaceAll(',', ''), `${amount} XLM`, 'today');
   await page.goto(`${home}/payments?status=UNDERPAID`);
   await row(page, '20 XLM').waitFor();
+  await button(page, 'Export').click();
+  await page.getByLabel('Times in').selectOption('UTC');
+  await page.getByLabel('Between cells of CSV').selectOption('Semicolon');
   for (const [label, format] of [
-    ['CSV', 'csv'],
+    ['CSV', 'csv&separator=;&bom=true'],
     ['JSON lines', 'jsonl'],
   ] as const) {
     const [file] = await Promise.all([
@@ -219,8 +223,51 @@ task('what was received is what the report says, and an export is the list', {},
       headers: { authorization: `Bearer ${apiKey}` },
     });
     t.equal(await readFile((await file.path())!, 'utf8'), await answer.text());
-    t.match(file.suggestedFilename(), new RegExp(`[.]${format}$`));
+    t.match(file.suggestedFilename(), new RegExp(`[.]${format.split('&')[0]}$`));
   }
+});
+
+task('the brand is set beside its preview', {}, async (t, page) => {
+  await signIn(page, apiKey, '/shop');
+  const preview = page.getByRole('figure', { name: 'Preview' });
+  await page.getByLabel('Name').fill('Bean & Leaf');
+  await page.getByLabel('Colour of the main button').fill('#1b6e4b');
+  await page.getByLabel('Support e-mail').fill('help@shop.example');
+  await preview.getByText('Bean & Leaf').waitFor();
+  await preview.getByText('help@shop.example').waitFor();
+  t.equal(
+    await preview.locator('.button').evaluate('(it) => getComputedStyle(it).backgroundColor'),
+    'rgb(27, 110, 75)',
+  );
+  await page.getByLabel('Logo URL').fill('http://shop.example/logo.png');
+  await button(page, 'Save').click();
+  await page.locator('.field', { hasText: 'Logo URL' }).locator('.problem').waitFor();
+  await page.getByLabel('Logo URL').fill('');
+  await button(page, 'Save').click();
+  await toast(page, 'Saved.');
+  t.match((await api('GET', '/account')).brand, { name: 'Bean & Leaf', color: '#1b6e4b', logoUrl: null });
+  await api('PATCH', '/account', { brand: { name: null, color: null, supportEmail: null } });
+});
+
+task('the refund panel sees its refund, and then offers nothing more', {}, async (t, page) => {
+  const payer = await ledger.fund();
+  const shop = await ledger.fund();
+  const till = await api('POST', '/wallets', { name: 'Of refunds', address: shop.address, network: 'LOCAL' });
+  const beans = await api('POST', '/products', {
+    ...{ name: 'Beans', walletId: till.id, assetCode: 'XLM', priceType: 'FIXED', price: '25' },
+  });
+  const { memo } = await api('POST', '/payment-links', { productId: beans.id });
+  await ledger.pay({ from: payer.secret, to: shop.address, amount: '20', memo });
+  const paid = () => api('GET', `/payments?status=UNDERPAID&productId=${beans.id}`);
+  await eventually(async () => (await paid()).length === 1, 'the payment');
+  const [{ id }] = await paid();
+  await signIn(page, apiKey, `/payments/${id}?do=refund`);
+  await page.getByRole('img', { name: 'Refund QR' }).waitFor();
+  await button(page, 'Accept').waitFor();
+  await ledger.pay({ from: shop.secret, to: payer.address, amount: '20', memo: `refund ${memo}` });
+  await page.getByRole('status').getByText('All of it was sent back.').waitFor();
+  t.equal(await page.getByRole('img', { name: 'Refund QR' }).count(), 0, 'the code is gone');
+  t.equal(await button(page, 'Accept').count(), 0);
 });
 
 task('a READ key sees everything and is offered no change', {}, async (t, page) => {
@@ -621,6 +668,7 @@ task('a statement is what the API says, in the time that was chosen, and downloa
   await page.reload();
   t.equal(await fact('Closing balance'), `${xlm.closing} XLM`);
   t.equal(await page.getByLabel('Period').inputValue(), 'days', 'a reload loses nothing');
+  await button(page, 'Download').click();
   const link = page.getByRole('link', { name: 'Download as CSV' });
   const { search } = new URL((await link.getAttribute('href'))!, home);
   const [file] = await Promise.all([page.waitForEvent('download'), link.click()]);
@@ -750,7 +798,7 @@ task(
     await page.getByLabel('What one unit of the asset is worth').fill('0.5');
     await button(page, 'Set the rate').click();
     await toast(page, 'Your rate applies from now on.');
-    await row(page, '0.5 EUR').waitFor();
+    await row(page, '€0.50').waitFor();
     await page.getByLabel('Currency of your books').fill('XXXX');
     await button(page, 'Save').click();
     await page.getByText('Must be the ISO 4217 code of a currency, such as EUR.').first().waitFor();
@@ -770,13 +818,13 @@ task(
     await page.goto(`${home}/`);
     const total = page.getByLabel('Total received, in EUR').locator('dd');
     // The last seven days: a new day may have begun since it was paid.
-    await eventually(async () => (await total.nth(1).innerText()) === '12.5 EUR', 'the total in the books’ currency');
+    await eventually(async () => (await total.nth(1).innerText()) === '€12.50', 'the total in the books’ currency');
 
     await page.goto(`${home}/currencies`);
     await button(page, 'End').click();
     await button(page, 'End it').click();
     await toast(page, 'The rates of the sources apply from now on.');
-    await row(page, '0.25 EUR').waitFor();
+    await row(page, '€0.25').waitFor();
   },
 );
 

@@ -23,6 +23,7 @@ import { Payments } from './views/payments.js';
 import { Pos } from './views/pos.js';
 import { NewProduct, Product } from './views/product.js';
 import { Products } from './views/products.js';
+import { Shop } from './views/shop.js';
 import { SignIn } from './views/sign-in.js';
 import { Statement } from './views/statement.js';
 import { NewUser, User, Users } from './views/users.js';
@@ -41,6 +42,7 @@ const WAYS: readonly (readonly [path: string, label: string, icon: IconName, nee
   ['/checkouts', 'Checkouts', 'checkouts', 'checkouts.list'],
   ['/wallets', 'Wallets', 'wallets', 'wallets.audits'],
   ['/webhooks', 'Webhooks', 'webhooks', 'webhooks.list'],
+  ['/shop', 'Your shop', 'shop', 'account.update'],
   ['/currencies', 'Currencies', 'currencies', 'rates.list'],
   ['/notifications', 'Notifications', 'mail', 'notifications.get'],
   ['/users', 'People', 'people', 'users.list'],
@@ -111,6 +113,7 @@ function Views({ may }: { may: readonly string[] }) {
     at('/webhooks', () => <Webhooks />),
     at('/webhooks/new', () => <NewWebhook />),
     at('/webhooks/:id', ({ id }) => <Webhook id={id} />),
+    at('/shop', () => <Shop />),
     at('/currencies', () => <Currencies />),
     at('/notifications', () => <Notifications />),
     at('/users', () => <Users />),
@@ -176,7 +179,7 @@ function Around({ session: { account, scope, user, may, networks } }: { session:
           </ul>
         </nav>
         <div class="foot">
-          {!networks.includes('PUBLIC') && <p class="note">Test money only: {networks.join(', ')}</p>}
+          {!networks.includes('PUBLIC') && <p class="note caution">Test money only: {networks.join(', ')}</p>}
           {user && (
             <p class="note">
               {user.name}, {ROLE[user.role].label.toLowerCase()}

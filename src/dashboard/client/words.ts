@@ -44,7 +44,7 @@ export const PAYMENT_REASON: Record<PaymentReason, { label: string; sentence: st
 };
 
 export const CHECKOUT_STATUS: Record<Item<'checkouts.list'>['status'], Word> = {
-  OPEN: { label: 'Open', tone: 'caution' },
+  OPEN: { label: 'Open', tone: 'quiet' },
   PAID: { label: 'Paid', tone: 'good' },
   EXPIRED: { label: 'Expired', tone: 'quiet' },
   CANCELLED: { label: 'Cancelled', tone: 'quiet' },
@@ -97,7 +97,7 @@ export const AUDIT_STATUS: Record<Item<'wallets.audits'>['status'], Word> = {
 };
 
 export const DELIVERY_STATUS: Record<Item<'webhooks.deliveries'>['status'], Word> = {
-  PENDING: { label: 'Waiting', tone: 'caution' },
+  PENDING: { label: 'Waiting', tone: 'quiet' },
   DELIVERED: { label: 'Delivered', tone: 'good' },
   FAILED: { label: 'Failed', tone: 'bad' },
   CANCELLED: { label: 'Cancelled', tone: 'quiet' },
@@ -258,6 +258,7 @@ const FIELD: Readonly<Record<string, string>> = {
   assetCode: 'asset',
   assetIssuer: 'asset issuer',
   booksCurrency: 'currency of the books',
+  brand: 'what customers see of the shop',
   cancelUrl: 'page for customers who cancel',
   checkoutId: 'checkout',
   customerEmail: 'customer’s e-mail',

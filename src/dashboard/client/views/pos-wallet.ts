@@ -17,7 +17,9 @@ export function usePayable(wallets: readonly Wallet[]): { payable: Wallet | unde
     { staleTime: STALE_MS, refetchInterval: false, keepPrevious: false },
   );
   const isReady = (index: number) => held[index]?.data?.some(({ authorized }) => authorized);
+  const isAsked = held.some(({ isPending }) => isPending);
   const payable =
     asked.find((_, index) => isReady(index)) ?? asked.find((_, index) => isReady(index) === undefined) ?? wallets[0];
-  return { payable, isAsked: held.some(({ isPending }) => isPending) };
+  // One that is taken back a moment later would be charged to by mistake.
+  return { payable: isAsked ? undefined : payable, isAsked };
 }

@@ -1,8 +1,10 @@
 /** A wallet's statement: its balances at the start and end of a period, and all movements between. It is read from the ledger, so only on request. */
+import { useState } from 'preact/hooks';
 import { BASE, usePage, useParam } from '../address.js';
 import { type Item, type Output, useRead } from '../api.js';
 import { amountOf, longMonth, monthOf, short, signed, startOfDay, startOfMonth, stroopsOf } from '../format.js';
 import { Facts, Money, Time } from '../parts/bits.js';
+import { Download, File } from '../parts/export.js';
 import { type Options, Search, Select, Tabs } from '../parts/filters.js';
 import { type Column, Rows } from '../parts/list.js';
 import { Loaded, Page, Shown } from '../parts/page.js';
@@ -68,17 +70,23 @@ function Details({ wallet }: { wallet: Wallet }) {
     { id, ...times },
     { keepPrevious: false, refetchInterval: false, staleTime: Number.POSITIVE_INFINITY },
   );
+  const [isOpen, setOpen] = useState(false);
   const file = `${BASE}/api/wallets/${id}/statement?${new URLSearchParams({ format: 'csv', ...times })}`;
   return (
     <Page
       title={`Statement of ${name}`}
       back={{ href: `/wallets/${id}`, label: name }}
       actions={
-        <a class="button plain" href={file} download>
-          Download as CSV
-        </a>
+        <button type="button" class="plain" onClick={() => setOpen(true)}>
+          Download
+        </button>
       }
     >
+      {isOpen && (
+        <Download title={`Statement of ${name}`} onClose={() => setOpen(false)}>
+          {(csv) => <File href={`${file}&${csv}`} label="Download as CSV" />}
+        </Download>
+      )}
       <div class="grid">
         <Select name="period" label="Period" options={periodsOf(wallet)} />
         {period === DAYS && (

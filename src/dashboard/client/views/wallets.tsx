@@ -137,7 +137,7 @@ function Details({ wallet }: { wallet: Wallet }) {
           : 'The wallet is not watched: payments that arrive now will not be found later.'}
       </p>
       {canWrite && products.data?.meta.total === 0 && (
-        <p class="callout">
+        <p>
           Next, <Link href="/products/new">create a product</Link>: what you sell, and what it costs.
         </p>
       )}
