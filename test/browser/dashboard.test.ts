@@ -236,7 +236,7 @@ task('the brand is set beside its preview', {}, async (t, page) => {
   await preview.getByText('Bean & Leaf').waitFor();
   await preview.getByText('help@shop.example').waitFor();
   t.equal(
-    await preview.locator('.button').evaluate('(it) => getComputedStyle(it).backgroundColor'),
+    await page.evaluate("getComputedStyle(document.querySelector('.preview .button')).backgroundColor"),
     'rgb(27, 110, 75)',
   );
   await page.getByLabel('Logo URL').fill('http://shop.example/logo.png');
@@ -257,14 +257,14 @@ task('the refund panel sees its refund, and then offers nothing more', {}, async
     ...{ name: 'Beans', walletId: till.id, assetCode: 'XLM', priceType: 'FIXED', price: '25' },
   });
   const { memo } = await api('POST', '/payment-links', { productId: beans.id });
-  await ledger.pay({ from: payer.secret, to: shop.address, amount: '20', memo });
+  await ledger.pay({ fromSecret: payer.secret, to: shop.address, amount: '20', memo });
   const paid = () => api('GET', `/payments?status=UNDERPAID&productId=${beans.id}`);
   await eventually(async () => (await paid()).length === 1, 'the payment');
   const [{ id }] = await paid();
   await signIn(page, apiKey, `/payments/${id}?do=refund`);
   await page.getByRole('img', { name: 'Refund QR' }).waitFor();
   await button(page, 'Accept').waitFor();
-  await ledger.pay({ from: shop.secret, to: payer.address, amount: '20', memo: `refund ${memo}` });
+  await ledger.pay({ fromSecret: shop.secret, to: payer.address, amount: '20', memo: `refund ${memo}` });
   await page.getByRole('status').getByText('All of it was sent back.').waitFor();
   t.equal(await page.getByRole('img', { name: 'Refund QR' }).count(), 0, 'the code is gone');
   t.equal(await button(page, 'Accept').count(), 0);

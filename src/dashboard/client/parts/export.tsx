@@ -54,7 +54,7 @@ export function Download({
   children: (csv: URLSearchParams) => ComponentChildren;
 }) {
   const [timeZone, setZone] = useState(timezone());
-  const [separator, setSeparator] = useState(SEPARATOR);
+  const [separator, setSeparator] = useState<string>(SEPARATOR);
   const [bom, setBom] = useState(true);
   const zones = [...new Set([timezone(), 'UTC'])].map((zone) => [zone, zone] as const);
   const csv = new URLSearchParams({ timeZone, separator, ...(bom && { bom: 'true' }) });

@@ -1,6 +1,6 @@
 /** What customers see of the shop on pages, receipts and posters, with a preview. */
 import { useState } from 'preact/hooks';
-import { buttonColors } from '../../../../domain/brand.js';
+import { buttonColors } from '../../../domain/brand.js';
 import { failureOf, type Output, useRead, useWrite } from '../api.js';
 import { useDraft } from '../parts/draft.js';
 import { Field, Form, type Values } from '../parts/form.js';
@@ -114,5 +114,5 @@ function Preview({
 function Logo({ url }: { url: string }) {
   const [isBroken, setBroken] = useState(false);
   if (isBroken) return <span class="problem">No picture at this URL.</span>;
-  return <img src={url} alt="The logo" referrerpolicy="no-referrer" onError={() => setBroken(true)} />;
+  return <img src={url} alt="The logo" onError={() => setBroken(true)} />;
 }
