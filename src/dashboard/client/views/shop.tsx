@@ -24,12 +24,16 @@ export function Shop() {
 const FIELDS = {
   name: { label: 'Name', hint: 'Without one, customers see the name of the account.' },
   logoUrl: {
-    ...{ label: 'Logo URL', placeholder: 'https://…', inputMode: 'url' },
+    label: 'Logo URL',
+    placeholder: 'https://…',
+    inputMode: 'url',
     hint: 'A picture on the web; customers’ browsers load it from there.',
   },
   color: { label: 'Colour of the main button', placeholder: '#1b6e4b', hint: 'As #rrggbb.' },
   supportUrl: {
-    ...{ label: 'Support page', placeholder: 'https://…', inputMode: 'url' },
+    label: 'Support page',
+    placeholder: 'https://…',
+    inputMode: 'url',
     hint: 'Where customers can ask about a payment that was refused.',
   },
   supportEmail: { label: 'Support e-mail', placeholder: 'help@shop.example', hint: 'The same, by e-mail.' },
