@@ -5,10 +5,10 @@ import type { Logger } from 'pino';
 import type { FieldError } from '../../contracts/errors.js';
 import type { Operation, ParsedInputOf, RawBody } from '../../contracts/operation.js';
 import { sendError } from '../api/answer.js';
-import { checkInput, refusal } from '../api/input.js';
+import { checkInput, cutFaults, refusal, unknownParameter } from '../api/input.js';
 import { readBody } from '../api/rest-body.js';
 import type { Clock } from '../clock.js';
-import { badRequest, conflict, notFound, rateLimited } from '../domain/api-error.js';
+import { badRequest, badRequestOf, conflict, notFound, rateLimited } from '../domain/api-error.js';
 import { closedBecause } from './page-state.js';
 import { toldToPayer } from './refused-input.js';
 import type { PageLink } from './types.js';
@@ -54,6 +54,11 @@ export function createPayerAnswer({ find, limit, addressOf, wordsOf, clock, log 
       try {
         const waitSeconds = limit(visitor.address);
         if (waitSeconds > 0) throw rateLimited(waitSeconds);
+        const strays = cutFaults(
+          Object.keys(req.query).filter((name) => name !== 'lang'),
+          unknownParameter,
+        );
+        if (strays.length > 0) throw badRequestOf(strays);
         const sent = await readBody(req, res);
         if (sent === null) throw badRequest('The request needs a JSON body.');
         body = sent;

@@ -70,6 +70,19 @@ t.test(
   },
 );
 
+t.test('a payer’s operation with a parameter that it lacks is refused, and asks no ledger', async (t) => {
+  const asked = async () => Promise.reject(new Error('asked'));
+  const payerLedger: PayerLedger = { sequenceOf: asked, submit: asked, waysOf: asked, wayFrom: asked };
+  const { url } = await servePages(t, [pageLink('x')], { payerLedger });
+  for (const name of ['ways', 'transaction', 'submit']) {
+    const headers = { 'content-type': 'application/json' };
+    const body = JSON.stringify(name === 'submit' ? { xdr: 'AAAA' } : { account: ISSUER });
+    const answer = await fetch(`${url}/p/x/${name}?x=1&lang=de`, { method: 'POST', headers, body });
+    t.equal(answer.status, 400, name);
+    t.match(await answer.json(), { error: { code: 'bad_request', message: 'x: There is no such parameter.' } });
+  }
+});
+
 t.test('a client that asks too often, or a share that is used up, is 429 in the envelope', async (t) => {
   const payerLedger: PayerLedger = {
     sequenceOf: async () => ({ state: 'busy', waitSeconds: 9 }),
