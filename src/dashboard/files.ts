@@ -7,7 +7,7 @@ import { PACKAGE_ROOT } from '../package-root.js';
 
 /** Also when the service runs from its sources, because the application is always built. */
 const FOLDER = fileURLToPath(new URL('dist/src/dashboard/app/', PACKAGE_ROOT));
-const NAME = /^[\w-]+\.(js|css|svg)$/;
+const NAME = /^[\w-]+\.(js|css|svg|png)$/;
 /** References of the built page, relative to it. */
 const ASSETS = /(?<==")\.\/assets\//g;
 

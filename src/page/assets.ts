@@ -11,6 +11,8 @@ const FILES = {
   'page.js': 'text/javascript',
   'wallets.css': 'text/css',
   'icon.svg': 'image/svg+xml',
+  // An iPhone's home screen takes no SVG, and rounds the corners by itself.
+  'touch-icon.png': 'image/png',
 } as const;
 
 /** The script for choosing a wallet, and one for each wallet, loaded when it is chosen. */

@@ -30,6 +30,7 @@ export const documentOf = (
 <meta name="robots" content="noindex">
 <title>${title}</title>
 <link rel="icon" type="image/svg+xml" href="${base}/page/${assets.nameOf('icon.svg')}">
+<link rel="apple-touch-icon" href="${base}/page/${assets.nameOf('touch-icon.png')}">
 <link rel="stylesheet" href="${base}/page/${assets.nameOf('page.css')}">
 ${
   brand &&

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { request } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
+import { PNG } from 'pngjs';
 import t from 'tap';
 import { type Clock, systemClock } from '../../src/clock.js';
 import { createRateLimit } from '../../src/http/rate-limit.js';
@@ -252,7 +253,7 @@ t.test('every answer is strict: no foreign content, no framing, nothing kept', a
   t.strictSame(foreign, [`src="${image}"`], 'the image is the only foreign address');
 
   const assets = [...page.matchAll(/"(\/page\/[^"]+)"/g)].map(([, path]) => path!);
-  t.equal(assets.length, 3);
+  t.equal(assets.length, 4);
   for (const path of assets) {
     t.match(await headersOf(path), { 'cache-control': 'public, max-age=31536000, immutable' });
     const old = await fetch(url + path.replace(/-\w+\./, '-0000000000.'));
@@ -317,6 +318,16 @@ t.test('only a page of the shop that made a checkout may watch it from the windo
     'cache-control': 'public, max-age=3600',
     'content-security-policy': /default-src 'none'/,
   });
+});
+
+t.test('a page on an iPhone’s home screen has an icon, which is no SVG', async (t) => {
+  const { url } = await servePages(t, [pageLink('x')]);
+  const page = await (await fetch(`${url}/p/x`)).text();
+  const [, path] = /<link rel="apple-touch-icon" href="([^"]+)">/.exec(page)!;
+  const icon = await fetch(url + path);
+  t.equal(icon.headers.get('content-type'), 'image/png');
+  const { width, height } = PNG.sync.read(Buffer.from(await icon.arrayBuffer()));
+  t.strictSame([width, height], [180, 180]);
 });
 
 t.test('under a path of its own, every address of the page begins with it', async (t) => {
