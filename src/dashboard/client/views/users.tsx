@@ -79,7 +79,7 @@ export function NewUser() {
           title="The invitation"
           secret={made.url}
           what="the invitation"
-          remedy="Find the person in the list, remove them, and invite them again."
+          remedy="Open the person in the list, and invite them again."
           onClose={() => navigate('/users')}
         >
           <p>
@@ -162,7 +162,13 @@ function Passkeys({ user: { id, name } }: { user: User }) {
         </Ask>
       </div>
       {made && (
-        <Once title="The invitation" secret={made.url} what="the invitation" onClose={() => setMade(null)}>
+        <Once
+          title="The invitation"
+          secret={made.url}
+          what="the invitation"
+          remedy="Invite them again."
+          onClose={() => setMade(null)}
+        >
           <p>Send this link to {name}. It adds one passkey, within 72 hours, and is not shown again.</p>
         </Once>
       )}
