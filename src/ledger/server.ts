@@ -15,7 +15,7 @@ export interface ServerHealth {
 
 const FIRST_REST_MS = 1_000;
 const LONGEST_REST_MS = 60_000;
-/** Longest pause before a failed server is tried again, unless it asked for more or is unfit. */
+/** Longest pause before a failed server is tried again, unless it asked for more, or is unfit and not the only one. */
 const LONGEST_PAUSE_MS = 5_000;
 const LONGEST_BAR_MS = 3_600_000;
 
@@ -44,7 +44,9 @@ export function noteError(
   const restMs = Math.min(FIRST_REST_MS * 2 ** (server.errors - 1), LONGEST_REST_MS);
   // When one answer was slow, too large or missing, the next request may succeed.
   if (!isOneAnswer) {
-    const askedMs = error instanceof UnfitServer ? LONGEST_REST_MS : (error.retryAfterMs ?? 0);
+    // Behind one URL there may be several machines, of which only one is unfit.
+    const unfitMs = hasOthers ? LONGEST_REST_MS : 0;
+    const askedMs = error instanceof UnfitServer ? unfitMs : (error.retryAfterMs ?? 0);
     const barMs = Math.max(askedMs, Math.min(restMs, LONGEST_PAUSE_MS));
     server.barredUntil = Math.max(
       server.barredUntil,
