@@ -53,7 +53,7 @@ export const quoteSchema = z
     amount: amount.nullable().meta({ description: 'What is asked in the asset. Null where the payer chooses.' }),
     rate,
     source,
-    at: timestamp.meta({ description: 'When the rate was sampled or set.' }),
+    at: timestamp.meta({ description: 'The time of the oldest answer in the rate, or when it was set.' }),
     validUntil: timestamp.meta({ description: 'A payment whose ledger closes until then pays at least by this rate.' }),
   })
   .meta({ id: 'Quote' });

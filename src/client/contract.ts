@@ -749,7 +749,7 @@ export type Quote = {
   rate: string;
   /** `own`, or the sources of the sample. */
   source: string;
-  /** When the rate was sampled or set. */
+  /** The time of the oldest answer in the rate, or when it was set. */
   at: string;
   /** A payment whose ledger closes until then pays at least by this rate. */
   validUntil: string;
