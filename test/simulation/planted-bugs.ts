@@ -527,8 +527,8 @@ export const plantedBugs: readonly PlantedBug[] = [
     changes: [
       [
         'src/payments/judge.ts',
-        'const products = mayBeInForce(versions, paid);',
-        'const products = [versions.at(-1)!.terms];',
+        'const products = mayBeInForce(versions, paid).map(',
+        'const products = [versions.at(-1)!.terms].map(',
       ],
     ],
   },
