@@ -73,7 +73,11 @@ function envelopeOf(operation: Operation): z.ZodType {
   const { output, isList } = operation;
   const list = isList && output instanceof z.ZodObject ? output.shape : null;
   const items = list && (list.items as z.ZodArray<z.ZodType>);
-  const id = `${String((items ? items.element : output).meta()?.id)}${items ? 'List' : ''}Response`;
+  const array = output instanceof z.ZodArray ? (output as z.ZodArray<z.ZodType>) : null;
+  const name = ((items ?? array)?.element ?? output).meta()?.id;
+  // Two answers of one name would share the first one's schema.
+  if (name === undefined) throw new Error(`the output of ${operation.path} has no id`);
+  const id = `${String(name)}${items ? 'List' : array ? 's' : ''}Response`;
   const envelope = list
     ? z.object({ data: list.items as z.ZodType, error: z.null(), meta: list.meta as z.ZodType })
     : z.object({ data: output, error: z.null() });
