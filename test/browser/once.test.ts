@@ -133,7 +133,7 @@ t.test('a pasted seed is refused in the browser, and never sent', async (t) => {
   t.notMatch(await page.evaluate<string>('JSON.stringify([history.state, sessionStorage, localStorage])'), SEED);
   await page.goto(`${url}/dashboard/payments`);
   await page
-    .getByLabel(/Search/)
+    .getByLabel(/Reference, memo/)
     .first()
     .fill(` ${SEED} `);
   await page.locator('.toast', { hasText: 'This is a secret key (S…)' }).waitFor();

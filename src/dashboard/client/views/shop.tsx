@@ -97,7 +97,8 @@ function Preview({
     <figure class="preview" aria-label="Preview">
       <figcaption class="hint">Preview</figcaption>
       <p class="preview-shop">
-        {logoUrl && <Logo key={logoUrl} url={logoUrl} />}
+        {/* The page loads pictures over https alone, as payers' pages do. */}
+        {logoUrl && /^https:/i.test(logoUrl) && <Logo key={logoUrl} url={logoUrl} />}
         <strong>
           <bdi>{name ?? account}</bdi>
         </strong>
