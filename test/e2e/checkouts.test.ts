@@ -51,7 +51,8 @@ const cameFor = (id: string, count: number) =>
   }, `${count} payments of ${id}`);
 /** The events about a checkout and its payments, but decisions, in the order in which they were made. */
 const shownEventsOf = async (id: string): Promise<string[]> =>
-  (await service.api('GET', '/events?order=asc&pageSize=100')).data
+  (await service.api('GET', '/events?order=desc&pageSize=100')).data
+    .reverse()
     .filter(({ type, data }: any) => data.checkout?.id === id && type !== 'payment.decision')
     .map(({ type }: any) => type);
 /** An event is shown once it has its number, soon after what happened. */

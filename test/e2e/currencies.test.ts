@@ -38,7 +38,7 @@ t.test('a product in a currency shows what is asked now, and its page both', asy
   const page = await pageOf(link.url);
   t.match(page.text, /40<\/span>|40 XLM|>40</);
   t.match(page.text, /id="worth"/);
-  t.match(page.text, /10[^0-9]{1,40}EUR/);
+  t.match(page.text, '€10.00');
   const { data: instructions } = await service.api('GET', `/payment-links/${link.id}/instructions`);
   t.equal(instructions.amount, '40');
 });

@@ -69,7 +69,7 @@ t.test('each operation is a tool by its operationId, with schemas that its examp
     const operation: Operation = contract[resource][action] as never;
     t.match(description, operation.summary);
     t.equal(annotations?.readOnlyHint, operation.method === 'GET', `${name} is marked by whether it reads`);
-    const isDestructive = /^(update|set|delete|rotate|cancel|accept|assign|dismiss)/.test(action);
+    const isDestructive = /^(update|set|delete|rotate|cancel|accept|assign|dismiss|invite)/.test(action);
     t.equal(annotations?.destructiveHint, isDestructive, `${name} is marked by whether it changes what was there`);
     t.notMatch(JSON.stringify(inputSchema), /\$ref/, `${name}: what goes in is said in one place`);
     const ids = Object.fromEntries(Object.keys(operation.params).map((param) => [param, 'x']));

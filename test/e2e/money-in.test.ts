@@ -525,6 +525,7 @@ t.test('accept takes an UNDERPAID or REJECTED payment after all, once, with its 
     ]),
     [
       ['payment.received', 'UNDERPAID'],
+      ['payment.decision', 'UNDERPAID'],
       ['payment.completed', 'COMPLETED'],
     ],
   );

@@ -148,10 +148,9 @@ t.test('backup and restore of a service that runs: what came after the backup is
 
   const into = { MONGODB_URI: other.uri };
   const done = await cli(['restore', '--from', backup], into);
-  t.same(
-    [done.code, done.stdout],
-    [0, `${documents} documents restored. Start the service with the same SECRETS_KEY as before.\n`],
-  );
+  t.equal(done.code, 0);
+  t.match(done.stdout, `${documents} documents restored. Start the service with the same SECRETS_KEY as before.\n`);
+  t.match(done.stdout, 'Sessions and open invitations were left out');
   const again = await startTestService(t, { database: other, env: { HORIZON_URLS_LOCAL: ledger.url } });
   const of = (path: string) => again.api('GET', path, undefined, service.apiKey);
   await eventually(async () => (await of('/events')).meta!.total === 4, 'the second payment, from the ledger');
@@ -171,7 +170,7 @@ t.test('backup and restore of a service that runs: what came after the backup is
   };
   t.match(await line(['restore', '--from', backup]), /is not empty/);
   t.match(await line(['restore', '--from', join(folder, 'none')]), /cannot be read/);
-  t.match(await line(['backup', '--out', join(folder, 'no/such/folder')]), /ENOENT/);
+  t.match(await line(['backup', '--out', join(folder, 'no/such/folder')]), /cannot be written: there is no folder /);
   await truncate(backup, (await readFile(backup)).length - 10);
   t.match(await line(['restore', '--from', backup]), /damaged or was cut off/);
   await writeFile(backup, 'no gzip');

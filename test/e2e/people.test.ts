@@ -33,7 +33,9 @@ const isIn = async (cookie: string | null) =>
 t.test('an invitation lets one in once, and nothing of its token is stored', async (t) => {
   const invited = await invite('MANAGER', { email: 'ana@shop.example' });
   t.match(invited, { role: 'MANAGER', email: 'ana@shop.example', status: 'INVITED', name: 'Ana' });
-  t.match(invited.url, new RegExp(`^${service.context.publicUrl}/dashboard/invite/[\\w-]{43}$`));
+  // Passkeys work at the name of this machine, not at its address.
+  const home = service.context.publicUrl.replace('127.0.0.1', 'localhost');
+  t.match(invited.url, new RegExp(`^${home}/dashboard/invite/[\\w-]{43}$`));
   const hours = (Date.parse(invited.expiresAt) - nowMs()) / HOUR_MS;
   t.ok(hours > 71.9 && hours <= 72, `${hours} h`);
   const listed = (await api('GET', '/users')).data.find(({ id }: any) => id === invited.id);
