@@ -76,7 +76,9 @@ const processesOf = ({ db }: mongoose.Connection, collection: mongoose.mongo.Col
     const hasEnded = {
       $or: [{ $lte: ['$until', '$$NOW'] }, { $gt: ['$until', { $add: ['$$NOW', ms + LATER_BY_MS] }] }],
     };
-    const dead = await collection.find({ sessions: { $exists: true }, $expr: hasEnded }).toArray();
+    // By their ids, whose range ends where the character after the colon begins.
+    const ofProcesses = { _id: { $gte: 'process:', $lt: 'process;' } };
+    const dead = await collection.find({ ...ofProcesses, sessions: { $exists: true }, $expr: hasEnded }).toArray();
     for (const { _id, until, sessions = [] } of dead) {
       await db!.command({ killSessions: sessions.map((id) => ({ id })) });
       await collection.deleteOne({ _id, until });
