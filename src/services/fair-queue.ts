@@ -72,6 +72,8 @@ export function createFairQueue({ most, mostOfAccount = 1, mostWaiting }: Bounds
         throw rateLimited(RETRY_AFTER_S);
       await startOf(accountId, signal);
       try {
+        // It may have hung up between its turn and this moment.
+        if (signal?.aborted) throw hungUp();
         return await work();
       } catch (error) {
         throw signal?.aborted ? hungUp() : error;
