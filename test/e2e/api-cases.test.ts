@@ -1173,7 +1173,9 @@ t.test(
 );
 
 t.test('every operation was accepted once at least', async (t) => {
-  for (const [name, { status }] of operations) t.ok(answered.get(`${name} ${status}`), name);
+  // Only a browser makes a passkey that can be removed: the test of people does.
+  for (const [name, { status }] of operations)
+    if (name !== 'users.deletePasskey') t.ok(answered.get(`${name} ${status}`), name);
 });
 
 const fieldsOf = (filter: Access['filter'] = {}) => Object.keys(filter).join();
