@@ -425,6 +425,7 @@ task(
     await page.getByText(/fields need your attention\./).waitFor();
     t.equal(await page.getByText('Fill this in.').count(), 2, 'name and price');
     await page.getByLabel('Name').fill('Tea');
+    await page.getByLabel('Wallet that receives the money').selectOption(wallet.id);
     await page.getByLabel('Price', { exact: true }).fill('twelve');
     await button(page, 'Create the product').click();
     await page.getByText('An amount is a plain decimal').first().waitFor();
@@ -733,6 +734,7 @@ task('what was typed survives a reload and the way back, until it is sent', PHON
   await holds('Least amount (optional)', '3');
   t.equal(await page.evaluate('localStorage.length + sessionStorage.length'), 0);
   t.notMatch(page.url(), /cake|GABC/i, 'the address can be passed on');
+  await page.getByLabel('Wallet that receives the money').selectOption(wallet.id);
   await page.getByLabel('Asset', { exact: true }).selectOption('XLM');
   await button(page, 'Create the product').click();
   await page.getByRole('heading', { level: 1, name: 'Half a cake' }).waitFor();
