@@ -9,6 +9,7 @@ import type { Before } from './past.js';
 import type { Settled, Waiting } from './queue.js';
 import { type LedgerDocuments, toDocuments } from './records.js';
 import type { ClosedLedger, Head, Store } from './store.js';
+import { appliedOf, hashesOf } from './transaction-set.js';
 
 export interface Close {
   ledger: ClosedLedger;
@@ -71,5 +72,7 @@ export async function prepareClose(
     entries.set(key, entry && { ...entry, modified: { ledger: at.sequence, time: at.closeTime } });
   }
   const before = new Map([...entries.keys()].map((key) => [key, loaded.get(key) ?? null]));
-  return { ledger: { atMs, fees, counts, entries, documents }, settlements, before };
+  const applied = appliedOf(documents.map(({ transaction }) => transaction));
+  const hashes = hashesOf(store.newestHash(head), applied);
+  return { ledger: { atMs, fees, counts, hashes, entries, documents }, settlements, before };
 }

@@ -28,6 +28,8 @@ export interface ContractCall {
   memo: Memo;
   /** For newer protocols only. */
   signedBy?: Credentials | undefined;
+  /** What the call's result covers: its return value and its events. */
+  invocation: Buffer;
 }
 
 /** How a wallet's contract authorizes the call: as in CAP-71, or by an arm that no current client can decode. */
@@ -101,7 +103,7 @@ export function makeContractCall(call: ContractCall, passphrase: string): MadeTr
       .update(Buffer.concat([networkId, ENVELOPE_TYPE, bytes]))
       .digest('hex'),
     envelopeXdr: Buffer.concat([ENVELOPE_TYPE, bytes, NO_SIGNATURES]).toString('base64'),
-    resultXdr: successXdr(),
+    resultXdr: successXdr(call.invocation),
     ...(patches.length === 0 ? {} : { envelopeJson: patchedJson(envelope.toJson(), patches) }),
   };
 }
@@ -147,10 +149,9 @@ function credentialsOf({ contract, sequence }: ContractCall, signedBy: Credentia
   }
 }
 
-function successXdr(): string {
-  // The hash of the call's return value; a transfer returns nothing.
-  const returned = createHash('sha256').update(xdr.ScVal.scvVoid().toXdr()).digest();
-  const success = xdr.InvokeHostFunctionResult.invokeHostFunctionSuccess(returned);
+function successXdr(invocation: Buffer): string {
+  const covered = createHash('sha256').update(invocation).digest();
+  const success = xdr.InvokeHostFunctionResult.invokeHostFunctionSuccess(covered);
   const operation = xdr.OperationResult.opInner(xdr.OperationResultTr.invokeHostFunction(success));
   return new xdr.TransactionResult({
     feeCharged: BASE_FEE,

@@ -1,9 +1,10 @@
 /** Compact ledger headers. A run of empty ledgers at a steady interval is one document, a span; a ledger with transactions is a span of its own.
- *  Every header can be derived from its span. */
+ *  Every header can be derived from its span: a span stores the hash before its first ledger, and each header's hash leads to the next. */
 import { createHash } from 'node:crypto';
 import { xdr } from '@stellar/stellar-sdk/base';
 import { BASE_FEE, BASE_RESERVE, TOTAL_COINS, toAmount } from './stroops.js';
 import { ledgerStart } from './toid.js';
+import { emptyTxSet, NO_RESULTS } from './transaction-set.js';
 
 export const PROTOCOL_VERSION = 23;
 /** The most operations in one ledger. */
@@ -27,11 +28,24 @@ export interface Span {
   feePool: bigint;
   /** Null for empty ledgers. */
   counts: LedgerCounts | null;
+  /** Hash of the ledger before its first, hexadecimal. */
+  previousHash: string;
+  /** Of a ledger with transactions; an empty one's follow from the ledger before it. */
+  hashes: SetHashes | null;
 }
+
+/** Hexadecimal. */
+export interface SetHashes {
+  transactions: string;
+  results: string;
+}
+
+/** A longer span takes too long to hash from its first ledger to its last. */
+const MAX_SPAN = 1024;
 
 /** The span extended by the next ledger, or null if a new span must begin. @param last the span's newest ledger */
 export function extendSpan(span: Span, last: number, atMs: number): Span | null {
-  if (span.counts !== null) return null;
+  if (span.counts !== null || last + 1 - span._id >= MAX_SPAN) return null;
   if (last === span._id) return { ...span, stepMs: atMs - span.atMs };
   return span.atMs + (last + 1 - span._id) * span.stepMs === atMs ? span : null;
 }
@@ -44,20 +58,74 @@ export const toCloseTime = (atMs: number): number => Math.floor(atMs / 1000);
 /** Seconds since the epoch in Horizon's form, `2025-12-01T08:35:09Z`. */
 export const toTimestamp = (seconds: number): string => new Date(seconds * 1000).toISOString().replace('.000Z', 'Z');
 
-/** The hash of a ledger. Without a bucket list it is derived from chain and sequence, which makes it unique across chains. */
-export const ledgerHash = (chain: string, sequence: number): Buffer =>
-  sequence < 1 ? Buffer.alloc(32) : createHash('sha256').update(`${chain}:${sequence}`).digest();
+export interface Header {
+  sequence: number;
+  hash: Buffer;
+  /** `LedgerHeader`. */
+  bytes: Buffer;
+  previousHash: Buffer;
+}
+
+export const NO_HASH = '0'.repeat(64);
+
+export const sha256 = (...parts: readonly Uint8Array[]): Buffer => {
+  const hash = createHash('sha256');
+  for (const part of parts) hash.update(part);
+  return hash.digest();
+};
+
+/** Where the fields that differ within a span lie in a header with a basic value and without upgrades. */
+const AT = { previousHash: 4, txSetHash: 36, closeTime: 68, sequence: 148 } as const;
+
+/** How many spans are remembered as far as they were hashed. */
+const MAX_KNOWN = 64;
+
+/** Derives headers from spans, and remembers how far, so that the newest is hashed once. */
+export function createHeaders() {
+  const known = new Map<string, Header>();
+
+  /** The headers of these ledgers of one span, in order. */
+  return (chain: string, span: Span, from: number, to: number): Header[] => {
+    const key = `${chain}:${span._id}:${span.previousHash}`;
+    const start = known.get(key);
+    const bytes = headerBytes(chain, span);
+    let previousHash: Buffer = Buffer.from(span.previousHash, 'hex');
+    let sequence = span._id;
+    if (start && start.sequence <= from) ({ previousHash, sequence } = start);
+    const headers: Header[] = [];
+    for (; sequence <= to; sequence++) {
+      const header = headerAt(bytes, span, sequence, previousHash);
+      if (sequence >= from) headers.push(header);
+      previousHash = header.hash;
+    }
+    if (known.size >= MAX_KNOWN) known.clear();
+    known.set(key, headers.at(-1)!);
+    return headers;
+  };
+}
+
+export type Headers = ReturnType<typeof createHeaders>;
+
+function headerAt(template: Buffer, span: Span, sequence: number, previousHash: Buffer): Header {
+  const bytes = Buffer.from(template);
+  previousHash.copy(bytes, AT.previousHash);
+  if (span.hashes === null) sha256(emptyTxSet(previousHash)).copy(bytes, AT.txSetHash);
+  bytes.writeBigUInt64BE(BigInt(toCloseTime(closedAtMs(span, sequence))), AT.closeTime);
+  bytes.writeUInt32BE(sequence, AT.sequence);
+  return { sequence, bytes, previousHash, hash: sha256(bytes) };
+}
 
 /** Horizon's ledger record without links. */
-export function ledgerRecord(chain: string, span: Span, sequence: number): Record<string, unknown> {
-  const hash = ledgerHash(chain, sequence).toString('hex');
+export function ledgerRecord(span: Span, header: Header): Record<string, unknown> {
+  const { sequence } = header;
+  const hash = header.hash.toString('hex');
   const closeTime = toCloseTime(closedAtMs(span, sequence));
   const counts = span.counts ?? { successful: 0, failed: 0, operations: 0, setOperations: 0 };
   return {
     id: hash,
     paging_token: ledgerStart(sequence).toString(),
     hash,
-    prev_hash: ledgerHash(chain, sequence - 1).toString('hex'),
+    prev_hash: header.previousHash.toString('hex'),
     sequence,
     successful_transaction_count: counts.successful,
     failed_transaction_count: counts.failed,
@@ -70,26 +138,28 @@ export function ledgerRecord(chain: string, span: Span, sequence: number): Recor
     base_reserve_in_stroops: Number(BASE_RESERVE),
     max_tx_set_size: MAX_OPERATIONS,
     protocol_version: PROTOCOL_VERSION,
-    header_xdr: headerXdr(chain, sequence, closeTime, span.feePool),
+    header_xdr: header.bytes.toString('base64'),
   };
 }
 
-function headerXdr(chain: string, sequence: number, closeTime: number, feePool: bigint): string {
+/** A span's header without what differs within it. The chain stands in for the state of all entries, which this ledger does not hash. */
+function headerBytes(chain: string, span: Span): Buffer {
   const nothing = Buffer.alloc(32);
-  return new xdr.LedgerHeader({
+  const { transactions, results } = span.hashes ?? { transactions: NO_HASH, results: NO_RESULTS };
+  const header = new xdr.LedgerHeader({
     ledgerVersion: PROTOCOL_VERSION,
-    previousLedgerHash: ledgerHash(chain, sequence - 1),
+    previousLedgerHash: nothing,
     scpValue: new xdr.StellarValue({
-      txSetHash: nothing,
-      closeTime: BigInt(closeTime),
+      txSetHash: Buffer.from(transactions, 'hex'),
+      closeTime: 0n,
       upgrades: [],
       ext: xdr.StellarValueExt.stellarValueBasic(),
     }),
-    txSetResultHash: nothing,
-    bucketListHash: nothing,
-    ledgerSeq: sequence,
+    txSetResultHash: Buffer.from(results, 'hex'),
+    bucketListHash: sha256(Buffer.from(chain)),
+    ledgerSeq: span._id,
     totalCoins: TOTAL_COINS,
-    feePool,
+    feePool: span.feePool,
     inflationSeq: 0,
     idPool: 0n,
     baseFee: Number(BASE_FEE),
@@ -97,5 +167,6 @@ function headerXdr(chain: string, sequence: number, closeTime: number, feePool: 
     maxTxSetSize: MAX_OPERATIONS,
     skipList: [nothing, nothing, nothing, nothing],
     ext: xdr.LedgerHeaderExt.v0(),
-  }).toXdr('base64');
+  });
+  return Buffer.from(header.toXdr());
 }

@@ -21,7 +21,7 @@ import {
 import type { View } from './entries.js';
 import { toTimestamp } from './headers.js';
 import type { LedgerDocuments } from './records.js';
-import { type ContractIdOf, contractEvent, type EventBody, toEventDocuments } from './rpc/events.js';
+import { type ContractIdOf, contractEvent, type EventBody, invocationOf, toEventDocuments } from './rpc/events.js';
 import { BASE_FEE, fromAmount } from './stroops.js';
 import { toid } from './toid.js';
 
@@ -116,11 +116,12 @@ export function applyInjection(
   const { accounts, isPayment = true, moves = false } = injection;
   const transactionId = toid(at.sequence, order);
   const id = toid(at.sequence, order, 1);
-  const made = makeTransaction(injection, at, order, network.passphrase);
+  const successful = injection.record.transaction_successful !== false;
+  const changes = successful ? changesOf(injection) : [];
+  const told = successful ? eventsOf(injection, changes, network) : [];
+  const made = makeTransaction(injection, at, order, network.passphrase, told);
   const record = operationRecord(injection, at, id, made.hash);
   const transaction = transactionRecord(injection, at, transactionId, made);
-  const successful = record.transaction_successful !== false;
-  const changes = successful ? changesOf(injection) : [];
   if (moves) for (const change of changes) applyChange(view, change, at);
   const payer = String(transaction.fee_account);
   const events = StrKey.isValidEd25519PublicKey(payer)
@@ -130,7 +131,7 @@ export function applyInjection(
           order,
           txHash: made.hash,
           fee: { payer, charged: BASE_FEE },
-          operations: [successful ? eventsOf(injection, changes, network) : []],
+          operations: [told],
           isClassic: false,
         },
         network.contractIdOf,
@@ -145,6 +146,7 @@ export function applyInjection(
       accounts,
       successful,
       resultCodes: { transaction: successful ? 'tx_success' : 'tx_failed' },
+      phase: successful && made.envelopeXdr !== '' && isShownAsMade(transaction, made) ? 'call' : null,
       record: transaction,
       ...(made.envelopeJson === undefined ? {} : { envelopeJson: made.envelopeJson }),
     },
@@ -172,7 +174,13 @@ function eventsOf({ forgery }: Injection, changes: BalanceChange[], { contractId
 }
 
 /** Makes a contract call if the record has balance changes or a forgery, otherwise only a hash. */
-function makeTransaction(injection: Injection, at: LedgerMoment, order: number, passphrase: string): MadeTransaction {
+function makeTransaction(
+  injection: Injection,
+  at: LedgerMoment,
+  order: number,
+  passphrase: string,
+  events: EventBody[],
+): MadeTransaction {
   const [change] = changesOf(injection);
   const told = injection.forgery ?? change;
   const source = sourceOf(injection);
@@ -192,10 +200,18 @@ function makeTransaction(injection: Injection, at: LedgerMoment, order: number, 
       sequence,
       memo: memoOf(injection.transaction ?? {}),
       signedBy: injection.signedBy,
+      invocation: invocationOf(events),
     },
     passphrase,
   );
 }
+
+/** Whether the fields that a ledger's hashes cover are not overridden. */
+const isShownAsMade = (
+  transaction: Record<string, unknown>,
+  { hash, envelopeXdr, resultXdr }: MadeTransaction,
+): boolean =>
+  transaction.hash === hash && transaction.envelope_xdr === envelopeXdr && transaction.result_xdr === resultXdr;
 
 const sourceOf = ({ accounts, record }: Injection): string => String(record.source_account ?? accounts[0] ?? '');
 

@@ -1,5 +1,5 @@
 /** Headers of the visible ledgers. */
-import { ledgerRecord, type Span } from './headers.js';
+import { type Header, ledgerRecord, type Span } from './headers.js';
 import type { Range, Visible } from './history.js';
 import type { Head, Store } from './store.js';
 import { ledgerOf, ledgerStart } from './toid.js';
@@ -19,16 +19,36 @@ export function createLedgerHistory(deps: { store: Store; visible(): Visible; he
     return span;
   }
 
+  /** Spans and headers of these ledgers, in order. */
+  async function headersOf(from: number, to: number): Promise<{ span: Span; header: Header }[]> {
+    const { chain, tail } = head();
+    const spans = [
+      await spanOf(from),
+      ...(await store.spans
+        .find({ _id: { $gt: from, $lte: to } })
+        .sort({ _id: 1 })
+        .toArray()),
+    ];
+    if (spans.at(-1)!._id < tail._id && tail._id <= to) spans.push(tail);
+    return spans.flatMap((span, index) => {
+      const last = Math.min(to, (spans[index + 1]?._id ?? to + 1) - 1);
+      const headers = store.headers(chain, span, Math.max(from, span._id), last);
+      return headers.map((header) => ({ span, header }));
+    });
+  }
+
   return {
+    headersOf,
+
     /** Null if the ledger is not closed or not visible yet. */
     async ledger(sequence: number): Promise<Record<string, unknown> | null> {
       if (sequence < 1 || sequence > visible().latest) return null;
-      return ledgerRecord(head().chain, await spanOf(sequence), sequence);
+      const span = await spanOf(sequence);
+      return ledgerRecord(span, store.headers(head().chain, span, sequence, sequence)[0]!);
     },
 
     async ledgers({ cursor, order, limit }: Range): Promise<Record<string, unknown>[]> {
       const { elder, latest } = visible();
-      const { chain, tail } = head();
       const next = cursor === null ? null : ledgerOf(cursor);
       const [first, last] =
         order === 'asc'
@@ -37,19 +57,8 @@ export function createLedgerHistory(deps: { store: Store; visible(): Visible; he
       if (first > last) return [];
       const [from, to] =
         order === 'asc' ? [first, Math.min(last, first + limit - 1)] : [Math.max(first, last - limit + 1), last];
-      const spans = [
-        await spanOf(from),
-        ...(await store.spans
-          .find({ _id: { $gt: from, $lte: to } })
-          .sort({ _id: 1 })
-          .toArray()),
-      ];
-      if (spans.at(-1)!._id < tail._id && tail._id <= to) spans.push(tail);
-      const records: Record<string, unknown>[] = [];
-      for (let sequence = from, at = 0; sequence <= to; sequence++) {
-        while (at + 1 < spans.length && spans[at + 1]!._id <= sequence) at += 1;
-        records.push(ledgerRecord(chain, spans[at]!, sequence));
-      }
+      const found = await headersOf(from, to);
+      const records = found.map(({ span, header }) => ledgerRecord(span, header));
       return order === 'asc' ? records : records.reverse();
     },
   };

@@ -2,6 +2,7 @@
 import { Keypair } from '@stellar/stellar-sdk/base';
 import type { Db } from 'mongodb';
 import type { Logger } from 'pino';
+import { createArchive } from './archive.js';
 import type { Clock } from './clock.js';
 import { createCloser } from './closer.js';
 import { decodeEnvelope, type Envelope } from './envelope.js';
@@ -42,15 +43,21 @@ export async function createLedger({ db, clock, log, closeMs, passphrase }: Ledg
     return { latest, elder: Math.min(latest, faults.elder(api) ?? 1) };
   }
 
+  const history = createHistory({ api: 'horizon', store, visible, faults, head });
+  const validator = Keypair.fromRawEd25519Seed(Buffer.from((await store.load()).validatorSeed, 'hex'));
+
   return {
     passphrase,
     root,
+    /** Signs every ledger; see `archive`. */
+    validator,
+    archive: createArchive({ passphrase, validator, store, history }),
     clock,
     closeMs,
     faults,
     rateLimiter: createRateLimiter(faults, clock),
     closer,
-    history: createHistory({ api: 'horizon', store, visible, faults, head }),
+    history,
     /** The history as Stellar RPC shows it. */
     rpcHistory: createHistory({ api: 'rpc', store, visible: () => visible('rpc'), faults, head }),
     events: createEventReader(store, faults),

@@ -21,6 +21,8 @@ export interface TransactionDocument {
   accounts: string[];
   successful: boolean;
   resultCodes: ResultCodes;
+  /** Where the transaction stands in its ledger's set; null for a made-up record that is in none. */
+  phase: 'classic' | 'call' | null;
   record: Record<string, unknown>;
   /** The JSON that a server of their protocol shows, if the SDK cannot decode them. */
   envelopeJson?: unknown;
@@ -72,6 +74,7 @@ export function toDocuments(
       accounts: [...new Set([inner.source.id, payer.id, ...operations.flatMap(partiesOf)])],
       successful: applied.successful,
       resultCodes: resultCodes(applied),
+      phase: 'classic',
       record: transactionRecord(envelope, applied, at, order),
     },
     operations,

@@ -3,7 +3,7 @@
 import { type Binary, type ClientSession, type Db, MongoServerError } from 'mongodb';
 import type { Clock } from './clock.js';
 import { accountKey, type Entry, type OfferEntry } from './entries.js';
-import { extendSpan, type LedgerCounts, type Span } from './headers.js';
+import { createHeaders, extendSpan, type LedgerCounts, NO_HASH, type SetHashes, type Span } from './headers.js';
 import { newAccount } from './operations/create-account.js';
 import type { OfferSearch } from './operations/kind.js';
 import type { LedgerDocuments, OperationDocument, TransactionDocument } from './records.js';
@@ -26,6 +26,8 @@ export interface Head {
   databaseId: string;
   /** Changes with a reset, and with it every ledger hash. */
   chain: string;
+  /** Seed of the validator's key, 64 hexadecimal digits. */
+  validatorSeed: string;
   sequence: number;
   atMs: number;
   /** The newest ledger's span, which is not archived yet. */
@@ -47,6 +49,7 @@ export interface ClosedLedger {
   atMs: number;
   fees: bigint;
   counts: LedgerCounts;
+  hashes: SetHashes;
   entries: ReadonlyMap<string, Entry | null>;
   documents: LedgerDocuments[];
 }
@@ -65,7 +68,11 @@ export async function openStore(db: Db, clock: Clock, root: string) {
   const events = db.collection<EventDocument>('ledger_events', exact);
   const spans = db.collection<Span>('ledger_spans', exact);
 
+  const headers = createHeaders();
+  const newestHash = ({ chain, tail, sequence }: Head): Buffer => headers(chain, tail, sequence, sequence)[0]!.hash;
+
   const randomId = () => clock.randomBytes(16).toString('hex');
+  const newSeed = () => clock.randomBytes(32).toString('hex');
 
   async function createIndexes(): Promise<void> {
     await entries.createIndex({ owner: 1 });
@@ -84,7 +91,8 @@ export async function openStore(db: Db, clock: Clock, root: string) {
   }
 
   function firstSpan(): Span {
-    return { _id: 1, atMs: Math.floor(clock.nowMs() / 1000) * 1000, stepMs: 0, feePool: 0n, counts: null };
+    const atMs = Math.floor(clock.nowMs() / 1000) * 1000;
+    return { _id: 1, atMs, stepMs: 0, feePool: 0n, counts: null, previousHash: NO_HASH, hashes: null };
   }
 
   /** The state of ledger 1: every lumen on the root account. */
@@ -147,6 +155,7 @@ export async function openStore(db: Db, clock: Clock, root: string) {
       _id: 'head',
       databaseId: randomId(),
       chain: randomId(),
+      validatorSeed: newSeed(),
       sequence: 1,
       atMs: tail.atMs,
       tail,
@@ -159,6 +168,9 @@ export async function openStore(db: Db, clock: Clock, root: string) {
       if (!(error instanceof MongoServerError && error.code === 11000)) throw error;
     });
   }
+  // A ledger whose headers are not chained begins anew.
+  const unchained = { _id: 'head' as const, validatorSeed: { $exists: false } };
+  await heads.updateOne(unchained, { $set: { validatorSeed: newSeed(), isResetting: true } });
 
   return {
     entries,
@@ -166,6 +178,9 @@ export async function openStore(db: Db, clock: Clock, root: string) {
     operations,
     events,
     spans,
+    headers,
+    /** Hash of the newest ledger. */
+    newestHash,
     load,
 
     /** Makes the caller the owner: only the holder of the returned head can close ledgers. */
@@ -229,7 +244,9 @@ export async function openStore(db: Db, clock: Clock, root: string) {
         await moveHead(head, next);
         return { ...head, ...next };
       }
-      const tail: Span = { _id: sequence, atMs, stepMs: 0, feePool: head.tail.feePool, counts: null };
+      const previousHash = newestHash(head).toString('hex');
+      const { feePool } = head.tail;
+      const tail: Span = { _id: sequence, atMs, stepMs: 0, feePool, counts: null, previousHash, hashes: null };
       const next = { sequence, atMs, tail };
       await atomically(async () => {
         await moveHead(head, next, session);
@@ -241,7 +258,9 @@ export async function openStore(db: Db, clock: Clock, root: string) {
     async closeFull(head: Head, ledger: ClosedLedger): Promise<Head> {
       const sequence = head.sequence + 1;
       const feePool = head.tail.feePool + ledger.fees;
-      const tail: Span = { _id: sequence, atMs: ledger.atMs, stepMs: 0, feePool, counts: ledger.counts };
+      const { atMs, counts, hashes } = ledger;
+      const previousHash = newestHash(head).toString('hex');
+      const tail: Span = { _id: sequence, atMs, stepMs: 0, feePool, counts, previousHash, hashes };
       const next = { sequence, atMs: ledger.atMs, tail };
       const changes = [...ledger.entries].map(([_id, entry]) =>
         entry === null

@@ -4,6 +4,7 @@ import { MongoError } from 'mongodb';
 import type { Logger } from 'pino';
 import type { Ledger } from '../ledger.js';
 import { sendProblem } from './answer.js';
+import { archiveRoutes } from './archive-routes.js';
 import { claimableBalanceRoutes } from './claimable-balance-routes.js';
 import { controlRoutes } from './control-routes.js';
 import { faultGate } from './fault-gate.js';
@@ -29,6 +30,7 @@ export function createApp(ledger: Ledger, log: Logger, listensOn: () => string):
   app.use(rpcRoutes(ledger, log));
   app.use(rateLimit(ledger));
   app.use(faultGate(ledger));
+  app.use(archiveRoutes(ledger));
   app.use(stateRoutes(ledger));
   app.use(claimableBalanceRoutes(ledger));
   app.use(offerRoutes(ledger));

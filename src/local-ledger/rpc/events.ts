@@ -208,22 +208,34 @@ function encoded({ contractId, topics, value, patches = [] }: EventBody) {
   };
 }
 
+/** `InvokeHostFunctionSuccessPreImage` of a call that returns nothing. */
+export function invocationOf(events: readonly EventBody[]): Buffer {
+  const count = Buffer.alloc(4);
+  count.writeUInt32BE(events.length);
+  const bytes = events.map(({ contractId, topics, value, patches = [] }) =>
+    patchedBytes(contractEventOf(contractId, { topics, data: value }).toXdr(), patches),
+  );
+  return Buffer.concat([xdr.ScVal.scvVoid().toXdr(), count, ...bytes]);
+}
+
 /** As a call for JSON shows it. */
 export const jsonOfEvent = ({ topics, value, json }: EventDocument): EventJson =>
   json ?? { topics: topics.map((topic) => scVal(topic).toJson()), value: scVal(value).toJson() };
 
 const scVal = (base64: string) => xdr.ScVal.fromXdr(base64, 'base64');
 
+const contractEventOf = (contractId: string, body: { topics: xdr.ScVal[]; data: xdr.ScVal }) =>
+  new xdr.ContractEvent({
+    ext: xdr.ExtensionPoint.v0(),
+    contractId: new xdr.ContractId(StrKey.decodeContract(contractId)),
+    type: xdr.ContractEventType.contract,
+    body: xdr.ContractEventBody.v0(new xdr.ContractEventV0(body)),
+  });
+
 /** The event as transactions and ledgers carry it; a stand-in if the SDK cannot decode it. */
 export function toContractEvent(event: EventDocument): { event: xdr.ContractEvent; patches: Patch[] } {
   const { contractId, topics, value, json } = event;
-  const make = (body: { topics: xdr.ScVal[]; data: xdr.ScVal }) =>
-    new xdr.ContractEvent({
-      ext: xdr.ExtensionPoint.v0(),
-      contractId: new xdr.ContractId(StrKey.decodeContract(contractId)),
-      type: xdr.ContractEventType.contract,
-      body: xdr.ContractEventBody.v0(new xdr.ContractEventV0(body)),
-    });
+  const make = (body: { topics: xdr.ScVal[]; data: xdr.ScVal }) => contractEventOf(contractId, body);
   if (json === undefined) return { event: make({ topics: topics.map(scVal), data: scVal(value) }), patches: [] };
   const standIn = make({ topics: [], data: xdr.ScVal.scvString(`stands in for ${event._id}`) });
   return { event: standIn, patches: [{ standIn: formOf(standIn), real: realForm(standIn, event, json) }] };

@@ -5,7 +5,7 @@ import { systemClock } from '../../clock.js';
 import { accountKey, createView } from '../../entries.js';
 import { decodeEnvelope } from '../../envelope.js';
 import { createFaults } from '../../faults.js';
-import { closedAtMs, extendSpan, ledgerRecord, type Span, toCloseTime } from '../../headers.js';
+import { closedAtMs, createHeaders, extendSpan, ledgerRecord, type Span, toCloseTime } from '../../headers.js';
 import { isOwnHost } from '../../http/host-guard.js';
 import { scrub } from '../../memo.js';
 import { holds, isSoundPredicate, predicateRecord, toAbsolute } from '../../operations/claim-predicate.js';
@@ -75,7 +75,8 @@ t.test('only a host of its own reaches the ledger, so that a rebound name does n
 });
 
 t.test('empty ledgers at a steady pace stretch one span; anything else begins another', async (t) => {
-  const first: Span = { _id: 10, atMs: 5000, stepMs: 0, feePool: 7n, counts: null };
+  const previousHash = 'ab'.repeat(32);
+  const first: Span = { _id: 10, atMs: 5000, stepMs: 0, feePool: 7n, counts: null, previousHash, hashes: null };
   const second = extendSpan(first, 10, 6000)!;
   t.strictSame(second, { ...first, stepMs: 1000 });
   const third = extendSpan(second, 11, 7000)!;
@@ -87,7 +88,10 @@ t.test('empty ledgers at a steady pace stretch one span; anything else begins an
   );
   t.equal(toCloseTime(7000), 7);
   t.equal(toCloseTime(7999), 7, 'rounded down: ledgers may share a second');
-  const [record, next] = [ledgerRecord('chain', third, 11), ledgerRecord('chain', third, 12)];
+  const [record, next] = createHeaders()('chain', third, 11, 12).map((header) => ledgerRecord(third, header)) as [
+    Record<string, unknown>,
+    Record<string, unknown>,
+  ];
   t.equal(next.prev_hash, record.hash);
   t.match(record, { closed_at: '1970-01-01T00:00:06Z', fee_pool: '0.0000007' });
   const header = xdr.LedgerHeader.fromXdr(String(next.header_xdr), 'base64');
