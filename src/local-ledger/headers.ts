@@ -30,7 +30,7 @@ export interface Span {
   counts: LedgerCounts | null;
   /** Hash of the ledger before its first, hexadecimal. */
   previousHash: string;
-  /** Of a ledger with transactions; an empty one's follow from the ledger before it. */
+  /** The hashes of a ledger with transactions; an empty one's follow from the ledger before it. */
   hashes: SetHashes | null;
 }
 

@@ -168,7 +168,7 @@ export async function openStore(db: Db, clock: Clock, root: string) {
       if (!(error instanceof MongoServerError && error.code === 11000)) throw error;
     });
   }
-  // A ledger whose headers are not chained begins anew.
+  // A ledger whose headers are not chained starts again at ledger 1.
   const unchained = { _id: 'head' as const, validatorSeed: { $exists: false } };
   await heads.updateOne(unchained, { $set: { validatorSeed: newSeed(), isResetting: true } });
 

@@ -37,7 +37,7 @@ export interface Claim {
   amount: string;
 }
 
-/** What somebody says about the payment, signed by a key of his own. The ledger does not prove it. */
+/** What the proof's maker says about the payment, signed by the maker's key. The ledger does not prove it. */
 export interface Statement {
   body: string;
   keyId: string;
@@ -58,7 +58,7 @@ export interface Bundle {
   resultSet: string;
   /** What the success hash of a contract call covers; null for other payments. */
   invocation: string | null;
-  /** Of the payment's ledger and those up to the anchor, without a gap. */
+  /** The payment's ledger and those up to the anchor, without a gap. */
   headers: string[];
   anchor: Anchor | null;
   statement: Statement | null;

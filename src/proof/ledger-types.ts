@@ -31,7 +31,7 @@ const extension = union({ 0: nothing });
 const claimableBalanceId = union({ 0: hash });
 
 // Contract values.
-/** Of a protocol to come. */
+/** An address of a protocol to come. */
 const muxedContract = struct({ id: u64, contract: hash });
 const address = union({
   0: publicKey,
@@ -230,7 +230,7 @@ const transactionTail = {
 };
 export const transaction = struct({ source: muxedAccount, ...transactionTail });
 const signatures = list(struct({ hint: opaque(4), signature: bytes }));
-/** Of protocol 12 and before. The flag of its time bounds reads like the kind of today's preconditions. */
+/** The form of protocol 12 and before. The flag of its time bounds reads like the kind of today's preconditions. */
 const transactionV0 = struct({ source: hash, ...transactionTail });
 const innerEnvelope = union({ 2: struct({ transaction: sliced(transaction), signatures }) });
 export const feeBump = struct({ source: muxedAccount, fee: i64, inner: innerEnvelope, ext: extension });

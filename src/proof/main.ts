@@ -116,7 +116,7 @@ async function main(args: readonly string[]): Promise<number> {
 try {
   process.exitCode = await main(process.argv.slice(2));
 } catch (error) {
-  // Of a wrong call: those of `parseArgs` and of `verifyProof`'s options are TypeErrors.
+  // A wrong call: the errors of `parseArgs` and of `verifyProof`'s options are TypeErrors.
   if (!(error instanceof Fault) && !(error instanceof TypeError)) throw error;
   process.stderr.write(`${error.message}\n`);
   process.exitCode = 1;

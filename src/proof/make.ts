@@ -78,7 +78,7 @@ type EnvelopeValue = Union & { value: { transaction: { bytes: Bytes } } };
 /** What a transaction's hash covers, without the network's id. */
 function taggedOf({ arm, value }: EnvelopeValue): Bytes {
   const { bytes } = value.transaction;
-  // Of the oldest kind: as one of today, whose source is told by its kind.
+  // The oldest kind is hashed as one of today, whose source is told by its kind.
   return arm === 0 ? concat(uint32(2), ZERO, bytes) : concat(uint32(arm), bytes);
 }
 
@@ -103,7 +103,7 @@ export interface ProofParts {
   transaction: Bytes;
   /** `TransactionResultSet` of its ledger. */
   resultSet: Bytes;
-  /** Of the payment's ledger, and those up to the anchor. */
+  /** The header of the payment's ledger, and those up to the anchor. */
   headers: readonly Bytes[];
   anchor: Anchor | null;
   operationIndex: number;

@@ -9,7 +9,7 @@ import { KNOWN_VALIDATORS, VALIDATORS_DATE, type Validator } from './validators.
 import { type Bytes, Invalid, Reader, Unknown } from './xdr.js';
 
 export interface VerifyOptions {
-  /** Of the network, where it is neither the public one nor the test network. */
+  /** The network's, where it is neither the public one nor the test network. */
   passphrase?: string;
   /** Hashes of ledgers that you know from a source of your own, in hexadecimal. */
   hashes?: readonly { ledger: number; hash: string }[];

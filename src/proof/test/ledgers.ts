@@ -7,7 +7,7 @@ import type { CheckpointFiles } from '../index.js';
 import type { Bytes } from '../xdr.js';
 
 export const PASSPHRASE = 'Proofs of a test ; November 2026';
-/** Of the payment's ledger; one before and three after it are in the files. */
+/** The payment's ledger; one before and three after it are in the files. */
 export const LEDGER = 1_000;
 export const CLOSED_AT = 1_795_694_400;
 
@@ -29,7 +29,7 @@ export const NETWORK_ID = sha(Buffer.from(PASSPHRASE));
 export interface Applied {
   transaction: Transaction | FeeBumpTransaction;
   results: xdr.OperationResult[];
-  /** Of the whole transaction: a failed one has results too. */
+  /** Whether the whole transaction failed: a failed one has results too. */
   isFailed?: boolean;
 }
 
