@@ -96,14 +96,14 @@ export function createArchive({ passphrase, validator, store, history }: Archive
     /** The last ledger of the newest complete checkpoint; 0 before the first. */
     newest,
 
-    /** A file of the checkpoint that ends with this ledger, compressed; null when there is none. */
+    /** A file of the checkpoint that ends with this ledger, compressed; null when there is none, as for the ledgers of releases that did not chain them. */
     async file(kind: ArchiveFile, last: number): Promise<Buffer | null> {
       if ((last + 1) % CHECKPOINT !== 0 || last > newest()) return null;
       const first = Math.max(1, last + 1 - CHECKPOINT);
+      const headers = await history.headersOf(first, last);
+      if (headers.some(({ span }) => span.previousHash === undefined)) return null;
       const applied = await appliedIn(first, last);
-      const records = (await history.headersOf(first, last)).map(({ header }) =>
-        recordOf[kind](header, applied.get(header.sequence) ?? []),
-      );
+      const records = headers.map(({ header }) => recordOf[kind](header, applied.get(header.sequence) ?? []));
       return compress(Buffer.concat(records.filter((each) => each !== null)));
     },
   };

@@ -28,8 +28,8 @@ export interface Span {
   feePool: bigint;
   /** Null for empty ledgers. */
   counts: LedgerCounts | null;
-  /** Hash of the ledger before its first, hexadecimal. */
-  previousHash: string;
+  /** Hash of the ledger before its first, hexadecimal. Older releases did not chain ledgers: theirs have none. */
+  previousHash?: string;
   /** The hashes of a ledger with transactions; an empty one's follow from the ledger before it. */
   hashes: SetHashes | null;
 }
@@ -45,7 +45,7 @@ const MAX_SPAN = 1024;
 
 /** The span extended by the next ledger, or null if a new span must begin. @param last the span's newest ledger */
 export function extendSpan(span: Span, last: number, atMs: number): Span | null {
-  if (span.counts !== null || last + 1 - span._id >= MAX_SPAN) return null;
+  if (span.counts !== null || span.previousHash === undefined || last + 1 - span._id >= MAX_SPAN) return null;
   if (last === span._id) return { ...span, stepMs: atMs - span.atMs };
   return span.atMs + (last + 1 - span._id) * span.stepMs === atMs ? span : null;
 }
@@ -89,6 +89,7 @@ export function createHeaders() {
     const key = `${chain}:${span._id}:${span.previousHash}`;
     const start = known.get(key);
     const bytes = headerBytes(chain, span);
+    if (span.previousHash === undefined) return unchained(chain, bytes, span, from, to);
     let previousHash: Buffer = Buffer.from(span.previousHash, 'hex');
     let sequence = span._id;
     if (start && start.sequence <= from) ({ previousHash, sequence } = start);
@@ -113,6 +114,15 @@ function headerAt(template: Buffer, span: Span, sequence: number, previousHash: 
   bytes.writeBigUInt64BE(BigInt(toCloseTime(closedAtMs(span, sequence))), AT.closeTime);
   bytes.writeUInt32BE(sequence, AT.sequence);
   return { sequence, bytes, previousHash, hash: sha256(bytes) };
+}
+
+/** Headers of an older release. Their hashes stay what its clients saw, so that they take the ledger for the same one. */
+function unchained(chain: string, template: Buffer, span: Span, from: number, to: number): Header[] {
+  const hashOf = (sequence: number) => (sequence < 1 ? Buffer.alloc(32) : sha256(Buffer.from(`${chain}:${sequence}`)));
+  return Array.from({ length: Math.max(0, to - from + 1) }, (_, index) => {
+    const sequence = from + index;
+    return { ...headerAt(template, span, sequence, hashOf(sequence - 1)), hash: hashOf(sequence) };
+  });
 }
 
 /** Horizon's ledger record without links. */

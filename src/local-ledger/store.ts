@@ -168,9 +168,8 @@ export async function openStore(db: Db, clock: Clock, root: string) {
       if (!(error instanceof MongoServerError && error.code === 11000)) throw error;
     });
   }
-  // A ledger whose headers are not chained starts again at ledger 1.
-  const unchained = { _id: 'head' as const, validatorSeed: { $exists: false } };
-  await heads.updateOne(unchained, { $set: { validatorSeed: newSeed(), isResetting: true } });
+  // A ledger of a release without a validator.
+  await heads.updateOne({ _id: 'head', validatorSeed: { $exists: false } }, { $set: { validatorSeed: newSeed() } });
 
   return {
     entries,
