@@ -39,23 +39,31 @@ export function spend(
     : { wholeAtMicros: fromMicros, waitMs: Math.ceil((spentMicros - limitMicros) / 1000) };
 }
 
-/** The most that each purpose gets of a network's budget. Outsiders are pages and payers together. The rest is the watcher's alone. */
+/** The most that each purpose gets of a network's budget. Outsiders are pages and payers together: their share is theirs alone, so that no watching, however
+ *  busy, keeps a payer from paying. The watcher and all others share the rest. */
 const SHARES = { outsiders: 1 / 8, pages: 1 / 16, tenants: 1 / 8, audits: 1 / 4, parked: 1 / 8 } as const;
 export type Share = keyof typeof SHARES;
+
+const hourlyOf = (perHour: number, share: Share): number => Math.max(1, Math.floor(perHour * SHARES[share]));
+
+/** A look for a ledger and its reading, and one request of another purpose before them. */
+const LEAST_COMMON_BURST = 3;
+
+/** The rate of what all but outsiders share. */
+export const rateOfCommon = (perHour: number): Rate =>
+  rateOf(Math.max(1, perHour - hourlyOf(perHour, 'outsiders')), LEAST_COMMON_BURST);
 
 /** A payment from a wallet takes two requests: even the smallest share must serve two payers. */
 const LEAST_SHARE_BURST = 4;
 
 /** The rate of a share of a budget. */
-export const rateOfShare = (perHour: number, share: Share): Rate =>
-  rateOf(Math.max(1, Math.floor(perHour * SHARES[share])), LEAST_SHARE_BURST);
+export const rateOfShare = (perHour: number, share: Share): Rate => rateOf(hourlyOf(perHour, share), LEAST_SHARE_BURST);
 
 /** The rate of one account or client address within a share: half of it, so that none can use it up alone. */
 export const rateOfOne = (perHour: number, share: Share): Rate =>
   rateOf(Math.max(1, Math.floor((perHour * SHARES[share]) / 2)), LEAST_SHARE_BURST / 2);
 
-/** Requests that all others leave to the watcher, which takes two to find and read a ledger. */
-export function spareOf(perHour: number): number {
-  const { burst } = rateOf(perHour);
+/** Requests that others leave to the watcher, which takes two to find and read a ledger. @param burst of what they share */
+export function spareOf({ burst }: Rate): number {
   return Math.min(burst - 1, Math.max(2, Math.floor(burst / 3)));
 }

@@ -4,21 +4,21 @@
  *  request takes one. With tokens left it polls often, beginning before the next ledger is due; in debt it polls after the ledger is due, and finally skips
  *  ledgers. So the budget is used up, whatever reading costs. */
 
-import { rateOf } from '../domain/request-rate.js';
+import { rateOfCommon } from '../domain/request-rate.js';
 
 export interface PollScheduler {
   /** Reports the newest ledger, as polled at `nowMs`. */
   saw(ledger: number, nowMs: number): void;
   /** Reports requests sent, polls included, answered or not. */
   spent(requests: number): void;
-  /** Reports requests that others have sent since the last call. */
+  /** Reports requests that those who share with the watcher have sent since the last call. */
   othersSpent(requests: number, nowMs: number): void;
   /** Milliseconds until the next poll. */
   waitMs(nowMs: number): number;
 }
 
 const HOUR_MS = 3_600_000;
-/** The watcher's share of the budget. The rest lets others begin; the watcher then makes room for what they send. */
+/** The watcher's share of what it shares with others. The rest lets others begin; the watcher then makes room for what they send. */
 const OWN_SHARE = 0.95;
 /** Requests an hour that seeing and reading every ledger takes: the watcher makes no room for others below it. */
 const NEEDED_PER_HOUR = 1440;
@@ -29,8 +29,9 @@ const SHORTEST_LOOK_MS = 150;
 const LONGEST_LOOK_MS = 3000;
 /** Polling begins at most this long before the next ledger is due. */
 const LARGEST_LEAD_MS = 1500;
-/** Requests per token unit, or a hundredth of a smaller budget. */
-const UNIT = 20;
+/** Requests per token unit, or a hundredth of a smaller budget: from the most tokens to the deepest debt the watcher sends fewer requests than the common
+ *  burst has beyond the spare ones, so that a tenant finds some even while ledgers close faster than the budget bears. */
+const UNIT = 14;
 const MOST_UNITS = 3;
 const DEBT_UNITS = -1.5;
 /** Weight of the latest measurement, once there are many. */
@@ -38,7 +39,7 @@ const NEWEST_WEIGHT = 0.15;
 
 /** Requests an hour for the watcher while others send none. */
 function ownOf(perHour: number): number {
-  return OWN_SHARE * (perHour - rateOf(perHour).burst);
+  return (OWN_SHARE * HOUR_MS * 1000) / rateOfCommon(perHour).intervalMicros;
 }
 
 const unitOf = (perHour: number) => Math.min(UNIT, perHour / 100);

@@ -1,8 +1,8 @@
 /** Request budgets shared by all processes: never more than `perHour` requests in any sliding hour, nor more than the burst at once. Each purpose has a share,
- *  each account and client address at most half of that share. One moment is stored for each (`domain/request-rate.ts`). */
+ *  outsiders one that no other draws from, each account and client address at most half of that share. One moment is stored for each (`domain/request-rate.ts`). */
 import mongoose from 'mongoose';
 import type { Clock } from '../clock.js';
-import { type Rate, rateOf, rateOfOne, rateOfShare, type Share, spareOf, spend } from '../domain/request-rate.js';
+import { type Rate, rateOfCommon, rateOfOne, rateOfShare, type Share, spareOf, spend } from '../domain/request-rate.js';
 import type { Asker, LedgerBudget, RequestBudget } from '../ledger/budget.js';
 import { makeIndexes, SCHEMA_OPTIONS } from './database.js';
 
@@ -62,8 +62,8 @@ function createTake(budgets: mongoose.Model<RequestBudgetDoc>, clock: Clock) {
 const ROUND = 5;
 
 function createBudget(take: ReturnType<typeof createTake>, network: string, perHour: number): LedgerBudget {
-  const rate = rateOf(perHour);
-  const spare = spareOf(perHour);
+  const rate = rateOfCommon(perHour);
+  const spare = spareOf(rate);
   let others = 0;
   let seenMicros = Number.POSITIVE_INFINITY;
 
@@ -76,7 +76,7 @@ function createBudget(take: ReturnType<typeof createTake>, network: string, perH
       return (await take(id, rateOfOne(perHour, share), { isOfOne: true })).waitMs;
     },
   });
-  /** All purposes but the watcher's leave the spare requests. */
+  /** What all but outsiders share; the watcher alone takes the spare requests. */
   const rest: RequestBudget = { take: async () => (await take(network, rate, { leave: spare })).waitMs };
 
   /** The watcher's first requests in a session, for the tip and the newest ledger, may use the spare ones. Later ones catch up and compete with other purposes,
@@ -106,9 +106,9 @@ function createBudget(take: ReturnType<typeof createTake>, network: string, perH
         case 'tenants':
           return [ofOne('tenants', asker), ofShare('tenants'), rest];
         case 'payers':
-          return [ofOne('outsiders', asker), ofShare('outsiders'), rest];
+          return [ofOne('outsiders', asker), ofShare('outsiders')];
         case 'pages':
-          return [ofOne('pages', asker), ofShare('pages'), ofShare('outsiders'), rest];
+          return [ofOne('pages', asker), ofShare('pages'), ofShare('outsiders')];
       }
     },
     othersSpent() {

@@ -418,7 +418,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     changes: [
       [
         'src/stores/request-budgets.ts',
-        "return [ofOne('pages', asker), ofShare('pages'), ofShare('outsiders'), rest];",
+        "return [ofOne('pages', asker), ofShare('pages'), ofShare('outsiders')];",
         'return [{ take: async () => (await take(network, rate)).waitMs }];',
       ],
     ],

@@ -1,7 +1,7 @@
 /** The loop around rounds of watching, on a clock that is moved by hand: when it begins a round. What a round does is tested where it is whole. */
 import { pino } from 'pino';
 import t from 'tap';
-import { rateOf, spend } from '../../src/domain/request-rate.js';
+import { rateOfCommon, spend } from '../../src/domain/request-rate.js';
 import { createPollScheduler } from '../../src/ingest/poll-scheduler.js';
 import { watch } from '../../src/ingest/watch.js';
 import { LedgerUnavailable } from '../../src/ledger/errors.js';
@@ -92,7 +92,7 @@ t.test('a small budget is spent on reading, after an outage too', async (t) => {
       passphrase: 'x',
       budget: budgetOf({
         async take() {
-          const spent = spend(wholeAtMicros, clock.nowMs() * 1000, 1, rateOf(perHour));
+          const spent = spend(wholeAtMicros, clock.nowMs() * 1000, 1, rateOfCommon(perHour));
           wholeAtMicros = spent.wholeAtMicros;
           return spent.waitMs;
         },
@@ -160,12 +160,13 @@ t.test('every budget that is allowed finds payments, in runs of a minute, howeve
   for (const [perHour, mostMs] of [
     [30, 600_000],
     [60, 300_000],
+    [120, 180_000],
     [600, 60_000],
   ] as const) {
     const clock = manualClock();
     const startMs = clock.nowMs();
     const atMs = () => clock.nowMs() - startMs;
-    const rate = rateOf(perHour);
+    const rate = rateOfCommon(perHour);
     let wholeAtMicros = clock.nowMs() * 1000 + rate.burst * rate.intervalMicros;
     const request = async (patience?: AbortSignal) => {
       for (;;) {
