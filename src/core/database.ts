@@ -47,7 +47,10 @@ export async function openDatabase(
     const { leases } = stores.system;
     const holder = `p${deps.clock.randomBytes(8).toString('hex')}`;
     await migrate({ db: connection.db!, leases, holder, migrations: MIGRATIONS, onProgress: deps.onProgress });
-    lifeline = startLifeline({ leases, process: holder, clock: monotonicClock, log: deps.log });
+    lifeline = startLifeline({
+      ...{ leases, process: holder, clock: monotonicClock, log: deps.log },
+      onRenewal: database.wrote,
+    });
     await stores.ensureIndexes();
     await shardCollections(connection.db!, deps.onProgress);
     return { database, stores, embedded: mongo.embedded, close };

@@ -27,11 +27,12 @@ export interface Readiness {
 /** Probes give up after 2 s. */
 const LOOK_MS = 1000;
 const DATABASE_SILENT = 'MongoDB does not answer';
+const WRITES_REFUSED = 'MongoDB refuses writes: is its disk full?';
 
 const notReady = (reason: string): Readiness => ({ reasons: [reason], warnings: [] });
 
 export function createReadiness(deps: {
-  database: Database;
+  database: Pick<Database, 'ping' | 'refusesWrites'>;
   networkStates: NetworkStateStore;
   parkedRecords: Pick<ParkedRecordStore, 'countSince'>;
   /** Null where no source of rates is set. */
@@ -65,6 +66,7 @@ export function createReadiness(deps: {
   async function look(): Promise<Readiness> {
     try {
       await database.ping();
+      if (database.refusesWrites()) return notReady(WRITES_REFUSED);
       const states = new Map((await networkStates.all()).map((state) => [state._id, state]));
       const reasons = networks.flatMap((network) => {
         const state = states.get(network);

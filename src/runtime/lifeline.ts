@@ -21,11 +21,13 @@ interface LifelineDeps {
   leases: Pick<LeaseStore, 'live' | 'endTransactionsOfTheDead' | 'release'>;
   /** Unique per process. */
   process: string;
+  /** Called with null when the lease was renewed, else with the error: every second a write shows whether MongoDB takes any. */
+  onRenewal: (error: unknown) => void;
   clock: Pick<MonotonicClock, 'sleep'>;
   log: Logger;
 }
 
-export function startLifeline({ leases, process, clock, log }: LifelineDeps): Lifeline {
+export function startLifeline({ leases, process, onRenewal, clock, log }: LifelineDeps): Lifeline {
   const closing = new AbortController();
   /** By their ids, the one used last at the end. */
   const sessions = new Map<string, SessionId>();
@@ -37,7 +39,7 @@ export function startLifeline({ leases, process, clock, log }: LifelineDeps): Li
     next ??= writing.then(() => {
       next = null;
       const written = leases.live(process, LEASE_MS, [...sessions.values()]);
-      writing = written.catch(() => undefined);
+      writing = written.then(() => onRenewal(null), onRenewal);
       return written;
     });
     return next;

@@ -14,6 +14,10 @@ interface Availability {
   guard: Guard;
   /** Reports what the monitors see. */
   observe(isThere: boolean): void;
+  /** Reports what became of a write that the process makes regularly. @param error null when it succeeded */
+  wrote(error: unknown): void;
+  /** Whether MongoDB refused the last of those writes, as with a full disk. */
+  refusesWrites(): boolean;
 }
 
 /** A monitor hears from MongoDB every second. After three more seconds of silence it closes all connections, failing their pending calls. */
@@ -30,6 +34,7 @@ export function createAvailability(
   /** Aborts when MongoDB is back; null while it is there. */
   let outage: AbortController | null = null;
   let isGivenUp = false;
+  let isRefusing = false;
 
   async function giveUp({ signal }: AbortController): Promise<void> {
     await clock.sleep(PATIENCE_MS, signal);
@@ -52,6 +57,10 @@ export function createAvailability(
       }
       onChange(isThere);
     },
+    wrote: (error) => {
+      isRefusing = isRefusal(error);
+    },
+    refusesWrites: () => isRefusing,
     async guard(work) {
       if (isGivenUp) throw databaseAway();
       let refuse: (error: ApiError) => void = () => undefined;
@@ -62,6 +71,7 @@ export function createAvailability(
       try {
         return await Promise.race([work(), refused]);
       } catch (error) {
+        if (isRefusal(error)) throw writesRefused();
         throw isAway(error) ? databaseAway() : error;
       } finally {
         waiting.delete(refuse);
@@ -71,6 +81,18 @@ export function createAvailability(
 }
 
 const databaseAway = () => unavailable('The database does not answer at the moment: try again.');
+
+const writesRefused = () => unavailable('The database takes no changes at the moment: try again.');
+
+/** OutOfDiskSpace, and UserWritesBlocked, by which hosts of MongoDB keep a full disk from filling further. */
+const WRITES_REFUSED = new Set([14031, 371]);
+/** WiredTiger's own words for a disk that is full or went read-only, under general codes. */
+const DISK_REFUSES = /no space left on device|disk (is )?full|out of disk space|read-only file system|WT_PANIC/i;
+
+/** True when a server that answers refused a write for want of a disk. Such a write was not made. */
+const isRefusal = (error: unknown): boolean =>
+  error instanceof mongo.MongoServerError &&
+  (WRITES_REFUSED.has(Number(error.code)) || DISK_REFUSES.test(error.message));
 
 /** Answers of a server that is shutting down or no longer the primary. */
 const STEPPED_DOWN = new Set([91, 189, 10058, 10107, 11600, 11602, 13435, 13436]);

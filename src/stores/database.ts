@@ -20,6 +20,10 @@ export interface Database {
   snapshot<T>(read: (session: Session) => AsyncIterable<T>): AsyncGenerator<T>;
   /** For work that a caller waits for. */
   guard: Guard;
+  /** Reports what became of the write that the process makes every second. @param error null when it succeeded */
+  wrote(error: unknown): void;
+  /** Whether MongoDB answers and refused the last of those writes. */
+  refusesWrites(): boolean;
   /** Resolves when MongoDB has answered. */
   ping(): Promise<void>;
   close(): Promise<void>;
@@ -91,6 +95,8 @@ export async function connectDatabase(uri: string, { onChange, onSession }: Watc
     connection,
     isSharded,
     guard: availability.guard,
+    wrote: availability.wrote,
+    refusesWrites: availability.refusesWrites,
     transaction: (work, { attempts = Number.POSITIVE_INFINITY } = {}) =>
       connection.getClient().withSession(async (session) => {
         await onSession?.(session.id!.id);

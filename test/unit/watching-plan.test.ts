@@ -494,7 +494,7 @@ t.test('health warns of a clock that is off and of a source that needs an upgrad
   const readinessOf = (state: Partial<NetworkStateDoc>) =>
     createReadiness({
       parkedRecords: { countSince: async () => 0 },
-      database: { ping: async () => undefined } as never,
+      database: { ping: async () => undefined, refusesWrites: () => false },
       networkStates: { all: async () => [{ _id: 'TESTNET', seenAt: now, ...state }] } as never,
       ratePairs: null,
       mails: null,
