@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { mongo } from 'mongoose';
 import { pino } from 'pino';
 import t from 'tap';
-import { findMongod } from '../../src/mongod/find.js';
+import { findMongod } from '../../src/mongod/index.js';
 import { CACHE_DIR, freePort } from '../helpers/mongo.js';
 import { eventually, startTestService } from '../helpers/service.js';
 
