@@ -65,6 +65,8 @@ export interface Hardships {
   future: { share: number; serversKnowMs: number } | null;
   /** Payers pay in another asset, through a market in which wallets trade too. */
   detours: true | null;
+  /** Payers pay twice, and merchants send back exactly what is left of a payment before they decide about it. */
+  decisions: true | null;
 }
 
 export type HardshipName = keyof Hardships;
@@ -284,6 +286,16 @@ export const HARDSHIPS: { readonly [Name in HardshipName]: Hardship<NonNullable<
       scenario.ledgers += random.between(2, 6);
     },
   },
+  decisions: {
+    isOn: true,
+    probability: 0.5,
+    draw: TRUE,
+    adapt: (scenario, random) => {
+      scenario.ledgers += random.between(6, 12);
+      scenario.merchantActs += random.between(6, 12);
+      scenario.maxSteps = Math.max(scenario.maxSteps, 25_000);
+    },
+  },
 };
 
 const NAMES = Object.keys(HARDSHIPS) as HardshipName[];
@@ -309,7 +321,11 @@ const APART: readonly (readonly [HardshipName, HardshipName])[] = [
 ];
 
 /** Hardships that show only with another one. */
-const BESIDE: Partial<Record<HardshipName, HardshipName>> = { blindness: 'rpc', outsiders: 'budget' };
+const BESIDE: Partial<Record<HardshipName, HardshipName>> = {
+  blindness: 'rpc',
+  outsiders: 'budget',
+  decisions: 'refunds',
+};
 
 /** @param always if given, exactly these are drawn, even when switched off */
 export function drawHardships(seed: number, scenario: Scenario, always: readonly HardshipName[]): Hardships {

@@ -54,6 +54,10 @@ export interface Knowledge {
   assigned: Map<string, string>;
   /** Transactions that were accepted as refunds of a payment. */
   named: { payment: Doc; transactionHash: string }[];
+  /** How often an API changed what is booked of refunds. */
+  refundsChanged: number;
+  /** What a merchant saw to be wrong. */
+  faults: string[];
   /** Payments that were UNMATCHED before they were assigned to a checkout. */
   assignedToCheckout: Set<string>;
   ledgers: { chain: number; sequence: number; closedMs: number }[];
@@ -96,6 +100,8 @@ export const newKnowledge = (
   assigned: new Map(),
   assignedToCheckout: new Set(),
   named: [],
+  refundsChanged: 0,
+  faults: [],
   ledgers: [],
   resetsMs: [],
   isAudited: false,

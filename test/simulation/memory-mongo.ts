@@ -276,9 +276,7 @@ export function createMemoryMongo(uniqueKeys: readonly UniqueKey[], maxTransacti
           docs = docs.slice(0, value);
           break;
         case '$project':
-          docs = docs.map((doc) =>
-            Object.fromEntries(Object.entries(doc).filter(([name]) => name === '_id' || name in value)),
-          );
+          docs = docs.map((doc) => project(doc, value, now));
           break;
         case '$skip':
           docs = docs.slice(value);
@@ -432,7 +430,8 @@ function project(doc: Doc, projection: Doc | undefined, now: Date): Doc {
   const wanted = fields.filter(([, shown]) => shown).map(([field]) => field);
   const shownOf = (field: string) =>
     typeof projection![field] === 'object' ? evaluate(projection![field], doc, now) : doc[field];
-  const result = Object.fromEntries(wanted.map((field) => [field, shownOf(field)]));
+  const shown = wanted.map((field) => [field, shownOf(field)] as const);
+  const result = Object.fromEntries(shown.filter(([, value]) => value !== undefined));
   return projection!._id === 0 ? result : { _id: doc._id, ...result };
 }
 

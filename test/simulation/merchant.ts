@@ -1,4 +1,6 @@
 /** The merchants: they set up shop, then change wallets, products, links and webhooks, and decide about payments, all through the API. */
+import { ApiError } from '../../src/domain/api-error.js';
+import { decideAfterRefund } from './decider.js';
 import { type Doc, learn } from './knowledge.js';
 import { CURRENCY } from './market.js';
 import { stroops } from './oracle/verdicts.js';
@@ -39,6 +41,8 @@ export class Merchant {
       else if (run.hardships.checkouts && random.chance(0.6)) await this.#actOnCheckout();
       else if (run.hardships.waysBack && random.chance(0.5))
         await giveBack({ run, payments: await this.#docs('payments'), act: this.#act.bind(this) });
+      else if (run.hardships.decisions && random.chance(0.4))
+        await decideAfterRefund({ run, docs: this.#docs.bind(this), act: this.#act.bind(this) });
       else if ((run.hardships.refunds || run.hardships.audits) && random.chance(0.35)) await this.#refund();
       else if (run.hardships.audits && random.chance(0.25)) await this.#audit();
       else await this.#actAtRandom();
@@ -101,6 +105,7 @@ export class Merchant {
     const { scheduler, known, database } = this.run;
     const api = await this.supervisor.openApi();
     const fromMs = scheduler.nowMs();
+    const { refundsChanged } = known;
     known.actingSinceMs = fromMs;
     scheduler.log(`merchant: ${what}`);
     try {
@@ -108,6 +113,8 @@ export class Merchant {
     } catch (error) {
       scheduler.log(`merchant: ${what} failed: ${(error as Error).message}`);
       if (!(error instanceof Died) && /is not a function|undefined/.test((error as Error).message)) throw error;
+      if (error instanceof ApiError && error.code !== 'unavailable' && known.refundsChanged > refundsChanged)
+        known.faults.push(`the merchant ${what}, which was refused (${error.message}) and changed refunds`);
     }
     await scheduler.hold(learn(known, database.docs, fromMs, scheduler.nowMs()));
     known.actingSinceMs = null;

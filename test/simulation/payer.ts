@@ -91,6 +91,7 @@ function reset({ chain, known, scheduler }: Run): void {
 
 function pay(run: Run): void {
   const { random, known, chain, hardships } = run;
+  if (hardships.decisions && random.chance(0.4) && payTwice(run)) return;
   if (hardships.checkouts && known.checkouts.size > 0 && random.chance(0.7)) {
     payCheckout(run);
     return;
@@ -143,6 +144,27 @@ function payCheckout({ random, known, chain, hardships }: Run): void {
     const isDetour = hardships.detours !== null && shape === 'payment' && random.chance(0.5);
     chain.send({ receiver, asset, stroops, memo: spelled, shape, ...payer, isDetour, isSameTransaction: part > 0 });
   }
+}
+
+/** Pays a checkout or link in full, and the same again: at once, or some ledgers later. */
+function payTwice({ random, known, chain, scheduler }: Run): boolean {
+  const order = random.pick([...known.checkouts.values()].slice(-3));
+  const link = random.pick([...known.links.values()]);
+  const terms = known.products.get(link?.productId ?? '')?.terms.at(-1)?.value;
+  const [due, asset] =
+    order && random.chance(0.7)
+      ? [order, { code: order.assetCode, issuer: order.assetIssuer }]
+      : [link, { code: terms?.assetCode ?? 'XLM', issuer: terms?.assetIssuer ?? null }];
+  if (!due) return false;
+  const own = [...known.wallets].filter(([, { accountId }]) => accountId === due.accountId);
+  const [, wallet] = own.find(([id]) => due === order && id === order.walletId) ?? random.pick(own);
+  const paid = BigInt(random.pick([100_000_000, 100_000_000, 120_000_000]));
+  const memo = { type: 'text', text: due.memo as string } as const;
+  const send = () => chain.send({ receiver: wallet.address, asset, stroops: paid, memo, shape: 'payment' });
+  send();
+  if (random.chance(0.3)) send();
+  else void scheduler.sleep(random.between(500, 6000), null).then(send);
+  return true;
 }
 
 /** Pays one link many times in one transaction. */

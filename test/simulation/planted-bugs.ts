@@ -478,6 +478,61 @@ export const plantedBugs: readonly PlantedBug[] = [
       ],
     ],
   },
+  {
+    guard: 'a refund by memo goes first to what needs a decision, then to what was paid too much',
+    hardship: ['refunds', 'checkouts', 'decisions'],
+    changes: [
+      [
+        'src/stores/refundable-payments.ts',
+        "const TURN = { $cond: ['$needsDecision', 0,",
+        "const TURN = { $cond: ['$needsDecision', 2,",
+      ],
+    ],
+  },
+  {
+    guard: 'of these a refund by memo goes to what has exactly as much left',
+    hardship: ['refunds', 'checkouts', 'decisions'],
+    changes: [
+      ['src/stores/refundable-payments.ts', 'exact: { $cond: [isExact, 0, 1] }', 'exact: { $cond: [isExact, 1, 1] }'],
+    ],
+  },
+  {
+    guard: 'what a memo booked elsewhere moves to the payment that the merchant names',
+    hardship: ['refunds', 'checkouts', 'decisions'],
+    changes: [['src/ingest/refund-by-hash.ts', 'await moveRefund(part, to, next++, session);', 'next += 1;']],
+  },
+  {
+    guard: 'a payment that money left by a move is told',
+    hardship: ['refunds', 'checkouts', 'decisions'],
+    changes: [['src/payments/moved-refunds.ts', 'paymentEvents.ofRefund(after, shown, occurrence),', '']],
+  },
+  {
+    guard: 'a payment that was sent back completes nothing when it is accepted',
+    hardship: ['refunds', 'checkouts', 'decisions'],
+    changes: [['src/services/payments.ts', 'if (leftOf(before) === 0n) throw conflict(NOTHING_LEFT);', '']],
+  },
+  {
+    guard: 'a payment that was sent back completes nothing when it is assigned',
+    hardship: ['refunds', 'checkouts', 'decisions'],
+    changes: [
+      [
+        'src/services/payments.ts',
+        "if (before.status === 'UNMATCHED' && leftOf(before) === 0n) throw conflict(NOTHING_LEFT);\n      const { verdict, payable } = judgeAssigned(found, before, ratesFor, clock.now());",
+        "const { verdict, payable } = judgeAssigned(found, { ...before, refundedAmount: '0' }, ratesFor, clock.now());",
+      ],
+    ],
+  },
+  {
+    guard: 'an accepted checkout takes no payment that was sent back',
+    hardship: ['refunds', 'checkouts', 'decisions'],
+    changes: [
+      [
+        'src/payments/acceptance.ts',
+        '.filter(({ stroops }) => stroops > 0n);',
+        '.filter(({ stroops }) => stroops >= 0n);',
+      ],
+    ],
+  },
   // Judging and what comes of it.
   {
     guard: 'events are stored in the transaction of their payment',

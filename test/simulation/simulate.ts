@@ -271,7 +271,7 @@ function observer(
       faults.push(...checkouts.see(known, chain, stored, scheduler.nowMs()));
     }
     if ((hardships.refunds || hardships.waysBack) && /^commit/.test(label))
-      faults.push(...refunds.see(await readStored(database, ['refunds', 'payments'])));
+      faults.push(...refunds.see(known, await readStored(database, ['refunds', 'payments']), process.name));
     if (hardships.audits && /^commit|audits/.test(label))
       faults.push(...audits.see(known, chain, await readStored(database, ['audits', 'payments', 'parkedRecords'])));
     if (/^(commit|update (cursors|wallets)|findAndModify wallets|delete cursors|insert payments)/.test(label)) {

@@ -79,6 +79,7 @@ export const checkAll = (
     rates,
   }: { maxAttempts: number; finals: ReadonlyMap<string, string> | null; rates: RateObserver },
 ): string[] => [
+  ...known.faults,
   ...missing(known, chain, stored, everything),
   ...forgotten(known, chain, stored),
   ...checkPayments(known, chain, stored, rates),

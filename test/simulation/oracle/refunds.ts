@@ -107,9 +107,7 @@ export function checkRefunds(known: Knowledge, chain: Chain, stored: StoredRefun
     const events = told.filter((event) => event.occurrence === refund._id && event.subjectId === payment._id);
     if (events.length !== 1) faults.push(`${name} has ${events.length} payment.refunded`);
   }
-  const moves = told.filter(({ occurrence }) => occurrence.endsWith(' moved')).length;
-  if (told.length !== booked.length + moves)
-    faults.push(`${booked.length} refunds are booked, ${moves} were moved, and ${told.length} told`);
+  faults.push(...movedFaults(told, booked));
   for (const { _id, refundedAmount, refunds } of stored.payments) {
     const own = booked.filter(({ paymentId }) => paymentId === _id);
     const sum = own.reduce((total, { amount }) => total + stroops(amount)!, 0n);
@@ -121,26 +119,126 @@ export function checkRefunds(known: Knowledge, chain: Chain, stored: StoredRefun
   return faults;
 }
 
+/** A move is told of both payments: where the refund is now, and where it was. What moved as a whole keeps its name. */
+function movedFaults(told: readonly Doc[], booked: readonly Doc[]): string[] {
+  const paymentOf = new Map(booked.map(({ _id, paymentId }) => [_id, paymentId]));
+  const [moves, bookings] = [told.filter(isMove), told.filter((event) => !isMove(event))];
+  const left = bookings.filter(({ occurrence, subjectId }) => paymentOf.get(occurrence) !== subjectId);
+  const isTold = ({ occurrence, subjectId }: Doc) =>
+    moves.some((move) => move.subjectId === subjectId && move.occurrence === `${occurrence} moved`);
+  return [
+    ...left
+      .filter((event) => !isTold(event))
+      .map(({ occurrence, subjectId }) => `refund ${occurrence} left ${subjectId}, which was not told`),
+    ...moves
+      .filter(({ occurrence, subjectId }) => [undefined, subjectId].includes(paymentOf.get(occurrence.split(' ')[0])))
+      .map(({ occurrence, subjectId }) => `${occurrence} is told of ${subjectId}, and it is not elsewhere`),
+  ];
+}
+
+const isMove = ({ occurrence }: Doc): boolean => occurrence.endsWith(' moved');
+
 /** Watches every commit of a run. */
 export class RefundObserver {
   readonly #booked = new Set<string>();
+  #payments = new Map<string, Doc>();
+  #refunds = '';
 
-  /** What was booked by its hash is more than was paid only where nothing else of that payer is left. @returns what is wrong */
-  see(stored: Pick<StoredRefunds, 'payments' | 'refunds'>): string[] {
+  /** @param by the process that has committed. @returns what is wrong */
+  see(known: Knowledge, stored: Pick<StoredRefunds, 'payments' | 'refunds'>, by: string): string[] {
     const fresh = stored.refunds.filter(({ _id, paymentId }) => paymentId !== null && !this.#booked.has(_id));
     for (const { _id } of fresh) this.#booked.add(_id);
-    return fresh.flatMap((refund) => {
-      const payment = stored.payments.find(({ _id }) => _id === refund.paymentId);
-      if (!payment || refund.targetId !== null || leftOf(payment) >= 0n) return [];
-      const others = stored.payments.filter((each) => isOfPayer(each, payment) && isBefore(each, refund));
-      const other = others.find((each) => leftOf(each) > 0n);
-      return other
-        ? [
-            `refund ${refund.operationId} gives back more than was paid, though ${other._id.slice(-6)} has something left`,
-          ]
-        : [];
-    });
+    const before = this.#payments;
+    this.#payments = new Map(stored.payments.map((payment) => [payment._id, payment]));
+    const refunds = JSON.stringify(stored.refunds.map(({ _id, paymentId, amount }) => [_id, paymentId, amount]));
+    if (refunds !== this.#refunds && by.startsWith('api')) known.refundsChanged += 1;
+    this.#refunds = refunds;
+    return [
+      ...fresh.flatMap((refund) => tooMuchOf(refund, stored)),
+      ...outOfTurn(fresh, before, stored),
+      ...completedByNothing(before, stored),
+    ];
   }
+}
+
+/** What was booked by its hash is more than was paid only where nothing else of that payer is left. */
+function tooMuchOf(refund: Doc, { payments }: Pick<StoredRefunds, 'payments'>): string[] {
+  const payment = payments.find(({ _id }) => _id === refund.paymentId);
+  if (!payment || refund.targetId !== null || leftOf(payment) >= 0n) return [];
+  const others = payments.filter((each) => isOfPayer(each, payment) && isBefore(each, refund));
+  const other = others.find((each) => leftOf(each) > 0n);
+  return other
+    ? [`refund ${refund.operationId} gives back more than was paid, though ${other._id.slice(-6)} has something left`]
+    : [];
+}
+
+/** Money that was sent back completes nothing. */
+const completedByNothing = (before: ReadonlyMap<string, Doc>, { payments }: Pick<StoredRefunds, 'payments'>) =>
+  payments
+    .filter((after) => {
+      const had = before.get(after._id);
+      return had && had.status !== 'COMPLETED' && after.status === 'COMPLETED' && leftOf(after) <= 0n;
+    })
+    .map(({ _id }) => `payment ${_id} became COMPLETED, though all of it had been sent back`);
+
+/** A refund by memo goes to what needs a decision, then to what was paid too much, of these to what has exactly as much left, else to the newest; then to
+ *  the oldest. More than any one has left is spread in that order. Commits that change more than one refund's payments are left out. */
+function outOfTurn(
+  fresh: readonly Doc[],
+  before: ReadonlyMap<string, Doc>,
+  { payments, refunds }: Pick<StoredRefunds, 'payments' | 'refunds'>,
+): string[] {
+  const [first] = fresh;
+  if (!first || first.targetId === null || fresh.some(({ operationId }) => operationId !== first.operationId))
+    return [];
+  const place = ({ operationId, changeIndex }: Doc) => `${operationId}:${changeIndex}`;
+  const parts = refunds.filter((each) => each.accountId === first.accountId && place(each) === place(first));
+  // A part of what was booked before moved.
+  if (parts.length !== fresh.length) return [];
+  const amount = fresh.reduce((sum, each) => sum + stroops(each.amount)!, 0n);
+  const theirs = payments.filter(
+    (each) =>
+      isPaidFor(each, first) &&
+      each.senderAddress === first.receiver &&
+      (each.senderMuxedAddress ?? null) === (first.receiverMuxedAddress ?? null) &&
+      each.assetCode === first.assetCode &&
+      each.assetIssuer === first.assetIssuer &&
+      isBefore(each, first),
+  );
+  const had = theirs.flatMap((each) => before.get(each._id) ?? []);
+  const isClear = had.length === theirs.length && had.every((each, index) => each.status === theirs[index]!.status);
+  if (!isClear || had.length === 0) return [];
+  const turns = new Map(had.map((each) => [each, turnOf(each, amount)]));
+  const inTurn = had.toSorted((a, b) => compareTurns(turns.get(a)!, turns.get(b)!) || orderOf(a, b, turns.get(a)![0]));
+  const whole = inTurn.find((each) => leftOf(each) >= amount);
+  const spread = inTurn.filter((each) => leftOf(each) > 0n);
+  const expected = whole ? [whole] : spread;
+  if (expected.length === 0) return [];
+  const [booked, wanted] = [fresh.map(({ paymentId }) => paymentId), expected.map(({ _id }) => _id)];
+  return JSON.stringify(booked.toSorted()) === JSON.stringify(wanted.toSorted())
+    ? []
+    : [`refund ${first.operationId} of ${amount} is booked at ${booked}, though it is the turn of ${wanted}`];
+}
+
+const isPaidFor = ({ accountId, paymentLinkId, checkoutId }: Doc, refund: Doc): boolean =>
+  accountId === refund.accountId && (paymentLinkId === refund.targetId || checkoutId === refund.targetId);
+
+/** Its turn, and 0 where it has exactly as much left. */
+function turnOf(payment: Doc, amount: bigint): [turn: number, inexact: number] {
+  const excess = payment.status === 'COMPLETED' ? stroops(payment.excessAmount ?? '0')! : 0n;
+  const excessLeft = excess - stroops(payment.refundedAmount ?? '0')!;
+  const isExact = leftOf(payment) === amount || (excessLeft > 0n && excessLeft === amount);
+  const turn = payment.needsDecision ? 0 : excessLeft > 0n ? 1 : 2;
+  return [turn, turn < 2 && isExact ? 0 : 1];
+}
+
+const compareTurns = ([a, inexactA]: [number, number], [b, inexactB]: [number, number]) => a - b || inexactA - inexactB;
+
+/** Less than 0 where the first comes first: the newest, and in the last turn the oldest. */
+function orderOf(a: Doc, b: Doc, turn: number): number {
+  const older = a.ledgerClosedAt.getTime() - b.ledgerClosedAt.getTime() || a.ledger - b.ledger;
+  const order = older || Number(BigInt(a.operationId) - BigInt(b.operationId));
+  return turn === 2 ? order : -order;
 }
 
 const leftOf = ({ amount, refundedAmount }: Doc): bigint => stroops(amount)! - stroops(refundedAmount ?? '0')!;
