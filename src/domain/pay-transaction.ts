@@ -1,6 +1,6 @@
 /** The transaction by which a payer's wallet pays a link or checkout: built unsigned, and checked once it is signed. Pure. */
 import type { FeeBumpTransaction, Asset as StellarAsset, Transaction } from '@stellar/stellar-sdk/base';
-import { formatAmount, MAX_STROOPS } from './amount.js';
+import { formatAmount, MAX_STROOPS, parseAmount } from './amount.js';
 import { type Asset, NATIVE, type Asset as PaidAsset, sameAsset } from './asset.js';
 import { type CreditMemo, memosNamedBy } from './memo.js';
 import { accountOf, parseMuxed } from './muxed.js';
@@ -87,7 +87,7 @@ export function parseTransaction(text: string, networkPassphrase: string): Signe
   }
 }
 
-/** Why it is not the one payment that is asked for; null when it is. The amount is the payer's affair: it is judged like any other payment's. */
+/** Why it is not the one payment that is asked for; null when it is. The amount is not looked at: what is due changes. */
 export function faultOf(signed: SignedTransaction, payable: Payable, now: Date): TransactionFault | null {
   const fault = (message: string, code = 'not_allowed'): TransactionFault => ({ message, code });
   if ('innerTransaction' in signed) return fault('Send the payment itself, not a fee bump of it.');
@@ -118,6 +118,13 @@ export function assetSentBy(signed: SignedTransaction): Asset | null {
   const [operation] = 'innerTransaction' in signed ? [] : signed.operations;
   if (operation?.type === 'payment') return assetOf(operation.asset);
   return operation?.type === 'pathPaymentStrictReceive' ? assetOf(operation.sendAsset) : null;
+}
+
+/** The stroops that a transaction without a fault brings. */
+export function arrivingBy(signed: SignedTransaction): bigint {
+  const [operation] = 'innerTransaction' in signed ? [] : signed.operations;
+  if (operation?.type === 'payment') return parseAmount(operation.amount)!;
+  return operation?.type === 'pathPaymentStrictReceive' ? parseAmount(operation.destAmount)! : 0n;
 }
 
 const assetOf = (asset: StellarAsset): Asset =>

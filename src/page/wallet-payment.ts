@@ -6,9 +6,10 @@ import { networkInfo } from '../../contracts/networks.js';
 import type { RawBody } from '../../contracts/operation.js';
 import { pagePayments } from '../../contracts/page-payments.js';
 import { formatAmount, parseAmount } from '../domain/amount.js';
-import { type ApiError, invalid, rateLimited, unavailable } from '../domain/api-error.js';
+import { type ApiError, conflict, invalid, rateLimited, unavailable } from '../domain/api-error.js';
 import { type Asset, sameAsset } from '../domain/asset.js';
 import {
+  arrivingBy,
   assetSentBy,
   buildPayment,
   type Detour,
@@ -93,6 +94,10 @@ const submit =
     if (!signed) throw invalid(noTransaction);
     const fault = faultOf(signed, payable, clock.now());
     if (fault) throw invalid({ path: 'xdr', ...fault });
+    const { priceType, price, assetCode } = link.product;
+    // A part may have come since it was built: what is sent beyond the rest would have to be sent back.
+    if (priceType === 'FIXED' && arrivingBy(signed) > parseAmount(price!)!)
+      throw conflict(words.say('amountChanged', { amount: `${price} ${assetCode}` }));
     // Re-encoded, so that only the transaction is submitted.
     const submission = await payerLedger.submit(link.wallet.network, signed.toXdr(), address);
     if (submission.state === 'busy' || submission.state === 'unavailable') throw notNow(words, submission);
@@ -117,12 +122,8 @@ const payableOf = ({ wallet, memo, product }: PageLink): Payable => ({
 });
 
 /** Canonical text. @param asked without faults */
-function amountDue({ product, priced }: PageLink, asked: string | null): string {
-  // The amount shown by the page holds, even if the rate has moved.
-  return product.priceType === 'FIXED' && !(priced && asked !== null)
-    ? product.price!
-    : formatAmount(parseAmount(asked!)!);
-}
+const amountDue = ({ product }: PageLink, asked: string | null): string =>
+  product.priceType === 'FIXED' ? product.price! : formatAmount(parseAmount(asked!)!);
 
 /** Faults of a payer's body for this page. @param body as sent, valid or not */
 const payerFaults = (words: Words, link: PageLink, body: RawBody): FieldError[] => [
@@ -139,8 +140,9 @@ function amountFaults(words: Words, { product, priced }: PageLink, { amount }: R
   const fault = (message: string, code: string): FieldError[] => [{ path: 'amount', message, code }];
   const stroops = typeof amount === 'string' ? parseAmount(amount) : null;
   if (priceType === 'FIXED') {
-    if (priced) return [];
-    const isDue = amount === undefined || amount === null || stroops === parseAmount(price!);
+    // Without a fresh rate it takes no payment at all.
+    if (price === null) return [];
+    const isDue = amount === undefined || amount === null || stroops === parseAmount(price);
     return isDue ? [] : fault(`${price} ${assetCode} is due: leave the amount out.`, 'not_allowed');
   }
   if (amount === undefined || amount === null) return fault('Choose an amount.', 'required');

@@ -109,6 +109,47 @@ t.test(
   },
 );
 
+t.test('a FIXED price in a currency takes no other amount than what is due, of a link and of a checkout', async (t) => {
+  const beans = await startSelling(service, { currency: 'EUR', price: '9.50' });
+  const checkout = (await service.api('POST', '/checkouts', { productId: beans.product.id })).data;
+  for (const { url } of [beans.link, checkout]) {
+    const path = new URL(url).pathname;
+    const ask = (name: string, amount?: string) => post(`${path}/${name}`, { account: payer.publicKey(), amount });
+    const { data } = await ask('transaction');
+    const [{ amount: due }] = (TransactionBuilder.fromXdr(data.xdr, passphrase) as Transaction).operations as any;
+    t.equal((await ask('transaction', due)).status, 200, 'what is due may be named');
+    for (const [name, amount] of [
+      ['transaction', '1'],
+      ['transaction', '9000'],
+      ['ways', '1'],
+    ] as const) {
+      const details = [{ path: 'amount', code: 'not_allowed' }];
+      t.match(await ask(name, amount), { status: 422, error: { details } }, `${name} of ${amount}`);
+    }
+  }
+});
+
+t.test('a transaction for more than is due by now is not handed on, and the new amount is told', async (t) => {
+  const checkout = await order();
+  const path = `/c/${checkout.slug}`;
+  const signed = sign((await post(`${path}/transaction`, { account: payer.publicKey() })).data.xdr);
+  const usd = new Asset('USD', payer.publicKey());
+  const detour = Operation.pathPaymentStrictReceive({
+    ...{ sendAsset: usd, sendMax: '60', destAsset: Asset.native(), destAmount: '50' },
+    ...{ destination: wallet.address, path: [] },
+  });
+  const byPath = (await made([detour], { memo: Memo.text(checkout.memo) })).toXdr();
+  await ledger.pay({ to: wallet.address, amount: '20', memo: checkout.memo });
+  await paymentsOf(`checkoutId=${checkout.id}`, 1);
+  for (const xdr of [signed, byPath])
+    t.match(await post(`${path}/submit`, { xdr }), { status: 409, error: { code: 'conflict', message: /\b30 XLM/ } });
+  await ledger.pay({ to: wallet.address, amount: '30', memo: checkout.memo });
+  await paymentsOf(`checkoutId=${checkout.id}`, 2);
+  t.match(await post(`${path}/submit`, { xdr: signed }), { status: 409 }, 'nothing is due');
+  const more = (await made([payment('26')], { memo: Memo.text(link.memo) })).toXdr();
+  t.match(await post(`/p/${link.slug}/submit`, { xdr: more }), { status: 409, error: { message: /\b25 XLM/ } });
+});
+
 t.test('the wallet that is to be paid is refused as a payer, as a payment to itself is no money', async (t) => {
   const shop = Keypair.fromSecret((await ledger.fund()).secret);
   const account = shop.publicKey();
