@@ -4,6 +4,7 @@ import { systemClock } from './clock.js';
 import { misspeltIn, readConfig } from './config.js';
 import { createContext, ROLES, type Role } from './core/context.js';
 import { createDemo } from './core/demo.js';
+import { completeDemoMarket } from './core/demo-market.js';
 import { createLog } from './core/log.js';
 import { commandName } from './domain/command-name.js';
 import { dashboardUrlOf } from './domain/dashboard-url.js';
@@ -57,9 +58,12 @@ async function main(): Promise<void> {
     await context.close();
     process.exit(0);
   }
-  const demo = role === 'worker' ? null : await createDemo(context, { clock, newId: createIds(clock), log });
+  const demo = role === 'worker' ? null : await createDemo(context, { clock, newId: createIds(clock) });
 
   const { url, publicUrl, localLedger } = context;
+  // Its ledgers take time, so the start does not wait for it; the next start adds what is missing.
+  if (localLedger && role !== 'worker')
+    void completeDemoMarket(localLedger.client).catch((err: unknown) => log.debug({ err }, 'no demo market'));
   say('');
   say(`stellar-collect is ready (role ${role}, ${config.networks.join(', ')}).`);
   say('');

@@ -1,12 +1,11 @@
-/** The demo of a first start: an account with an API key, a wallet that exists on the local ledger, products, links, a checkout, and a
- *  market. */
+/** The demo of a first start: an account with an API key, a wallet that exists on the local ledger, products, links, and a
+ *  checkout. */
 
-import type { Logger } from 'pino';
 import type { Clock } from '../clock.js';
 import type { NewId } from '../domain/ids.js';
 import { openAccount } from '../services/account.js';
 import type { Context } from './context.js';
-import { openMarket } from './demo-market.js';
+import { fundDemoWallet } from './demo-market.js';
 
 interface Demo {
   apiKey: string;
@@ -21,14 +20,14 @@ const LEASE_MS = 60_000;
 /** Null when there already is an account, or no built-in ledger. */
 export async function createDemo(
   { services, stores, commit, localLedger }: Pick<Context, 'services' | 'stores' | 'commit' | 'localLedger'>,
-  { clock, newId, log }: { clock: Clock; newId: NewId; log: Logger },
+  { clock, newId }: { clock: Clock; newId: NewId },
 ): Promise<Demo | null> {
   if (!localLedger) return null;
   const isEmpty = async () => (await stores.system.accounts.list({ page: 1, pageSize: 1 })).meta.total === 0;
   if (!(await isEmpty()) || !(await stores.system.leases.hold('demo', newId('acct'), LEASE_MS))) return null;
   if (!(await isEmpty())) return null;
 
-  const { address, secret } = await localLedger.client.fund();
+  const address = await fundDemoWallet(localLedger.client);
   const { account, apiKey } = await openAccount(
     { accounts: stores.system.accounts, commit, apiKeys: services.apiKeys, clock, newId },
     'Demo',
@@ -66,7 +65,5 @@ export async function createDemo(
     quantity: 2,
     reference: 'order-1',
   });
-  // Its ledgers take time: do not delay the start.
-  void openMarket(localLedger.client, secret).catch((error: unknown) => log.debug({ err: error }, 'no demo market'));
   return { apiKey: apiKey.key, pageUrl: link.url, checkoutUrl: checkout.url };
 }

@@ -2,7 +2,7 @@
 import { Asset, Keypair, Operation, type Transaction, TransactionBuilder } from '@stellar/stellar-sdk';
 import t from 'tap';
 import { networkInfo } from '../../contracts/networks.js';
-import { openMarket } from '../../src/core/demo-market.js';
+import { completeDemoMarket, fundDemoWallet, openMarket } from '../../src/core/demo-market.js';
 import { startTestLedger } from '../helpers/ledger.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { eventually, startSelling, startTestService, type TestService } from '../helpers/service.js';
@@ -322,6 +322,31 @@ t.test('the demo has a market, which any account can use', async (t) => {
     balances.map((line) => ('asset_code' in line ? line.asset_code : 'XLM')),
     ['EURC', 'USDC', 'XLM'],
   );
+});
+
+t.test('a start finds what an earlier one left undone of the demo’s market, and adds nothing twice', async (t) => {
+  const { client } = await startTestLedger(t, { uri: (await testDatabase(t)).uri, closeMs: 200 });
+  const offers = async () => (await client.server.offers().limit(200).call()).records.length;
+  await completeDemoMarket(client);
+  t.equal(await offers(), 0, 'without a demo there is none');
+  const address = await fundDemoWallet(client);
+  // As if the process had ended at each of its submissions.
+  for (let submitted = 0; submitted < 8; submitted++) {
+    let left = submitted;
+    const ending =
+      <T>(act: (request: T) => Promise<unknown>) =>
+      async (request: T) => {
+        if (left-- <= 0) throw new Error('killed');
+        return act(request);
+      };
+    const { fund, issue, trust, offer } = client;
+    const killed = { fund: ending(fund), issue: ending(issue), trust: ending(trust), offer: ending(offer) };
+    await completeDemoMarket({ ...client, ...killed } as never).catch(() => undefined);
+  }
+  await completeDemoMarket(client);
+  await completeDemoMarket(client);
+  t.equal(await offers(), 4);
+  t.equal((await client.server.loadAccount(address)).balances.length, 3);
 });
 
 t.test('a market that cannot be read leaves the asset itself, and all else goes on', async (t) => {
