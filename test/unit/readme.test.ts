@@ -1,6 +1,6 @@
 /** The README and the settings page say what the code does. */
 
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import express from 'express';
@@ -198,4 +198,11 @@ t.test('the example endpoint takes what is signed, once, and refuses what is for
   t.equal((await post(genuine)).status, 204);
   t.equal((await post(`v1,${Buffer.alloc(32).toString('base64')}`)).status, 400);
   t.same(printed.match(/ship it/g)?.length, 1);
+});
+
+t.test('npm start without a build is one line that says what to do', async (t) => {
+  const { start } = JSON.parse(page('package.json')).scripts;
+  const { status, stderr } = spawnSync('sh', ['-c', start], { cwd: t.testdir(), encoding: 'utf8' });
+  t.equal(status, 1);
+  t.equal(stderr, 'The service is not built: run npm run build first.\n');
 });
