@@ -3,6 +3,7 @@ import { createRequire } from 'node:module';
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
 import type { z } from 'zod';
 import type { Contract } from '../../contracts/index.js';
+import { isSecretSeed, SEED_REFUSED } from '../../contracts/secret-seed.js';
 import type { Clock } from '../clock.js';
 import { ApiError } from '../domain/api-error.js';
 import type { NewId } from '../domain/ids.js';
@@ -67,6 +68,9 @@ export function packageVersion(): string {
 /** @param args without node and script. @returns the exit code */
 export async function runProgram(program: Command, args: readonly string[]): Promise<0 | 1> {
   try {
+    // The local ledger's commands take secrets, of test money alone.
+    if (args[0] !== 'ledger' && args.some((arg) => isSecretSeed(arg.slice(arg.indexOf('=') + 1))))
+      throw new Error(SEED_REFUSED);
     await program.parseAsync(args, { from: 'user' });
     return 0;
   } catch (error) {

@@ -253,6 +253,7 @@ export const useSession = () =>
 
 /** @returns the failure, or null once signed in */
 export async function signIn(key: string): Promise<Failure | null> {
+  if (isSecretSeed(key)) return { code: 'validation_error', message: SEED_REFUSED, fields: { key: SEED_REFUSED } };
   const answer = await callSession('POST', { key });
   if ('failure' in answer) return answer.failure;
   setSession(answer.data);
