@@ -67,6 +67,10 @@ export interface Hardships {
   detours: true | null;
   /** Payers pay twice, and merchants send back exactly what is left of a payment before they decide about it. */
   decisions: true | null;
+  /** Sources of rates repeat an answer for a while, with its own time, and some of these are wrong. */
+  repeats: true | null;
+  /** Merchants set many rates, markups and prices, one right after the other. */
+  histories: true | null;
 }
 
 export type HardshipName = keyof Hardships;
@@ -296,6 +300,8 @@ export const HARDSHIPS: { readonly [Name in HardshipName]: Hardship<NonNullable<
       scenario.maxSteps = Math.max(scenario.maxSteps, 25_000);
     },
   },
+  repeats: { isOn: true, probability: 0.5, draw: TRUE, adapt: unchanged },
+  histories: { isOn: true, probability: 0.5, draw: TRUE, adapt: unchanged },
 };
 
 const NAMES = Object.keys(HARDSHIPS) as HardshipName[];
@@ -325,6 +331,8 @@ const BESIDE: Partial<Record<HardshipName, HardshipName>> = {
   blindness: 'rpc',
   outsiders: 'budget',
   decisions: 'refunds',
+  repeats: 'rates',
+  histories: 'rates',
 };
 
 /** @param always if given, exactly these are drawn, even when switched off */

@@ -1,6 +1,6 @@
 /** The market of a run with rates: the price of an XLM in EUR over time, and sources that report it, are unavailable, differ, or report a spike. */
 import { parseRate, type Rate } from '../../src/domain/rate.js';
-import { BadAnswer, type RateSource } from '../../src/rates/source.js';
+import { BadAnswer, type Quote, type RateSource } from '../../src/rates/source.js';
 import type { Random } from './random.js';
 import type { Process, Scheduler } from './scheduler.js';
 
@@ -12,6 +12,8 @@ export const CURRENCY = 'EUR';
 const PRICES = ['0.25', '0.2', '0.26', '0.4', '0.252', '0.125', '0.33'];
 /** Reported once and never confirmed: they are close neither to each other nor to a price. */
 const SPIKES = ['1.5', '0.06', '3.1', '0.011'];
+/** Longer than the interval, so that an answer is taken several times. */
+const REPEATED_MS = { least: 6000, most: 14_000 };
 const LATENCY_MS = { least: 10, most: 600 };
 
 export interface Market {
@@ -21,7 +23,16 @@ export interface Market {
   endFaults(): void;
 }
 
-export function createMarket({ random, scheduler }: { random: Random; scheduler: Scheduler }): Market {
+/** @param repeats whether sources repeat an answer for a while, also one with a spike in it */
+export function createMarket({
+  random,
+  scheduler,
+  repeats,
+}: {
+  random: Random;
+  scheduler: Scheduler;
+  repeats: boolean;
+}): Market {
   const prices = [{ rate: PRICES[0]!, fromMs: Number.NEGATIVE_INFINITY }];
   let isCalm = false;
   let nextChangeMs = scheduler.nowMs() + random.between(8000, 40_000);
@@ -49,6 +60,18 @@ export function createMarket({ random, scheduler }: { random: Random; scheduler:
     }
   }
 
+  /** The last answer of each source that repeats it, with the source's own time, and until when. */
+  const repeated = new Map<number, { quote: Quote; untilMs: number }>();
+
+  function quoteOf(index: number, process: Process): Quote {
+    const known = repeated.get(index);
+    if (known && !isCalm && scheduler.nowMs() < known.untilMs) return known.quote;
+    const quote = { rate: answerOf(index), at: new Date(scheduler.nowMs() + process.clockOffsetMs) };
+    if (repeats)
+      repeated.set(index, { quote, untilMs: scheduler.nowMs() + random.between(REPEATED_MS.least, REPEATED_MS.most) });
+    return quote;
+  }
+
   function answerOf(index: number): Rate {
     pass();
     const nowMs = scheduler.nowMs();
@@ -65,7 +88,7 @@ export function createMarket({ random, scheduler }: { random: Random; scheduler:
         name,
         async quote() {
           await scheduler.sleep(random.between(LATENCY_MS.least, LATENCY_MS.most), process);
-          return { rate: answerOf(index), at: new Date(scheduler.nowMs() + process.clockOffsetMs) };
+          return quoteOf(index, process);
         },
       })),
     endFaults: () => {

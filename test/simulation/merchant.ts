@@ -37,6 +37,7 @@ export class Merchant {
       if (run.isCalm) break;
       if (isHasty && run.known.resetsMs.length > 0 && this.#walletsAfterReset < WALLETS_AFTER_RESET)
         await this.#createWallet(this.#walletsAfterReset++);
+      else if (run.hardships.histories && random.chance(0.2)) await this.#changeMuch();
       else if (run.hardships.rates && random.chance(0.3)) await this.#actOnRates();
       else if (run.hardships.checkouts && random.chance(0.6)) await this.#actOnCheckout();
       else if (run.hardships.waysBack && random.chance(0.5))
@@ -172,6 +173,17 @@ export class Merchant {
     if (!product) return;
     const [productId, { accountId }] = product;
     await this.#act('makes a link', ({ paymentLinks }) => paymentLinks.create(callerOf(accountId), { productId }));
+  }
+
+  /** Sets rates, markups and prices, one right after the other. */
+  async #changeMuch(): Promise<void> {
+    const { random, scheduler, known } = this.run;
+    for (let left = random.between(6, 14); left > 0 && !this.run.isCalm; left--) {
+      const product = random.pick([...known.products.keys()]);
+      if (product && random.chance(0.3)) await this.#changeProduct(product);
+      else await this.#actOnRates();
+      await scheduler.sleep(random.between(0, 300), null);
+    }
   }
 
   /** Sets an own rate, ends it, or changes the markup. */

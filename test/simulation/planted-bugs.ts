@@ -864,6 +864,11 @@ export const plantedBugs: readonly PlantedBug[] = [
     changes: [['src/rates/sampler.ts', 'if (!countsNow(taken, before, jumped)) {', 'if (before === undefined) {']],
   },
   {
+    guard: 'a jump is confirmed by a newer answer, not by the same one taken again',
+    hardship: ['rates', 'repeats'],
+    changes: [['src/domain/rate.ts', '|| at > suspect.at));', '|| at >= suspect.at));']],
+  },
+  {
     guard: 'a payment is judged by all rates that were shown within the lock, not by the newest alone',
     hardship: 'rates',
     changes: [

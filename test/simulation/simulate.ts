@@ -183,7 +183,7 @@ async function prepare(
     chain,
     network,
     receiver,
-    market: hardships.rates ? createMarket({ random, scheduler }) : null,
+    market: hardships.rates ? createMarket({ random, scheduler, repeats: hardships.repeats !== null }) : null,
     rates: new RateObserver(),
     known,
     isCalm: false,

@@ -66,10 +66,10 @@ export class RateObserver {
     const faults: string[] = [];
     for (const sample of rateSamples!) {
       if (this.#samples.has(sample._id)) continue;
-      const isFirst = this.#samples.size === 0;
+      const last = [...this.#samples.values()].at(-1);
       this.#samples.set(sample._id, { ...sample, storedMs: nowMs });
-      // Nothing tells that the first one is wrong.
-      if (isFirst) continue;
+      // Nothing tells that the first one is wrong, nor that a source which repeats it is.
+      if (!last || last.rate === sample.rate) continue;
       if (scaled(sample.rate) < scaled(LEAST_RATE) || scaled(sample.rate) > scaled(MOST_RATE))
         faults.push(`the sample ${sample.rate} is none that two answers confirm`);
     }
