@@ -1,5 +1,5 @@
 /** Plans an audit before it reads: its servers and the ledgers it covers. */
-import { type LedgerStamp, secondBefore, secondOf } from '../domain/terms.js';
+import { type LedgerStamp, secondBefore } from '../domain/terms.js';
 import type { LedgerSession, ServerTip } from '../ledger/network-ledger.js';
 
 export interface AuditServers {
@@ -30,15 +30,11 @@ export function chooseServers(
  *  @throws LedgerUnavailable */
 export async function firstLedgerOf(
   { at, ledger }: LedgerStamp,
-  session: Pick<LedgerSession, 'ledger' | 'ledgerAtOrBefore'>,
+  session: Pick<LedgerSession, 'ledgerAtOrBefore'>,
   latestLedger: number,
 ): Promise<number> {
   // A number beyond the newest ledger is from before a reset: its time counts.
-  if (ledger !== null && ledger <= latestLedger) {
-    const newest = ledger > 0 ? await session.ledger(ledger) : null;
-    // Of the second itself, older ledgers count too: only then a search is needed.
-    if (newest === null || newest === 'gone' || newest.closedAt < secondOf(at)) return ledger;
-  }
+  if (ledger !== null && ledger <= latestLedger) return ledger;
   return (await session.ledgerAtOrBefore(secondBefore(at)))?.sequence ?? 0;
 }
 

@@ -26,8 +26,6 @@ const SECOND_MS = 1000;
 const NUMBERS_DECIDE_MS = 10_000;
 /** No network closes this many ledgers in that time: a number further ahead predates a reset. */
 const MOST_LEDGERS_AHEAD = 500;
-/** No network closes more ledgers in a second. */
-export const MOST_OF_A_SECOND = (MOST_LEDGERS_AHEAD * SECOND_MS) / NUMBERS_DECIDE_MS;
 
 /** The close time of ledgers that closed in the second of a moment. */
 export const secondOf = (at: Date): Date => new Date(Math.floor(at.getTime() / SECOND_MS) * SECOND_MS);
@@ -97,10 +95,6 @@ export interface WatchWindow {
   until: LedgerStamp | null;
 }
 
-/** A window begins with the first ledger of the second of its stamp, so that no second is parted at its beginning. */
-const hasBegun = ({ from }: WatchWindow, close: LedgerClose): boolean =>
-  close.closedAt >= secondOf(from.at) || sideOf(close, from) === 'after';
-
-/** Whether a payment in this ledger counts: a window has begun, and has not certainly ended. */
+/** Whether a payment in this ledger counts: a window may have begun, and has not certainly ended. */
 export const isWatched = (windows: readonly WatchWindow[], close: LedgerClose): boolean =>
-  windows.some((window) => hasBegun(window, close) && (window.until === null || !isAfter(close, window.until)));
+  windows.some(({ from, until }) => sideOf(close, from) !== 'before' && (until === null || !isAfter(close, until)));

@@ -2,14 +2,7 @@
 import type { Network } from '../../contracts/networks.js';
 import type { Clock } from '../clock.js';
 import { cursorId, wasRead } from '../domain/coverage.js';
-import {
-  type LedgerClose,
-  type LedgerStamp,
-  MOST_OF_A_SECOND,
-  secondBefore,
-  secondOf,
-  type WatchWindow,
-} from '../domain/terms.js';
+import { type LedgerClose, type LedgerStamp, secondBefore, secondOf, type WatchWindow } from '../domain/terms.js';
 import type { LedgerSession } from '../ledger/network-ledger.js';
 import type { LedgerTip } from '../ledger/source.js';
 import { cursorAfter } from '../ledger/toid.js';
@@ -53,14 +46,11 @@ export function unreadWindows(
 const isOfOtherNetwork = ({ ledger }: LedgerStamp, { tip, state }: StartFacts): boolean =>
   ledger !== null && ledger > Math.max(tip.latestLedger, state?.latestLedger ?? 0);
 
-/** A ledger after which a window is read, by its stamp and the known closes; null when it must be searched for by time, as when the stamp is older than the
- *  oldest kept ledger. It closed before the window's second: reading may begin a little too early, never too late. */
-export function startOf({ from }: WatchWindow, knownCloses: KnownCloses, facts: StartFacts): LedgerClose | null {
-  const { oldestLedger } = facts.tip;
-  if (from.ledger === null || from.ledger + 1 < oldestLedger || isOfOtherNetwork(from, facts)) return null;
-  const known = knownStart(knownCloses, secondBefore(from.at), facts)?.ledger ?? from.ledger - MOST_OF_A_SECOND;
-  const ledger = Math.max(Math.min(known, from.ledger), Math.min(oldestLedger - 1, from.ledger), 0);
-  return { ledger, closedAt: secondOf(from.at) };
+/** The ledger after which a window begins, by its stamp; null when it must be searched for by time, as when the stamp is older than the oldest kept ledger. */
+export function startOf({ from }: WatchWindow, { tip, state }: StartFacts): LedgerClose | null {
+  if (from.ledger === null || from.ledger + 1 < tip.oldestLedger || isOfOtherNetwork(from, { tip, state })) return null;
+  // Ledgers of the same second are read too; none closed earlier.
+  return { ledger: from.ledger, closedAt: secondOf(from.at) };
 }
 
 const beginOf = (windows: readonly WatchWindow[]): number =>
@@ -132,8 +122,7 @@ async function earliestStart(
   search: Search,
 ): Promise<LedgerClose | null> {
   const starts: LedgerClose[] = [];
-  for (const window of windows)
-    starts.push(startOf(window, deps.knownCloses, search) ?? (await searchStart(deps, window, search)));
+  for (const window of windows) starts.push(startOf(window, search) ?? (await searchStart(deps, window, search)));
   if (starts.length === 0) return null;
   const closes = starts.map(({ closedAt }) => closedAt.getTime());
   return { ledger: Math.min(...starts.map(({ ledger }) => ledger)), closedAt: new Date(Math.min(...closes)) };
@@ -157,8 +146,7 @@ async function start(
     return { address, known, unread: unreadWindows(ofAddress, known, facts.state) };
   });
   // Known ledgers first, so that they never wait for a search. Then the oldest: one search serves the starts shortly after it.
-  const isSearched = (unread: readonly WatchWindow[]) =>
-    Number(unread.some((window) => !startOf(window, deps.knownCloses, facts)));
+  const isSearched = (unread: readonly WatchWindow[]) => Number(unread.some((window) => !startOf(window, facts)));
   plans.sort((a, b) => isSearched(a.unread) - isSearched(b.unread) || beginOf(a.unread) - beginOf(b.unread));
   const search = { ...facts, session, noneAtMs: Number.NEGATIVE_INFINITY };
   const starts: CursorDoc[] = [];

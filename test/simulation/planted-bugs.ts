@@ -340,7 +340,9 @@ export const plantedBugs: readonly PlantedBug[] = [
     guard: 'a ledger number of the old network does not apply to the new one',
     hardship: 'walletsAfterReset',
     elsewhere: 'test/unit/watching-plan.test.ts',
-    changes: [['src/ingest/wallet-starts.ts', '|| isOfOtherNetwork(from, facts)) return null;', ') return null;']],
+    changes: [
+      ['src/ingest/wallet-starts.ts', '|| isOfOtherNetwork(from, { tip, state })) return null;', ') return null;'],
+    ],
   },
   {
     guard: 'what a wallet sent is set aside while its transaction is not there, since it may be a refund',
@@ -690,7 +692,13 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     guard: 'a number beyond the newest ledger is no beginning of an audit',
     seed: 402_956,
-    changes: [['src/audit/plan.ts', 'if (ledger !== null && ledger <= latestLedger) {', 'if (ledger !== null) {']],
+    changes: [
+      [
+        'src/audit/plan.ts',
+        'if (ledger !== null && ledger <= latestLedger) return ledger;',
+        'if (ledger !== null) return ledger;',
+      ],
+    ],
   },
   {
     guard: 'a gap from before a reset is not the gap of the reset',

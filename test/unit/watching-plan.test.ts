@@ -246,14 +246,10 @@ t.test('which windows of a wallet still have to be read', async (t) => {
 
 t.test('where a window begins: by its ledger, unless only its time can tell', async (t) => {
   const state = { latestLedger: 60, resetAt: at(50) };
-  const knownCloses = createKnownCloses();
-  knownCloses.note({ ledger: 54, closedAt: at(54) });
-  const start = (ledger: number, newest: ReturnType<typeof tip>) =>
-    startOf(window(ledger, null), knownCloses, { tip: newest, state });
-  t.same(start(55, tip(60)), { ledger: 54, closedAt: at(55) });
-  t.equal(start(500_000, tip(60)), null, 'a ledger of the network before the reset');
-  t.equal(start(5, tip(60, { oldestLedger: 20 })), null, 'it is no longer kept');
-  t.same(start(20, tip(60, { oldestLedger: 20 })), { ledger: 19, closedAt: at(20) }, 'not before what is kept');
+  t.same(startOf(window(55, null), { tip: tip(60), state }), { ledger: 55, closedAt: at(55) });
+  t.equal(startOf(window(500_000, null), { tip: tip(60), state }), null, 'a ledger of the network before the reset');
+  t.same(startOf(window(58, null), { tip: tip(40), state }), { ledger: 58, closedAt: at(58) }, 'this server lags');
+  t.equal(startOf(window(5, null), { tip: tip(60, { oldestLedger: 20 }), state }), null, 'it is no longer kept');
 });
 
 t.test('a search is spared where a ledger of this network is known to have closed just before', async (t) => {
@@ -399,7 +395,7 @@ t.test('with a clock that is 30 s off no first ledger is lost, and the price of 
     });
     const stamp = await stamper.stamp('TESTNET');
     const close = (ledger: number) => ({ ledger, closedAt: at(ledger) });
-    for (const ledger of [90, 95, 99])
+    for (const ledger of [90, 95, 99, 100])
       t.notOk(isWatched([{ from: stamp, until: null }], close(ledger)), `${offMs}: ${ledger} is before`);
     for (const ledger of [101, 102, 105, 110])
       t.ok(isWatched([{ from: stamp, until: null }], close(ledger)), `${offMs}: ${ledger} is after`);
@@ -434,7 +430,7 @@ t.test('an unmeasured clock that is off loses no first ledger and no price', asy
     const holds = async (ledgerThen: number, what: string) => {
       const stamp = await stamper.stamp('TESTNET');
       const close = (ledger: number) => ({ ledger, closedAt: at(ledger) });
-      for (const behind of [1, 5, 10])
+      for (const behind of [0, 1, 5, 10])
         t.notOk(isWatched([{ from: stamp, until: null }], close(ledgerThen - behind)), `${what}: −${behind}`);
       for (const ahead of [1, 2, 5, 10])
         t.ok(isWatched([{ from: stamp, until: null }], close(ledgerThen + ahead)), `${what}: +${ahead}`);
