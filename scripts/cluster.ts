@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
-import { readConfig } from '../src/config.js';
+import { readConfig } from '../src/app/config.js';
 import { MongoUnavailableError, openCluster } from '../src/mongod/index.js';
 
 const { cacheDir } = readConfig({ XDG_CACHE_HOME: process.env.XDG_CACHE_HOME });

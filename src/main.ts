@@ -1,4 +1,4 @@
 /** The program of the service. Refuses an old Node before importing code that it may not parse. */
-import './core/node-version.js';
+import './app/node-version.js';
 
-await import('./start.js');
+await import('./app/start.js');

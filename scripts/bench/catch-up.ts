@@ -1,10 +1,10 @@
 /** Catch-up: a wallet's backlog, from Horizon to stored payments with events and deliveries, compared with insertMany of the same documents. */
 import { pino } from 'pino';
 import { networkInfo } from '../../contracts/networks.js';
-import { systemClock } from '../../src/clock.js';
 import { createMemo } from '../../src/domain/memo.js';
-import { createWatcher } from '../../src/ingest/watcher.js';
+import { systemClock } from '../../src/kit/clock.js';
 import { createLedger } from '../../src/ledger/sources.js';
+import { createWatcher } from '../../src/watching/watcher.js';
 import { monitored } from '../../test/helpers/commands.js';
 import { SHOP } from '../../test/helpers/horizon-records.js';
 import { testDatabase } from '../../test/helpers/mongo.js';

@@ -1,19 +1,19 @@
 /** Fills an account with documents in the shape of the stores, spread over a year, bypassing the service. */
 import { StrKey } from '@stellar/stellar-sdk';
 import type { mongo } from 'mongoose';
-import { systemClock } from '../../src/clock.js';
-import { createIds, type IdPrefix } from '../../src/domain/ids.js';
 import { createMemo } from '../../src/domain/memo.js';
-import { sampleEvent } from '../../src/services/sample-event.js';
-import type { CheckoutDoc } from '../../src/stores/checkout-document.js';
-import { roomOfNext } from '../../src/stores/count-segments.js';
-import type { DeliveryDoc } from '../../src/stores/deliveries.js';
-import type { EventCounterDoc } from '../../src/stores/event-counters.js';
-import type { EventDoc } from '../../src/stores/events.js';
-import type { PaymentDoc } from '../../src/stores/payment-document.js';
-import { type PaymentLinkDoc, suffixesOf } from '../../src/stores/payment-links.js';
-import type { ProductDoc } from '../../src/stores/product-document.js';
-import type { WalletDoc } from '../../src/stores/wallets.js';
+import type { EventCounterDoc } from '../../src/events/event-counters.js';
+import type { EventDoc } from '../../src/events/event-store.js';
+import { systemClock } from '../../src/kit/clock.js';
+import { roomOfNext } from '../../src/kit/count-segments.js';
+import { createIds, type IdPrefix } from '../../src/kit/ids.js';
+import type { PaymentDoc } from '../../src/payments/payment-document.js';
+import type { CheckoutDoc } from '../../src/selling/checkout-document.js';
+import { type PaymentLinkDoc, suffixesOf } from '../../src/selling/link-store.js';
+import type { ProductDoc } from '../../src/selling/product-document.js';
+import type { WalletDoc } from '../../src/watching/wallet-store.js';
+import type { DeliveryDoc } from '../../src/webhooks/delivery-store.js';
+import { sampleEvent } from '../../src/webhooks/sample-event.js';
 import { sequence } from './random.js';
 
 const YEAR_MS = 365 * 86_400_000;

@@ -4,16 +4,16 @@
 import { createRequire } from 'node:module';
 import { pino } from 'pino';
 import { Agent, request } from 'undici';
-import { systemClock } from '../../src/clock.js';
-import { createIds } from '../../src/domain/ids.js';
-import { createSecretBox } from '../../src/domain/secrets.js';
-import { connectDatabase } from '../../src/stores/database.js';
-import { createStores } from '../../src/stores/index.js';
-import type { WebhookDoc } from '../../src/stores/webhooks.js';
+import { systemClock } from '../../src/kit/clock.js';
+import { connectDatabase } from '../../src/kit/database.js';
+import { createIds } from '../../src/kit/ids.js';
+import { createSecretBox } from '../../src/kit/secrets.js';
+import { createStores } from '../../src/stores.js';
 import { createDispatcher } from '../../src/webhooks/dispatch.js';
 import { createKeyring } from '../../src/webhooks/keyring.js';
 import { createPoster } from '../../src/webhooks/poster.js';
 import { signedHeaders } from '../../src/webhooks/request.js';
+import type { WebhookDoc } from '../../src/webhooks/webhook-store.js';
 
 export interface SenderPlan {
   kind: 'ours' | 'bullmq' | 'bare';

@@ -3,9 +3,9 @@
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { systemClock } from '../../src/clock.js';
-import { readConfig } from '../../src/config.js';
-import { createContext, type Role } from '../../src/core/context.js';
+import { readConfig } from '../../src/app/config.js';
+import { createContext, type Role } from '../../src/app/context.js';
+import { systemClock } from '../../src/kit/clock.js';
 import { TEST_SECRETS_KEY } from '../../test/helpers/service.js';
 
 const [, , uri, settings = '{}', role = 'api'] = process.argv;

@@ -3,8 +3,8 @@
 import type { ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import type { mongo } from 'mongoose';
-import { systemClock } from '../../src/clock.js';
 import { createMemo } from '../../src/domain/memo.js';
+import { systemClock } from '../../src/kit/clock.js';
 import { testDatabase } from '../../test/helpers/mongo.js';
 import { startTestService } from '../../test/helpers/service.js';
 import { openBacklog } from './catch-up.js';

@@ -3,11 +3,11 @@
 import { Asset, Keypair, Operation } from '@stellar/stellar-sdk';
 import { pino } from 'pino';
 import { fetch as undiciFetch } from 'undici';
-import { systemClock } from '../../src/clock.js';
-import { createFlagGap } from '../../src/ingest/flag-gap.js';
-import { createWatcher } from '../../src/ingest/watcher.js';
+import { systemClock } from '../../src/kit/clock.js';
 import type { Fetch } from '../../src/ledger/request.js';
 import { createLedger } from '../../src/ledger/sources.js';
+import { createFlagGap } from '../../src/watching/flag-gap.js';
+import { createWatcher } from '../../src/watching/watcher.js';
 import { startTestLedger, type TestLedger } from '../../test/helpers/ledger.js';
 import { testDatabase } from '../../test/helpers/mongo.js';
 import { startReceiver } from '../../test/helpers/receiver.js';

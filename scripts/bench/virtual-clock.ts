@@ -1,6 +1,6 @@
 /** A clock that advances to the next sleeper whenever nothing is running, so that hours pass in seconds. Database calls take no virtual time. */
 import { randomBytes } from 'node:crypto';
-import type { Clock } from '../../src/clock.js';
+import type { Clock } from '../../src/kit/clock.js';
 
 export interface VirtualClock extends Clock {
   /** Lets time pass until `untilMs`. */

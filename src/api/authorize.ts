@@ -1,7 +1,7 @@
 /** Decides which caller may call which operation, for procedures, REST, downloads and streams alike. */
 import type { Operation } from '../../contracts/operation.js';
-import { ApiError } from '../domain/api-error.js';
-import type { Caller } from '../services/caller.js';
+import { ApiError } from '../kit/api-error.js';
+import type { Caller } from '../kit/caller.js';
 
 type Asking = Pick<Caller, 'user' | 'scope'>;
 

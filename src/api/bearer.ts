@@ -1,7 +1,7 @@
 /** Authenticates and counts a request before reading the rest of it, so that strangers cost little. */
 import type { IncomingMessage } from 'node:http';
-import { ApiError, rateLimited } from '../domain/api-error.js';
-import type { Caller } from '../services/caller.js';
+import { ApiError, rateLimited } from '../kit/api-error.js';
+import type { Caller } from '../kit/caller.js';
 
 /** Longer than any key: longer tokens are refused without a look-up. */
 const BEARER = /^Bearer +([\x21-\x7e]{1,256}) *$/i;

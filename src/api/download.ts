@@ -2,8 +2,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { ApiError } from '../domain/api-error.js';
-import type { Download } from '../services/exports.js';
+import { ApiError } from '../kit/api-error.js';
+import type { Download } from '../selling/exports.js';
 
 /** As long as MongoDB keeps the moment that the file is of. */
 const MAX_MS = 300_000;

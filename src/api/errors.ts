@@ -1,7 +1,7 @@
 /** Turns whatever was thrown into the one error object: failures as they are, everything else as `internal` with nothing but the request id. */
 import { TRPCError } from '@trpc/server';
 import { ERRORS, type ErrorBody } from '../../contracts/errors.js';
-import { ApiError } from '../domain/api-error.js';
+import { ApiError } from '../kit/api-error.js';
 
 /** The failure in an error, which tRPC may have wrapped; null for a fault of ours. */
 export function apiErrorIn(error: unknown): ApiError | null {

@@ -1,7 +1,7 @@
 /** Server-sent events over REST: writes a stream as fast as its reader takes it, keeps it alive, and drops a reader that takes nothing any more. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Clock } from '../clock.js';
-import type { StreamedEvent } from '../services/caller.js';
+import type { StreamedEvent } from '../kit/caller.js';
+import type { Clock } from '../kit/clock.js';
 
 export const EVENT_STREAM = 'text/event-stream';
 

@@ -2,8 +2,8 @@
 import type { z } from 'zod';
 import type { FieldError } from '../../contracts/errors.js';
 import type { Operation, ParsedInputOf, ValidationContext } from '../../contracts/operation.js';
-import { ApiError, badRequestOf, invalid } from '../domain/api-error.js';
 import { isSecretSeed } from '../domain/strkey.js';
+import { ApiError, badRequestOf, invalid } from '../kit/api-error.js';
 
 /** The input with defaults filled in. An absent one counts as `{}`.
  *  @throws ApiError `validation_error` for an operation with a body, `bad_request` for one without. */

@@ -1,7 +1,7 @@
 /** Reads a JSON body: an object of at most 102,400 bytes, or a clear `bad_request`. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { raw } from 'express';
-import { ApiError } from '../domain/api-error.js';
+import { ApiError } from '../kit/api-error.js';
 
 export const MAX_BODY_BYTES = 102_400;
 

@@ -5,14 +5,14 @@ import { z } from 'zod';
 import { contract } from '../../contracts/index.js';
 import type { Operation, ValidationContext } from '../../contracts/operation.js';
 import type { AppRouter } from '../client/index.js';
-import { ApiError } from '../domain/api-error.js';
-import type { Caller, Services, StreamedEvent } from '../services/caller.js';
-import type { Idempotency } from '../services/idempotency.js';
-import type { Listing } from '../services/listing.js';
-import type { StoredRules } from '../services/stored-rules.js';
+import { ApiError } from '../kit/api-error.js';
+import type { Caller, Services, StreamedEvent } from '../kit/caller.js';
+import type { Listing } from '../kit/listing.js';
 import { authorize } from './authorize.js';
 import { apiErrorIn } from './errors.js';
+import type { Idempotency } from './idempotency.js';
 import { checkInput, refusal } from './input.js';
+import type { StoredRules } from './stored-rules.js';
 import { type ApiContext, t } from './trpc.js';
 
 export interface RouterDeps {

@@ -3,7 +3,7 @@ import { initTRPC } from '@trpc/server';
 import { TRPC_ERROR_CODES_BY_KEY } from '@trpc/server/rpc';
 import { ERRORS } from '../../contracts/errors.js';
 import type { ApiErrorShape } from '../client/index.js';
-import type { Caller } from '../services/caller.js';
+import type { Caller } from '../kit/caller.js';
 import { apiErrorIn, errorBodyOf } from './errors.js';
 
 /** The context of every call, over tRPC or REST. The API key has been checked. */

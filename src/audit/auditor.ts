@@ -3,15 +3,15 @@
 import { createHash } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
-import type { Clock, MonotonicClock } from '../clock.js';
-import type { NewId } from '../domain/ids.js';
+import type { Clock, MonotonicClock } from '../kit/clock.js';
+import type { NewId } from '../kit/ids.js';
+import { whileHeld } from '../kit/lease.js';
+import type { LeaseStore } from '../kit/leases.js';
 import type { Asker } from '../ledger/budget.js';
 import type { NetworkLedger, ServerTip } from '../ledger/network-ledger.js';
-import { whileHeld } from '../runtime/lease.js';
-import type { AuditDoc } from '../stores/audit-document.js';
-import type { AuditStore } from '../stores/audits.js';
-import type { LeaseStore } from '../stores/leases.js';
-import type { WalletStore } from '../stores/wallets.js';
+import type { WalletStore } from '../watching/wallet-store.js';
+import type { AuditDoc } from './audit-document.js';
+import type { AuditStore } from './audit-store.js';
 import type { AuditLedger, TakeTurn } from './turn.js';
 
 /** Interval of attempts at the lease, and the longest interval of checks for work. */

@@ -1,8 +1,18 @@
 /** Reads a wallet's statement from the ledger: what it holds now, and everything that moved it since the statement begins. Nothing is stored. */
 import type { Network } from '../../contracts/networks.js';
-import { rateLimited } from '../domain/api-error.js';
 import { NATIVE, sameAsset } from '../domain/asset.js';
 import { cursorId } from '../domain/coverage.js';
+import { rateLimited } from '../kit/api-error.js';
+import { BudgetUsedUp, LedgerUnavailable, UnfitServer, UnsureHistory } from '../ledger/errors.js';
+import type { AccountEffect, AccountFee, AccountOperation, HistoryPage } from '../ledger/history.js';
+import type { LedgerSession, NetworkLedger, ServerTip } from '../ledger/network-ledger.js';
+import { cursorAfter, ledgerOfCursor, transactionOf } from '../ledger/toid.js';
+import type { PaymentDoc } from '../payments/payment-document.js';
+import type { PaymentStore } from '../payments/payment-store.js';
+import type { CursorStore } from '../watching/cursors.js';
+import type { WalletDoc } from '../watching/wallet-store.js';
+import { chooseServers } from './plan.js';
+import { toGroups } from './read.js';
 import {
   type Movement,
   movementsOf,
@@ -10,17 +20,7 @@ import {
   type StatementRead,
   type StatementRefusal,
   statementOf,
-} from '../domain/statement.js';
-import { BudgetUsedUp, LedgerUnavailable, UnfitServer, UnsureHistory } from '../ledger/errors.js';
-import type { AccountEffect, AccountFee, AccountOperation, HistoryPage } from '../ledger/history.js';
-import type { LedgerSession, NetworkLedger, ServerTip } from '../ledger/network-ledger.js';
-import { cursorAfter, ledgerOfCursor, transactionOf } from '../ledger/toid.js';
-import type { CursorStore } from '../stores/cursors.js';
-import type { PaymentDoc } from '../stores/payment-document.js';
-import type { PaymentStore } from '../stores/payments.js';
-import type { WalletDoc } from '../stores/wallets.js';
-import { chooseServers } from './plan.js';
-import { toGroups } from './read.js';
+} from './statement-rules.js';
 
 const PAGE_LIMIT = 200;
 /** The most effects, operations and transactions that are read, each. */

@@ -1,7 +1,7 @@
 /** Books and balances as they are stored: stroops in decimal text. */
 import { type Asset, assetName } from '../domain/asset.js';
 import type { Amount, BookRow, Books, Sums } from '../domain/books.js';
-import type { StoredAmount, StoredRow, StoredSums } from '../stores/audit-document.js';
+import type { StoredAmount, StoredRow, StoredSums } from './audit-document.js';
 
 export const assetOf = ({
   assetCode: code,

@@ -1,7 +1,7 @@
 /** Trouble that holds up an audit, and for how long. */
-import type { Clock } from '../clock.js';
+import type { Clock } from '../kit/clock.js';
 import { LedgerUnavailable } from '../ledger/errors.js';
-import type { AuditDoc } from '../stores/audit-document.js';
+import type { AuditDoc } from './audit-document.js';
 
 /** Another process saved a step: this one stops. */
 export class Superseded extends Error {}

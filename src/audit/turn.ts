@@ -1,19 +1,19 @@
 /** One turn of a running audit: takes the balances, reads a few pages of what moved them, and in the end holds the one against the other. Each step is
  *  saved before the next one, so that an audit may be cut off at any moment and goes on where it was, in whichever process. */
 import type { Logger } from 'pino';
-import type { Clock } from '../clock.js';
 import { closeBooks, isBalanced, MOST_BOOKED, netChange } from '../domain/books.js';
 import type { Outbox } from '../events/outbox.js';
+import type { Clock } from '../kit/clock.js';
+import type { Database } from '../kit/database.js';
 import { LedgerUnavailable, UnfitServer } from '../ledger/errors.js';
 import type { LedgerSession, ServerTip } from '../ledger/network-ledger.js';
-import { toAuditAssets } from '../resources/audit.js';
-import { toWalletSummary } from '../resources/index.js';
-import type { AuditDoc, AuditProgress } from '../stores/audit-document.js';
-import type { AuditStore } from '../stores/audits.js';
-import type { Database } from '../stores/database.js';
-import type { NetworkStateStore } from '../stores/network-states.js';
-import type { PaymentStore } from '../stores/payments.js';
-import type { WalletDoc, WalletStore } from '../stores/wallets.js';
+import type { PaymentStore } from '../payments/payment-store.js';
+import { toWalletSummary } from '../selling/resources.js';
+import type { NetworkStateStore } from '../watching/network-states.js';
+import type { WalletDoc, WalletStore } from '../watching/wallet-store.js';
+import type { AuditDoc, AuditProgress } from './audit-document.js';
+import { toAuditAssets } from './audit-resource.js';
+import type { AuditStore } from './audit-store.js';
 import { readBalances, unaskedOf } from './balances.js';
 import type { HealDeps } from './heal.js';
 import { createPageReaders, cursorsAfter, FROM_THE_FIRST, type PageReaders, rangeOf, readsOneByOne } from './pages.js';

@@ -1,7 +1,7 @@
 /** `account create`, `account list`. */
 import type { Command } from 'commander';
 import { nameInput } from '../../contracts/primitives.js';
-import { openAccount, toAccount } from '../services/account.js';
+import { openAccount, toAccount } from '../accounts/account.js';
 import { allOf, type Connect, checkedBy, connected, print, printTable } from './program.js';
 
 export function registerAccountCommands(

@@ -1,9 +1,9 @@
 /** Administration from the shell, on the same database as the service, whether or not the service runs; installed as a package, its command also starts
  *  the service. */
 import { networkInfo } from '../../contracts/networks.js';
-import { systemClock } from '../clock.js';
-import { originOf, readClientSettings, readConfig } from '../config.js';
+import { originOf, readClientSettings, readConfig } from '../app/config.js';
 import { commandName } from '../domain/command-name.js';
+import { systemClock } from '../kit/clock.js';
 import { DEVELOPMENT_CA_FILE } from '../webhooks/development-ca.js';
 import { registerAccountCommands } from './account.js';
 import { registerAuditCommand } from './audit.js';
@@ -46,7 +46,7 @@ program
   .helpOption(false)
   .action(async () => {
     process.argv.splice(2, 1);
-    await import('../start.js');
+    await import('../app/start.js');
   });
 registerAccountCommands(program, connect);
 registerAuditCommand(program, connect);

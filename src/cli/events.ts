@@ -6,7 +6,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { EVENT_TYPES } from '../../contracts/event-kinds.js';
 import type { WebhookPayload } from '../../contracts/events.js';
 import { createClient } from '../client/index.js';
-import type { Clock } from '../clock.js';
+import type { Clock } from '../kit/clock.js';
 import { answeredError, refusal, toHttpUrl } from './service.js';
 
 /** After what is no break of the connection, which the client itself mends. */

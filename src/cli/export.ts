@@ -6,8 +6,8 @@ import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
 import { downloads } from '../../contracts/exports.js';
 import type { ParsedInputOf } from '../../contracts/operation.js';
-import { hashApiKey } from '../domain/api-key.js';
-import type { Download } from '../services/exports.js';
+import { hashApiKey } from '../accounts/api-key.js';
+import type { Download } from '../selling/exports.js';
 import { type Administration, type Connect, connected, print } from './program.js';
 
 const operation = downloads.payments.export;

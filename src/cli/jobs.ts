@@ -1,7 +1,7 @@
 /** `jobs list`: the jobs of the service, how their last runs went and when they run next. */
 import type { Command } from 'commander';
-import type { JobInfo } from '../jobs/table.js';
-import type { JobState } from '../stores/jobs.js';
+import type { JobState } from '../app/jobs/store.js';
+import type { JobInfo } from '../app/jobs/table.js';
 import { type Connect, connected, print, printTable } from './program.js';
 
 /** A job of the table together with how it stands. */

@@ -1,9 +1,9 @@
 /** `key create`, `key list`, `key revoke`: what the API does with keys, for the operator. */
 import { type Command, Option } from 'commander';
 import { momentInput, nameInput } from '../../contracts/primitives.js';
-import { notFound } from '../domain/api-error.js';
-import type { Caller } from '../services/caller.js';
-import type { AccountStore } from '../stores/accounts.js';
+import type { AccountStore } from '../accounts/account-store.js';
+import { notFound } from '../kit/api-error.js';
+import type { Caller } from '../kit/caller.js';
 import { allOf, type Connect, checkedBy, connected, print, printTable } from './program.js';
 
 interface CreateOptions {

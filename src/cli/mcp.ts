@@ -1,6 +1,6 @@
 /** `mcp`: the operations of a running service as tools for assistants. */
 import type { Command } from 'commander';
-import type { Clock } from '../clock.js';
+import type { Clock } from '../kit/clock.js';
 import { packageVersion } from './program.js';
 import { toHttpUrl } from './service.js';
 
@@ -32,7 +32,7 @@ export function registerMcpCommand(program: Command, { clock, given, serviceUrl 
       if (!/^[\x21-\x7e]+$/.test(apiKey)) throw new Error('The API key has invalid characters.');
       const url = options.url ?? given().url ?? serviceUrl();
       // Loaded by nothing else: the package is large.
-      const { serveMcp } = await import('../mcp/serve.js');
+      const { serveMcp } = await import('../api/mcp/serve.js');
       await serveMcp({ apiKey, url, version: packageVersion() }, clock);
     });
 }

@@ -1,8 +1,8 @@
 /** `parked list`, `parked retry`, `parked dismiss`: records of the ledger that could not be recorded. */
 import type { Command } from 'commander';
-import type { ParkedRetry } from '../ingest/parked.js';
 import { BudgetUsedUp } from '../ledger/errors.js';
-import type { ParkedRecordDoc } from '../stores/parked-records.js';
+import type { ParkedRetry } from '../watching/parked.js';
+import type { ParkedRecordDoc } from '../watching/parked-store.js';
 import { type Administration, allOf, type Connect, connected, print, printTable } from './program.js';
 
 const MOST_WHY = 500;

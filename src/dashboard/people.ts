@@ -3,11 +3,11 @@
 import type { IncomingMessage } from 'node:http';
 import type { PublicKeyCredentialRequestOptionsJSON } from '@simplewebauthn/server';
 import express, { type Request, type Response, type Router } from 'express';
+import type { Invited, PasskeyUser } from '../accounts/passkeys.js';
+import type { OpenSession } from '../accounts/sessions.js';
 import { sendJson } from '../api/answer.js';
 import { readBody } from '../api/rest-body.js';
-import { ApiError, rateLimited } from '../domain/api-error.js';
-import type { Invited, PasskeyUser } from '../services/passkeys.js';
-import type { OpenSession } from '../services/sessions.js';
+import { ApiError, rateLimited } from '../kit/api-error.js';
 
 export interface PeopleDeps {
   passkeys: {

@@ -4,13 +4,13 @@ import express, { type Request, type RequestHandler, type Response, type Router 
 import { contract } from '../../contracts/index.js';
 import type { Network } from '../../contracts/networks.js';
 import type { Operation } from '../../contracts/operation.js';
+import type { OpenSession } from '../accounts/sessions.js';
 import { mayCall } from '../api/authorize.js';
 import type { CallerOf } from '../api/bearer.js';
 import { cutFaults, unknownParameter } from '../api/input.js';
 import { readBody } from '../api/rest-body.js';
-import { ApiError, badRequestOf, invalid, rateLimited } from '../domain/api-error.js';
-import type { Caller, Services } from '../services/caller.js';
-import type { OpenSession } from '../services/sessions.js';
+import { ApiError, badRequestOf, invalid, rateLimited } from '../kit/api-error.js';
+import type { Caller, Services } from '../kit/caller.js';
 import { createSessionCookie, type SessionCookie } from './cookie.js';
 import { createFiles, FIXED_FILES } from './files.js';
 import { strictHeaders } from './headers.js';

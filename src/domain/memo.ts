@@ -11,7 +11,7 @@
  *
  *  With N links, a new memo collides with an existing one with probability N/2⁵⁴; names of payables are unique, so that another is drawn. Twelve
  *  symbols typed blindly name some link with probability N/2⁶⁰ (10⁶ links: 9·10⁻¹³). */
-import type { Clock } from '../clock.js';
+import type { Clock } from '../kit/clock.js';
 
 const SYMBOLS = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 const PAYLOAD_LENGTH = 11;

@@ -1,6 +1,6 @@
 /** Signatures of Standard Webhooks 1.0: `v1,` + base64 of HMAC-SHA256 over `id.timestamp.body`, one for each valid secret. */
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import type { Clock } from '../clock.js';
+import type { Clock } from '../kit/clock.js';
 
 const SECRET_PREFIX = 'whsec_';
 /** The most by which `webhook-timestamp` may differ from now, as in the `standardwebhooks` package. */

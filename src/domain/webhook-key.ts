@@ -1,7 +1,7 @@
 /** The service's own signatures of deliveries (Standard Webhooks, asymmetric): `v1a,` + base64 of Ed25519 over `id.timestamp.body`. A receiver
  *  verifies them with the public key, without a secret. */
 import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
-import type { Clock } from '../clock.js';
+import type { Clock } from '../kit/clock.js';
 
 const PUBLIC_PREFIX = 'whpk_';
 const SEED_BYTES = 32;

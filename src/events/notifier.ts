@@ -1,9 +1,9 @@
 /** Notifies waiters in this process when an account has new events, whichever process numbered them. All waiters share one follower; where its change
  *  stream is late, the numbers are asked for as well. */
 import type { Logger } from 'pino';
-import type { Clock } from '../clock.js';
-import { createFollower } from '../runtime/follower.js';
-import type { EventCounterStore, Numbering } from '../stores/event-counters.js';
+import type { Clock } from '../kit/clock.js';
+import { createFollower } from '../kit/follower.js';
+import type { EventCounterStore, Numbering } from './event-counters.js';
 
 const ACCOUNTS_PER_QUERY = 500;
 const ASK_MS = 250;

@@ -1,9 +1,9 @@
 /** The outbox: an event is stored in the transaction that stores what it tells of, so that neither exists without the other. The sequencer numbers
  *  events and opens their deliveries later, so that this transaction does not grow with the number of webhooks. */
 import { EVENT_KINDS, type EventDataOf, type EventType } from '../../contracts/event-kinds.js';
-import { createdAtOf, type NewId } from '../domain/ids.js';
-import type { Session } from '../stores/database.js';
-import type { EventDoc, EventStore } from '../stores/events.js';
+import type { Session } from '../kit/database.js';
+import { createdAtOf, type NewId } from '../kit/ids.js';
+import type { EventDoc, EventStore } from './event-store.js';
 
 /** An event that is not stored yet. */
 export type OutboxEvent = {

@@ -5,17 +5,17 @@
  *  meanwhile. Every transaction is bounded, whatever the number of events and webhooks, and accounts take turns. */
 import type { Logger } from 'pino';
 import { predecessorOf } from '../../contracts/event-kinds.js';
-import { type Clock, type MonotonicClock, monotonicClock } from '../clock.js';
-import { CounterConflict, numberEvents, planOpening } from '../domain/sequence.js';
-import { whileHeld } from '../runtime/lease.js';
-import { createLoop } from '../runtime/loop.js';
-import type { Database } from '../stores/database.js';
-import type { DeliveryStore } from '../stores/deliveries.js';
-import type { EventCounterStore } from '../stores/event-counters.js';
-import type { EventStore } from '../stores/events.js';
-import type { LeaseStore } from '../stores/leases.js';
-import type { WebhookStore } from '../stores/webhooks.js';
-import type { ReplayRound } from './replayer.js';
+import { type Clock, type MonotonicClock, monotonicClock } from '../kit/clock.js';
+import type { Database } from '../kit/database.js';
+import { whileHeld } from '../kit/lease.js';
+import type { LeaseStore } from '../kit/leases.js';
+import { createLoop } from '../kit/loop.js';
+import type { DeliveryStore } from '../webhooks/delivery-store.js';
+import type { ReplayRound } from '../webhooks/replayer.js';
+import type { WebhookStore } from '../webhooks/webhook-store.js';
+import type { EventCounterStore } from './event-counters.js';
+import type { EventStore } from './event-store.js';
+import { CounterConflict, numberEvents, planOpening } from './sequence.js';
 
 export interface SequencerDeps {
   events: Pick<EventStore, 'accountsToNumber' | 'toNumber' | 'unnumbered' | 'number' | 'numbered'>;

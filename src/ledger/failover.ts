@@ -1,7 +1,7 @@
 /** Runs a call on a network's servers: on the first in the list that answers, or on a given one. It tracks each server's health, and checks a
  *  server's network before using its first answer. */
 import type { Logger } from 'pino';
-import type { MonotonicClock } from '../clock.js';
+import type { MonotonicClock } from '../kit/clock.js';
 import { LedgerUnavailable, SourceError, UnfitServer } from './errors.js';
 import { candidates, newHealth, noteAnswer, noteError, pauseMs, type ServerHealth } from './server.js';
 import type { LedgerSource, LedgerTip } from './source.js';

@@ -1,8 +1,8 @@
 /** A network's ledger: a list of servers, tried in order, requested within the budget and never trusted. */
 import { setMaxListeners } from 'node:events';
 import type { Logger } from 'pino';
-import type { Clock, MonotonicClock } from '../clock.js';
 import { protocolWarning } from '../domain/stellar-sdk.js';
+import type { Clock, MonotonicClock } from '../kit/clock.js';
 import type { Asker, LedgerBudget } from './budget.js';
 import { LedgerUnavailable } from './errors.js';
 import { createFailover, type LedgerServer } from './failover.js';

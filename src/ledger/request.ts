@@ -1,6 +1,6 @@
 /** HTTP requests, bounded in time and size including the body. Transport failures are `SourceError`s; any status is an answer. */
 import { Agent, fetch as undiciFetch } from 'undici';
-import type { Clock } from '../clock.js';
+import type { Clock } from '../kit/clock.js';
 import { SourceError } from './errors.js';
 
 /** The used part of `fetch`, which tests may replace. */

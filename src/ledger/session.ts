@@ -1,5 +1,5 @@
 /** A session with a network's servers: one piece of work, whose requests go to one server, within the budget. */
-import type { Clock, MonotonicClock } from '../clock.js';
+import type { Clock, MonotonicClock } from '../kit/clock.js';
 import type { Asker, LedgerBudget, RequestBudget } from './budget.js';
 import { BudgetUsedUp, LedgerUnavailable, SourceError, UnfitServer } from './errors.js';
 import type { createFailover, Server, SourceCall } from './failover.js';

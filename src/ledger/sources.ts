@@ -1,7 +1,7 @@
 /** Creates a network's ledger from its Horizons and Stellar RPC servers, tried in this order. */
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
-import type { Clock, MonotonicClock } from '../clock.js';
+import type { Clock, MonotonicClock } from '../kit/clock.js';
 import type { LedgerBudget } from './budget.js';
 import { labelsOf } from './endpoint.js';
 import { horizonServer } from './horizon/source.js';

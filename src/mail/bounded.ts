@@ -1,10 +1,11 @@
 /** Stores notifications and security notices, one e-mail for each recipient, within the bounds of each address and kind. What goes beyond is not stored, but
  *  counted into the next one. */
-import { createdAtOf, type NewId } from '../domain/ids.js';
-import { allowedOf, type Told, toldId } from '../domain/mail-bounds.js';
-import type { Session } from '../stores/database.js';
-import type { MailStore, NewMail } from '../stores/mails.js';
-import type { SentMailStore, SentMailsDoc } from '../stores/mails-sent.js';
+
+import type { Session } from '../kit/database.js';
+import { createdAtOf, type NewId } from '../kit/ids.js';
+import { allowedOf, type Told, toldId } from './mail-bounds.js';
+import type { MailStore, NewMail } from './mail-store.js';
+import type { SentMailStore, SentMailsDoc } from './mails-sent.js';
 
 /** What happened, and who is told. */
 export interface Telling {

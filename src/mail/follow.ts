@@ -3,13 +3,13 @@
 
 import type { EventDataOf } from '../../contracts/event-kinds.js';
 import { NOTICE_KINDS, type NoticeKind } from '../../contracts/notifications.js';
-import { createdAtOf, type NewId } from '../domain/ids.js';
-import { accountsOf } from '../domain/owners.js';
+import type { AccountStore } from '../accounts/account-store.js';
 import type { FollowEvents, StoredEvent } from '../events/outbox.js';
-import type { AccountStore } from '../stores/accounts.js';
-import type { MailStore, NewMail } from '../stores/mails.js';
+import { createdAtOf, type NewId } from '../kit/ids.js';
+import { accountsOf } from '../kit/owners.js';
 import type { Tell } from './bounded.js';
 import type { Notice, PaymentFacts, ReceiptFacts, WalletFacts } from './facts.js';
+import type { MailStore, NewMail } from './mail-store.js';
 
 /** Differences that an e-mail lists. */
 const MOST_DIFFERENCES = 10;

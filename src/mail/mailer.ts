@@ -1,10 +1,10 @@
 /** Sends the e-mails that are due, and nothing else waits for it. Accounts take turns, one e-mail each, so that thousands of one account delay no other;
  *  several workers share the work by a lease of each e-mail. After a crash it is sent again: at least once. */
 import type { Logger } from 'pino';
-import { type Clock, type MonotonicClock, monotonicClock } from '../clock.js';
 import { judgeAttempt, type RetrySettings } from '../domain/retry.js';
-import { createLoop } from '../runtime/loop.js';
-import type { MailDoc, MailResult, MailStore } from '../stores/mails.js';
+import { type Clock, type MonotonicClock, monotonicClock } from '../kit/clock.js';
+import { createLoop } from '../kit/loop.js';
+import type { MailDoc, MailResult, MailStore } from './mail-store.js';
 import type { Render } from './render.js';
 import { ATTEMPT_MS, type SendResult, type Transport } from './transport.js';
 

@@ -2,8 +2,8 @@
 import { formatAmount } from '../domain/amount.js';
 import type { Brand } from '../domain/brand.js';
 import { wordsOf } from '../page/words.js';
-import type { CheckoutDoc } from '../stores/checkout-document.js';
-import type { WalletDoc } from '../stores/wallets.js';
+import type { CheckoutDoc } from '../selling/checkout-document.js';
+import type { WalletDoc } from '../watching/wallet-store.js';
 import type { Letter } from './letter.js';
 
 interface ReceiptParts {

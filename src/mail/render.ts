@@ -1,10 +1,11 @@
 /** Renders a stored e-mail when its attempt begins. */
+
+import type { AccountStore } from '../accounts/account-store.js';
 import { NO_BRAND } from '../domain/brand.js';
-import type { AccountStore } from '../stores/accounts.js';
-import type { ForAccount } from '../stores/index.js';
-import type { MailDoc } from '../stores/mails.js';
+import type { ForAccount } from '../stores.js';
 import type { Notice, ReceiptFacts, SecurityFacts } from './facts.js';
 import { contentOf, type Letter, oneLine } from './letter.js';
+import type { MailDoc } from './mail-store.js';
 import { noticeLetter, timeOf } from './notices.js';
 import { receiptLetter } from './receipt.js';
 import { securityLetter } from './security.js';

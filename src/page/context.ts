@@ -1,10 +1,10 @@
 /** Shared by all routes of the hosted page: finds a request's link or checkout, and its state. */
 import type { Request, Response } from 'express';
 import type { Logger } from 'pino';
-import type { Clock } from '../clock.js';
+import type { PayerLedger } from '../asking/payer-ledger.js';
 import { parseAmount } from '../domain/amount.js';
 import { type PayRequest, type PayUri, payUri } from '../domain/sep7.js';
-import type { PayerLedger } from '../ingest/payer-ledger.js';
+import type { Clock } from '../kit/clock.js';
 import { quoteOf } from '../rates/quote.js';
 import { type Assets, createAssets } from './assets.js';
 import { checkoutStateOf } from './checkout-state.js';

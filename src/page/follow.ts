@@ -1,6 +1,6 @@
 /** The event stream of an open page: its state now, and after each change of it. A page that hears its stream asks for nothing. */
 import type { Request, Response } from 'express';
-import type { Clock } from '../clock.js';
+import type { Clock } from '../kit/clock.js';
 import type { createLinkUpdates, Look } from './link-updates.js';
 import type { createStreams } from './streams.js';
 import type { PageLink, PagePayment, StatusFeed } from './types.js';

@@ -1,7 +1,7 @@
 /** Sends changes to the open pages of each link: at most once every quarter of a second, looked up and rendered once for all pages with the same content. A
  *  transaction of a hundred payments to a link with many open pages takes a few renderings, not thousands. */
 import type { Logger } from 'pino';
-import type { Clock } from '../clock.js';
+import type { Clock } from '../kit/clock.js';
 
 const JOIN_MS = 250;
 /** After a look-up that failed. */

@@ -7,8 +7,8 @@ import type { Operation, ParsedInputOf, RawBody } from '../../contracts/operatio
 import { sendError } from '../api/answer.js';
 import { checkInput, cutFaults, refusal, unknownParameter } from '../api/input.js';
 import { readBody } from '../api/rest-body.js';
-import type { Clock } from '../clock.js';
-import { badRequest, badRequestOf, conflict, notFound, rateLimited } from '../domain/api-error.js';
+import { badRequest, badRequestOf, conflict, notFound, rateLimited } from '../kit/api-error.js';
+import type { Clock } from '../kit/clock.js';
 import { closedBecause } from './page-state.js';
 import { toldToPayer } from './refused-input.js';
 import type { PageLink } from './types.js';

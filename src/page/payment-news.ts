@@ -1,6 +1,6 @@
 /** News of payments from an account's events, for where change streams lag: every visible change of a payment has an event. */
 import type { Logger } from 'pino';
-import type { Clock } from '../clock.js';
+import type { Clock } from '../kit/clock.js';
 
 const AT_ONCE = 100;
 /** A payment may be stored this much later than it says, because clocks differ and transactions take time. */

@@ -1,7 +1,7 @@
 /** Words faults of input from a payer's page or wallet in the payer's language. The details, which programs read, keep the contract's wording. */
 import type { FieldError } from '../../contracts/errors.js';
 import type { RawBody } from '../../contracts/operation.js';
-import { ApiError } from '../domain/api-error.js';
+import { ApiError } from '../kit/api-error.js';
 import { judgeEntered } from './entered-amount.js';
 import type { PageLink } from './types.js';
 import type { PlainKey, Words } from './words.js';

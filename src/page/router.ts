@@ -1,6 +1,6 @@
 /** The hosted page over HTTP: the page, its QR code, its status to follow or poll, and on LOCAL a button that pays. */
 import express, { type ErrorRequestHandler, type RequestHandler, type Router } from 'express';
-import { ApiError } from '../domain/api-error.js';
+import { ApiError } from '../kit/api-error.js';
 import { shownLogo } from './brand.js';
 import {
   addressOfPage,

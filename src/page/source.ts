@@ -1,20 +1,20 @@
 /** Loads the hosted page's links and payments. */
 import { networkInfo } from '../../contracts/networks.js';
-import type { Clock } from '../clock.js';
+import type { DestinationCheck } from '../asking/destination-check.js';
 import { formatAmount, parseAmount } from '../domain/amount.js';
 import { NO_BRAND } from '../domain/brand.js';
 import { memoIdOf } from '../domain/memo.js';
 import { muxedAddressOf } from '../domain/muxed.js';
-import type { DestinationCheck } from '../ingest/destination-check.js';
+import type { Clock } from '../kit/clock.js';
 import { loadPayable } from '../payments/payable.js';
+import type { PaymentDoc } from '../payments/payment-document.js';
 import type { CurrentRate, RateBook } from '../rates/book.js';
 import { quoteOf } from '../rates/quote.js';
-import { balanceOf } from '../resources/checkout.js';
-import type { CheckoutStore } from '../stores/checkouts.js';
-import type { ForAccount } from '../stores/index.js';
-import type { PaymentDoc } from '../stores/payment-document.js';
-import type { PaymentLinkStore } from '../stores/payment-links.js';
-import type { WalletDoc } from '../stores/wallets.js';
+import { balanceOf } from '../selling/checkout-resource.js';
+import type { CheckoutStore } from '../selling/checkout-store.js';
+import type { PaymentLinkStore } from '../selling/link-store.js';
+import type { ForAccount } from '../stores.js';
+import type { WalletDoc } from '../watching/wallet-store.js';
 import type { PageLink, PagePayment, PageSource } from './types.js';
 
 interface PageSourceDeps {

@@ -1,6 +1,6 @@
 /** The open event streams of one process: bounded in number, for each client address too, in age and in backlog; kept alive by one heartbeat, ended all at once. */
 import type { Response } from 'express';
-import type { Clock } from '../clock.js';
+import type { Clock } from '../kit/clock.js';
 
 /** Pages call a stream dead after 25 s of silence. */
 const HEARTBEAT_MS = 10_000;

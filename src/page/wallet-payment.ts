@@ -5,9 +5,6 @@ import type { FieldError } from '../../contracts/errors.js';
 import { networkInfo } from '../../contracts/networks.js';
 import type { RawBody } from '../../contracts/operation.js';
 import { pagePayments } from '../../contracts/page-payments.js';
-import { formatAmount, parseAmount } from '../domain/amount.js';
-import { type ApiError, conflict, invalid, rateLimited, unavailable } from '../domain/api-error.js';
-import { type Asset, sameAsset } from '../domain/asset.js';
 import {
   arrivingBy,
   assetSentBy,
@@ -16,8 +13,11 @@ import {
   faultOf,
   type Payable,
   parseTransaction,
-} from '../domain/pay-transaction.js';
-import type { NotNow, PayerLedger } from '../ingest/payer-ledger.js';
+} from '../asking/pay-transaction.js';
+import type { NotNow, PayerLedger } from '../asking/payer-ledger.js';
+import { formatAmount, parseAmount } from '../domain/amount.js';
+import { type Asset, sameAsset } from '../domain/asset.js';
+import { type ApiError, conflict, invalid, rateLimited, unavailable } from '../kit/api-error.js';
 import { createPayerAnswer, type Handle, type PayerAnswerDeps, type Visitor } from './payer-answer.js';
 import { codeOf, refusalSentence } from './refusal.js';
 import type { PageLink } from './types.js';

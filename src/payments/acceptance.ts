@@ -1,18 +1,18 @@
 /** The acceptance of a checkout: all payments in its asset are accepted as enough. The accepting request completes the largest payments; the rest are completed
  *  later, in batches, so that thousands of tiny payments cannot make a transaction large. */
 import type { Logger } from 'pino';
-import type { Clock } from '../clock.js';
 import { type AcceptOutcome, accept } from '../domain/checkout.js';
 import { parseRate } from '../domain/rate.js';
 import type { LedgerStamp } from '../domain/terms.js';
-import type { CheckoutDoc } from '../stores/checkout-document.js';
-import type { CheckoutStore } from '../stores/checkouts.js';
-import type { Database, Session } from '../stores/database.js';
-import type { ForAccount } from '../stores/index.js';
-import type { PaymentDoc } from '../stores/payment-document.js';
-import type { PaymentStore } from '../stores/payments.js';
+import type { Clock } from '../kit/clock.js';
+import type { Database, Session } from '../kit/database.js';
+import type { CheckoutDoc } from '../selling/checkout-document.js';
+import type { CheckoutStore } from '../selling/checkout-store.js';
+import type { ForAccount } from '../stores.js';
 import { assetOf, leftSumOf, toCheckoutState, withState } from './checkout.js';
 import { type CheckoutPayable, loadPayable, ofAllAccounts, type SystemPayables } from './payable.js';
+import type { PaymentDoc } from './payment-document.js';
+import type { PaymentStore } from './payment-store.js';
 import type { PaymentChange, Settle } from './settle.js';
 
 const CHECKOUTS = 10;

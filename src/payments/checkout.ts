@@ -4,9 +4,9 @@ import { minorDigits } from '../../contracts/currencies.js';
 import { formatAmount, parseAmount, parseSum } from '../domain/amount.js';
 import { acceptLate, type Checkout, type Counted, cancel, giveBack, type Sum, takeAgain } from '../domain/checkout.js';
 import type { LedgerStamp } from '../domain/terms.js';
-import type { CheckoutDoc } from '../stores/checkout-document.js';
-import type { PaymentDoc } from '../stores/payment-document.js';
-import type { RefundDoc } from '../stores/refunds.js';
+import type { CheckoutDoc } from '../selling/checkout-document.js';
+import type { PaymentDoc } from './payment-document.js';
+import type { RefundDoc } from './refund-store.js';
 
 /** Converts a stored checkout for the domain. */
 export const toCheckoutState = (checkout: CheckoutDoc): Checkout => ({

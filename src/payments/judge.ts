@@ -9,13 +9,12 @@ import { formatRate, worthOf } from '../domain/rate.js';
 import type { Pair } from '../domain/rate-pair.js';
 import type { ShownRate } from '../domain/shown-rates.js';
 import { type LedgerClose, type LinkTerms, mayBeInForce, type ProductTerms } from '../domain/terms.js';
-import { wordsOf } from '../domain/words.js';
-import type { PaymentDoc, StoredValue } from '../stores/payment-document.js';
-import type { JudgedFields } from '../stores/payments.js';
-import type { StoredTerms } from '../stores/product-document.js';
-
+import { wordsOf } from '../kit/words.js';
+import type { StoredTerms } from '../selling/product-document.js';
 import { assetOf, type Later, leftOf, needsDecision, toCheckoutState, withState } from './checkout.js';
 import type { CheckoutPayable, LinkPayable, Payable } from './payable.js';
+import type { PaymentDoc, StoredValue } from './payment-document.js';
+import type { JudgedFields } from './payment-store.js';
 
 /** Received money. */
 interface Paid extends LedgerClose {

@@ -1,9 +1,9 @@
 /** Decides the parts that were left over when a checkout with very many payments became PAID; the other parts were decided then. */
 import type { Logger } from 'pino';
-import type { CheckoutDoc } from '../stores/checkout-document.js';
-import type { CheckoutStore } from '../stores/checkouts.js';
-import type { Database, Session } from '../stores/database.js';
-import type { PaymentStore } from '../stores/payments.js';
+import type { Database, Session } from '../kit/database.js';
+import type { CheckoutDoc } from '../selling/checkout-document.js';
+import type { CheckoutStore } from '../selling/checkout-store.js';
+import type { PaymentStore } from './payment-store.js';
 
 const CHECKOUTS = 10;
 const DECIDED_AT_ONCE = 500;

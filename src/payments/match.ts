@@ -3,13 +3,13 @@ import type { Network } from '../../contracts/networks.js';
 import { memosNamedBy } from '../domain/memo.js';
 import { paymentKeyOf } from '../domain/payment-key.js';
 import { isWatched } from '../domain/terms.js';
+import type { Session } from '../kit/database.js';
 import type { Credit } from '../ledger/records.js';
-import type { Session } from '../stores/database.js';
-import type { PaymentDoc } from '../stores/payment-document.js';
-import type { PaymentStore } from '../stores/payments.js';
-import type { WalletDoc, WalletStore } from '../stores/wallets.js';
+import type { WalletDoc, WalletStore } from '../watching/wallet-store.js';
 import { type Later, laterThan } from './checkout.js';
 import { networksOf, type Payable, paidFor, payablesByMemo, type SystemPayables } from './payable.js';
+import type { PaymentDoc } from './payment-document.js';
+import type { PaymentStore } from './payment-store.js';
 
 /** A credit to a wallet. Accounts may share an address: each of their wallets gets a match of its own. */
 export interface Match {

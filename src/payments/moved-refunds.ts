@@ -1,14 +1,14 @@
 /** Moves refunds: what was booked by memo at one payment of a payer belongs to the one that the merchant names. */
 import { formatAmount, parseAmount, parseSum } from '../domain/amount.js';
 import type { Outbox } from '../events/outbox.js';
-import type { Session } from '../stores/database.js';
-import type { ForAccount } from '../stores/index.js';
-import type { PaymentDoc } from '../stores/payment-document.js';
-import type { PaymentStore } from '../stores/payments.js';
-import type { RefundDoc, RefundStore } from '../stores/refunds.js';
+import type { Session } from '../kit/database.js';
+import type { ForAccount } from '../stores.js';
 import { afterRefundMoved, laterThan, leftOf, needsDecision } from './checkout.js';
 import { type Payable, payableOf } from './payable.js';
+import type { PaymentDoc } from './payment-document.js';
 import type { PaymentEvents } from './payment-events.js';
+import type { PaymentStore } from './payment-store.js';
+import type { RefundDoc, RefundStore } from './refund-store.js';
 import { partOfRefund, type RefundBook } from './refunds.js';
 import type { Settle } from './settle.js';
 

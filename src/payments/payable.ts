@@ -1,18 +1,18 @@
 /** A payable: a link or checkout that money can come for, with its product and wallet. Its memo and slug are unique over all accounts. */
 import type { Network } from '../../contracts/networks.js';
-import { isCheckoutId } from '../domain/ids.js';
-import { accountsOf } from '../domain/owners.js';
 import { type Pair, pairKey } from '../domain/rate-pair.js';
 import { type LedgerClose, mayBeInForce } from '../domain/terms.js';
-import type { CheckoutDoc } from '../stores/checkout-document.js';
-import type { CheckoutStore } from '../stores/checkouts.js';
-import type { Session } from '../stores/database.js';
-import type { ForAccount } from '../stores/index.js';
-import type { PayableNameStore } from '../stores/payable-names.js';
-import type { PaymentLinkDoc, PaymentLinkStore } from '../stores/payment-links.js';
-import type { ProductDoc } from '../stores/product-document.js';
-import type { ProductStore } from '../stores/products.js';
-import type { WalletDoc, WalletStore } from '../stores/wallets.js';
+import type { Session } from '../kit/database.js';
+import { isCheckoutId } from '../kit/ids.js';
+import { accountsOf } from '../kit/owners.js';
+import type { CheckoutDoc } from '../selling/checkout-document.js';
+import type { CheckoutStore } from '../selling/checkout-store.js';
+import type { PaymentLinkDoc, PaymentLinkStore } from '../selling/link-store.js';
+import type { PayableNameStore } from '../selling/payable-names.js';
+import type { ProductDoc } from '../selling/product-document.js';
+import type { ProductStore } from '../selling/product-store.js';
+import type { ForAccount } from '../stores.js';
+import type { WalletDoc, WalletStore } from '../watching/wallet-store.js';
 
 export type Payable = LinkPayable | CheckoutPayable;
 

@@ -2,11 +2,11 @@
 import type { EventDataOf } from '../../contracts/event-kinds.js';
 import { parseAmount } from '../domain/amount.js';
 import type { OutboxEvent } from '../events/outbox.js';
-import { toCheckout } from '../resources/checkout.js';
-import { toPayment, toPaymentLink, toProduct } from '../resources/index.js';
-import type { CheckoutDoc } from '../stores/checkout-document.js';
-import type { PaymentDoc } from '../stores/payment-document.js';
+import type { CheckoutDoc } from '../selling/checkout-document.js';
+import { toCheckout } from '../selling/checkout-resource.js';
+import { toPayment, toPaymentLink, toProduct } from '../selling/resources.js';
 import type { CheckoutPayable, Payable } from './payable.js';
+import type { PaymentDoc } from './payment-document.js';
 
 /** Payments shown in an event of a checkout. */
 const SHOWN_PAYMENTS = 1000;

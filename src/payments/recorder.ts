@@ -2,22 +2,22 @@
  *  stored once. */
 import type { Network } from '../../contracts/networks.js';
 import { formatAmount } from '../domain/amount.js';
-import { createdAtOf, type NewId } from '../domain/ids.js';
 import { unmatchedReason } from '../domain/memo.js';
 import { verdictOf } from '../domain/outcomes.js';
 import { worthOf } from '../domain/rate.js';
 import type { Pair } from '../domain/rate-pair.js';
+import type { Database, Session } from '../kit/database.js';
+import { createdAtOf, type NewId } from '../kit/ids.js';
 import type { Credit } from '../ledger/records.js';
 import type { Came, RateBook, RatesOf, WorthOf } from '../rates/book.js';
-import type { CursorDoc, CursorStore, Progress } from '../stores/cursors.js';
-import type { Database, Session } from '../stores/database.js';
-import type { ParkedRecordDoc, ParkedRecordStore } from '../stores/parked-records.js';
-import type { PaymentDoc } from '../stores/payment-document.js';
-import type { PaymentStore } from '../stores/payments.js';
-import type { WalletDoc, WalletStore } from '../stores/wallets.js';
+import type { CursorDoc, CursorStore, Progress } from '../watching/cursors.js';
+import type { ParkedRecordDoc, ParkedRecordStore } from '../watching/parked-store.js';
+import type { WalletDoc, WalletStore } from '../watching/wallet-store.js';
 import { judge, toJudgedFields, toStoredValue } from './judge.js';
 import { type CreditBatch, type Match, type MatchDeps, matchCredits } from './match.js';
 import { type CheckoutPayable, pairsOf } from './payable.js';
+import type { PaymentDoc } from './payment-document.js';
+import type { PaymentStore } from './payment-store.js';
 import type { RefundBook } from './refunds.js';
 import type { Change, Settle } from './settle.js';
 

@@ -14,18 +14,18 @@ import {
 } from '../domain/refund.js';
 import { isWatched } from '../domain/terms.js';
 import type { Outbox } from '../events/outbox.js';
+import type { Session } from '../kit/database.js';
 import type { Credit } from '../ledger/records.js';
-import type { CheckoutDoc } from '../stores/checkout-document.js';
-import type { CheckoutStore } from '../stores/checkouts.js';
-import type { Session } from '../stores/database.js';
-import type { PaymentDoc } from '../stores/payment-document.js';
-import type { PaymentLinkStore } from '../stores/payment-links.js';
-import type { PaymentStore } from '../stores/payments.js';
-import type { RefundDoc, RefundStore } from '../stores/refunds.js';
-import type { WalletDoc, WalletStore } from '../stores/wallets.js';
+import type { CheckoutDoc } from '../selling/checkout-document.js';
+import type { CheckoutStore } from '../selling/checkout-store.js';
+import type { PaymentLinkStore } from '../selling/link-store.js';
+import type { WalletDoc, WalletStore } from '../watching/wallet-store.js';
 import { afterRefund, laterThan, leftOf } from './checkout.js';
 import { networksOf, type Payable, paidFor, payablesByMemo, type SystemPayables } from './payable.js';
+import type { PaymentDoc } from './payment-document.js';
 import type { PaymentEvents } from './payment-events.js';
+import type { PaymentStore } from './payment-store.js';
+import type { RefundDoc, RefundStore } from './refund-store.js';
 
 export interface RefundDeps extends SystemPayables {
   wallets: Pick<WalletStore, 'at' | 'ofAllAccounts'>;

@@ -3,16 +3,16 @@
 import type { CheckoutStatus } from '../../contracts/checkouts.js';
 import type { PaymentStatus } from '../../contracts/payments.js';
 import type { Outbox, OutboxEvent } from '../events/outbox.js';
-import type { CheckoutDoc } from '../stores/checkout-document.js';
-import type { CheckoutStore } from '../stores/checkouts.js';
-import type { Session } from '../stores/database.js';
-import type { PaymentDoc } from '../stores/payment-document.js';
-import type { LinkCountChange, PaymentLinkStore } from '../stores/payment-links.js';
-import type { PaymentStore } from '../stores/payments.js';
-import type { ProductStore } from '../stores/products.js';
+import type { Session } from '../kit/database.js';
+import type { CheckoutDoc } from '../selling/checkout-document.js';
+import type { CheckoutStore } from '../selling/checkout-store.js';
+import type { LinkCountChange, PaymentLinkStore } from '../selling/link-store.js';
+import type { ProductStore } from '../selling/product-store.js';
 import { decidedWith } from './checkout.js';
 import type { CheckoutPayable, LinkPayable, Payable } from './payable.js';
+import type { PaymentDoc } from './payment-document.js';
 import type { PaymentEvents } from './payment-events.js';
+import type { PaymentStore } from './payment-store.js';
 import type { RefundBook } from './refunds.js';
 
 /** A change to one payable at one moment, or to payments that belong to nothing. */

@@ -1,7 +1,7 @@
 /** Requests to a source of rates: bounded in time and size, never redirected; numbers are kept as written. */
 import { z } from 'zod';
-import type { Clock } from '../clock.js';
 import { type Rate, readRate } from '../domain/rate.js';
+import type { Clock } from '../kit/clock.js';
 import { createRequester, type Fetch } from '../ledger/request.js';
 import { BadAnswer } from './source.js';
 

@@ -1,8 +1,7 @@
 /** The rates of accounts from stored data: current ones, and those that may have been shown when a payment was made. It asks no source. */
 import type { Network } from '../../contracts/networks.js';
-import type { Clock } from '../clock.js';
+import type { AccountDoc, AccountStore } from '../accounts/account-store.js';
 import type { Asset } from '../domain/asset.js';
-import { accountsOf } from '../domain/owners.js';
 import { lowerRate, parseRate, type Rate } from '../domain/rate.js';
 import { type Pair, pairKey } from '../domain/rate-pair.js';
 import {
@@ -16,10 +15,11 @@ import {
   worthAt,
 } from '../domain/shown-rates.js';
 import { type LedgerClose, sideOf } from '../domain/terms.js';
-import type { AccountDoc, AccountStore } from '../stores/accounts.js';
-import type { Session } from '../stores/database.js';
-import type { OwnRateDoc, OwnRateStore } from '../stores/own-rates.js';
-import type { RateSampleDoc, RateSampleStore } from '../stores/rate-samples.js';
+import type { Clock } from '../kit/clock.js';
+import type { Session } from '../kit/database.js';
+import { accountsOf } from '../kit/owners.js';
+import type { OwnRateDoc, OwnRateStore } from './own-rates.js';
+import type { RateSampleDoc, RateSampleStore } from './rate-samples.js';
 
 /** A current rate. */
 export interface CurrentRate extends ShownRate {

@@ -1,6 +1,6 @@
 /** Coinbase's spot price, which has no fee, unlike the buy price. The answer has no time. */
 import { z } from 'zod';
-import type { Clock } from '../clock.js';
+import type { Clock } from '../kit/clock.js';
 import { type Ask, decimalText, rateIn, shaped } from './ask.js';
 import { BadAnswer, type RateSource, UnknownPair } from './source.js';
 

@@ -1,6 +1,7 @@
 /** Invented constant rates for a service that watches LOCAL only and has no sources: its assets are worth nothing. */
-import type { Clock } from '../clock.js';
+
 import { crossRate, parseRate } from '../domain/rate.js';
+import type { Clock } from '../kit/clock.js';
 import type { RateSource } from './source.js';
 
 /** The worth of one XLM; a unit of any other asset is worth four times as much. */

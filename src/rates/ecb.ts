@@ -1,7 +1,8 @@
 /** The European Central Bank's reference rates, published about 16:00 CET on working days, so that they are days old over Easter. They only cross
  *  currencies. */
-import type { Clock } from '../clock.js';
+
 import { rateBetween, readRate } from '../domain/rate.js';
+import type { Clock } from '../kit/clock.js';
 import { type Ask, rateIn } from './ask.js';
 import type { Remember } from './remember.js';
 import { BadAnswer, type CrossSource } from './source.js';

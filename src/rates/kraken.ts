@@ -1,7 +1,7 @@
 /** Kraken's ticker. It reports errors with status 200, and names pairs its own way. One unknown pair spoils the whole answer, so each pair is
  *  requested alone. The answer has no time. */
 import { z } from 'zod';
-import type { Clock } from '../clock.js';
+import type { Clock } from '../kit/clock.js';
 import { type Ask, decimalText, rateIn, shaped } from './ask.js';
 import { BadAnswer, type RateSource, UnknownPair } from './source.js';
 

@@ -1,6 +1,6 @@
 /** Answers of sources with few allowed requests, stored in the database for all processes and across restarts. */
-import type { Clock } from '../clock.js';
-import type { RateAnswerStore, StoredQuote } from '../stores/rate-answers.js';
+import type { Clock } from '../kit/clock.js';
+import type { RateAnswerStore, StoredQuote } from './rate-answers.js';
 
 /** The known answers of a source. */
 export interface Remembered {

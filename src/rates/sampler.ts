@@ -1,12 +1,12 @@
 /** The sampler stores a rate of each pair in use once an interval. Besides it, only the first need of a pair asks a source. */
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
-import { type Clock, within } from '../clock.js';
 import { countsNow, formatRate, parseRate, type RateAnswer, suspectsOf } from '../domain/rate.js';
 import { MAX_PAIRS_PER_ACCOUNT, type Pair, pairKey } from '../domain/rate-pair.js';
 import { beginAfter, type LedgerStamp } from '../domain/terms.js';
-import type { RatePairDoc, RatePairStore, StoredAnswer } from '../stores/rate-pairs.js';
-import type { RateSampleStore } from '../stores/rate-samples.js';
+import { type Clock, within } from '../kit/clock.js';
+import type { RatePairDoc, RatePairStore, StoredAnswer } from './rate-pairs.js';
+import type { RateSampleStore } from './rate-samples.js';
 import { PATIENCE_MS, type Take } from './take.js';
 
 /** A needed pair stays open for this long, even if nothing stored uses it. */

@@ -1,11 +1,11 @@
 /** Takes a rate: asks all sources concurrently, leaves out those that fail, and combines the others. */
 import type { Logger } from 'pino';
-import { type Clock, within } from '../clock.js';
 import { sameAsset } from '../domain/asset.js';
 import { agree, crossRate, formatRate, jumps, parseRate, type Rate, type RateAnswer } from '../domain/rate.js';
 import type { Pair } from '../domain/rate-pair.js';
-import type { Peg } from '../domain/rate-settings.js';
+import { type Clock, within } from '../kit/clock.js';
 import { SourceError } from '../ledger/errors.js';
+import type { Peg } from './rate-settings.js';
 import { BadAnswer, type CrossSource, type Quote, type RateSource, UnknownPair } from './source.js';
 
 /** Time limit of all requests to one source. */

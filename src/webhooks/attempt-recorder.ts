@@ -1,11 +1,11 @@
 /** Writes the results of attempts in batches: results that arrive during a write form the next batch. A failed write is repeated until the dispatcher ends. */
 import type { Logger } from 'pino';
-import { type Clock, type MonotonicClock, monotonicClock } from '../clock.js';
-import type { DeliveryStore } from '../stores/deliveries.js';
-import type { AttemptRecord } from '../stores/due-deliveries.js';
-import type { WebhookHealth } from '../stores/webhook-health.js';
-import type { WebhookStore } from '../stores/webhooks.js';
+import { type Clock, type MonotonicClock, monotonicClock } from '../kit/clock.js';
+import type { DeliveryStore } from './delivery-store.js';
+import type { AttemptRecord } from './due-deliveries.js';
+import type { WebhookHealth } from './health-store.js';
 import type { Pause } from './pause.js';
+import type { WebhookStore } from './webhook-store.js';
 
 const MAX_BATCH = 500;
 /** Pause before each batch, so that it fills. Sending does not wait for records. */

@@ -1,15 +1,15 @@
 /** One attempt of a delivery: sign, post, judge. Never rejects; returns what to record of the delivery and of its webhook. */
 import type { KeyObject } from 'node:crypto';
 import type { Logger } from 'pino';
-import type { Clock } from '../clock.js';
 import { isTimeToPause, judgeAttempt, type RetrySettings, withFailure } from '../domain/retry.js';
-import type { SecretBox } from '../domain/secrets.js';
-import type { AttemptRecord, DueDelivery } from '../stores/due-deliveries.js';
-import type { WebhookHealth } from '../stores/webhook-health.js';
-import type { WebhookDoc } from '../stores/webhooks.js';
+import type { Clock } from '../kit/clock.js';
+import type { SecretBox } from '../kit/secrets.js';
+import type { AttemptRecord, DueDelivery } from './due-deliveries.js';
 import type { EndpointQueue } from './endpoint-queue.js';
+import type { WebhookHealth } from './health-store.js';
 import type { Poster, PostResult } from './poster.js';
 import { signedHeaders } from './request.js';
+import type { WebhookDoc } from './webhook-store.js';
 
 export interface AttemptDeps {
   poster: Poster;

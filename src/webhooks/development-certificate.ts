@@ -2,7 +2,7 @@
 import { X509Certificate } from 'node:crypto';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { generate } from 'selfsigned';
-import type { Clock } from '../clock.js';
+import type { Clock } from '../kit/clock.js';
 
 const DAY_MS = 86_400_000;
 const VALID_MS = 365 * DAY_MS;

@@ -1,23 +1,23 @@
 /** The way of a delivery: due → endpoint queue → signed post → record → next. Several dispatchers may run at once; a webhook's lease keeps two of them from
  *  sending the same delivery. Each endpoint has its own queue and its own limit of requests in flight, so that a slow endpoint delays no other. */
 import type { Logger } from 'pino';
-import { type Clock, type MonotonicClock, monotonicClock, within } from '../clock.js';
 import type { RetrySettings } from '../domain/retry.js';
-import type { SecretBox } from '../domain/secrets.js';
-import { every } from '../runtime/every.js';
-import { createLoop } from '../runtime/loop.js';
-import type { DeliveryStore } from '../stores/deliveries.js';
-import type { AttemptRecord } from '../stores/due-deliveries.js';
-import type { EventStore } from '../stores/events.js';
-import type { WebhookStore } from '../stores/webhooks.js';
+import type { EventStore } from '../events/event-store.js';
+import { type Clock, type MonotonicClock, monotonicClock, within } from '../kit/clock.js';
+import { every } from '../kit/every.js';
+import { createLoop } from '../kit/loop.js';
+import type { SecretBox } from '../kit/secrets.js';
 import type { Signers } from './attempt.js';
 import { AttemptRecorder } from './attempt-recorder.js';
+import type { DeliveryStore } from './delivery-store.js';
+import type { AttemptRecord } from './due-deliveries.js';
 import { EndpointQueues } from './endpoint-queues.js';
 import { loadInto } from './load.js';
 import type { Pause } from './pause.js';
 import type { Poster } from './poster.js';
 import { Sender } from './sender.js';
 import { createThrottles, type Throttles } from './throttles.js';
+import type { WebhookStore } from './webhook-store.js';
 
 export interface DispatchSettings extends RetrySettings {
   /** The longest that one attempt takes. */

@@ -2,8 +2,8 @@
  *  the first attempt of its predecessor (the earlier event about the same subject) is over. */
 import { EVENT_TYPES, type EventType, predecessorOf } from '../../contracts/event-kinds.js';
 import type { FailureStreak } from '../domain/retry.js';
-import type { DueDelivery } from '../stores/due-deliveries.js';
-import type { WebhookDoc } from '../stores/webhooks.js';
+import type { DueDelivery } from './due-deliveries.js';
+import type { WebhookDoc } from './webhook-store.js';
 
 /** A due delivery in memory. */
 export interface LoadedDelivery {

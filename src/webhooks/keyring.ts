@@ -1,9 +1,9 @@
 /** The keys that sign deliveries: makes the first one, rotates them, and returns those that sign now. */
 import type { KeyObject } from 'node:crypto';
-import type { Clock } from '../clock.js';
-import type { SecretBox } from '../domain/secrets.js';
 import { newKeySeed, privateKeyOf, publicKeyOf } from '../domain/webhook-key.js';
-import type { WebhookKeyDoc, WebhookKeyStore } from '../stores/webhook-keys.js';
+import type { Clock } from '../kit/clock.js';
+import type { SecretBox } from '../kit/secrets.js';
+import type { WebhookKeyDoc, WebhookKeyStore } from './webhook-keys.js';
 
 /** How long an old key keeps signing, for receivers that cache the published keys. */
 const OVERLAP_MS = 24 * 3_600_000;

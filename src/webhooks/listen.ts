@@ -3,9 +3,9 @@ import type { IncomingMessage } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { type WebhookPayload, webhookPayloadSchema } from '../../contracts/events.js';
-import type { Clock } from '../clock.js';
 import { verifySignature } from '../domain/signature.js';
 import { verifyWithKeys } from '../domain/webhook-key.js';
+import type { Clock } from '../kit/clock.js';
 import type { Certificate } from './development-certificate.js';
 
 const MAX_BODY_BYTES = 1_000_000;

@@ -1,11 +1,11 @@
 /** Loads due deliveries into the endpoint queues, each behind its predecessor. The number of queries is bounded, however many queues or deliveries there are. */
 import type { Logger } from 'pino';
 import type { EventType } from '../../contracts/event-kinds.js';
-import type { Clock } from '../clock.js';
-import { accountsOf } from '../domain/owners.js';
-import type { DeliveryStore } from '../stores/deliveries.js';
-import type { DueDelivery } from '../stores/due-deliveries.js';
-import type { EventStore } from '../stores/events.js';
+import type { EventStore } from '../events/event-store.js';
+import type { Clock } from '../kit/clock.js';
+import { accountsOf } from '../kit/owners.js';
+import type { DeliveryStore } from './delivery-store.js';
+import type { DueDelivery } from './due-deliveries.js';
 import { type EndpointQueue, isPredecessor, type Lane, predecessorOfDelivery } from './endpoint-queue.js';
 import type { EndpointQueues } from './endpoint-queues.js';
 import { toBody } from './request.js';

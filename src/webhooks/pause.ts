@@ -1,12 +1,12 @@
 /** Pauses a webhook whose endpoint is gone or has failed for days, and tells the account's other webhooks in the same transaction. */
-import { SYSTEM } from '../domain/activity.js';
-import type { NewId } from '../domain/ids.js';
+import { SYSTEM } from '../accounts/activity-changes.js';
+import type { ActivityStore } from '../accounts/activity-store.js';
 import type { Outbox } from '../events/outbox.js';
-import { toWebhook } from '../resources/index.js';
-import type { ActivityStore } from '../stores/activities.js';
-import type { Database } from '../stores/database.js';
-import type { WebhookHealth } from '../stores/webhook-health.js';
-import type { WebhookStore } from '../stores/webhooks.js';
+import type { Database } from '../kit/database.js';
+import type { NewId } from '../kit/ids.js';
+import { toWebhook } from '../selling/resources.js';
+import type { WebhookHealth } from './health-store.js';
+import type { WebhookStore } from './webhook-store.js';
 
 /** Does nothing if the webhook is already PAUSED or leased by another dispatcher. */
 export type Pause = (health: WebhookHealth, holder: string) => Promise<void>;

@@ -1,7 +1,7 @@
 /** Posts to untrusted endpoints: https only, to checked addresses with verified certificates, without following redirects, within one time-out. */
 import { Agent, type Dispatcher, Pool } from 'undici';
-import { type Clock, monotonicMs } from '../clock.js';
 import { type AttemptResult, parseRetryAfter } from '../domain/retry.js';
+import { type Clock, monotonicMs } from '../kit/clock.js';
 import { createAddressGuard, isPublicAddress } from './address.js';
 import { createConnector } from './connect.js';
 import { reasonOf, reasonOfStatus } from './reason.js';

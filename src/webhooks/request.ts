@@ -1,10 +1,10 @@
 /** Builds a request to an endpoint: the body of an event and the headers that sign it. */
 import type { KeyObject } from 'node:crypto';
-import type { SecretBox } from '../domain/secrets.js';
 import { type SignatureHeaders, signatureHeaders } from '../domain/signature.js';
 import { signWithKey } from '../domain/webhook-key.js';
-import { type SentEvent, toEventBody } from '../resources/event.js';
-import type { WebhookDoc } from '../stores/webhooks.js';
+import { type SentEvent, toEventBody } from '../events/event-resource.js';
+import type { SecretBox } from '../kit/secrets.js';
+import type { WebhookDoc } from './webhook-store.js';
 
 /** The same bytes on every call for an event. */
 export const toBody = (event: SentEvent): Buffer => Buffer.from(toEventBody(event));

@@ -2,7 +2,7 @@
  *  look-up has a deadline, and each host one look-up at a time. */
 import { Resolver } from 'node:dns/promises';
 import { readFileSync } from 'node:fs';
-import { monotonicClock, within } from '../clock.js';
+import { monotonicClock, within } from '../kit/clock.js';
 
 export interface Address {
   address: string;

@@ -1,12 +1,12 @@
 /** Sends a test event to a webhook at once, without a delivery. Works while the webhook is PAUSED. */
 import type { Logger } from 'pino';
-import type { Clock } from '../clock.js';
-import type { SecretBox } from '../domain/secrets.js';
-import type { SentEvent } from '../resources/event.js';
-import type { WebhookDoc } from '../stores/webhooks.js';
+import type { SentEvent } from '../events/event-resource.js';
+import type { Clock } from '../kit/clock.js';
+import type { SecretBox } from '../kit/secrets.js';
 import { type Signers, signAndPost } from './attempt.js';
 import type { Poster } from './poster.js';
 import { toBody } from './request.js';
+import type { WebhookDoc } from './webhook-store.js';
 
 /** @returns a function that resolves to the outcome. It rejects only when the service's keys cannot be read */
 export function createSend(deps: { poster: Poster; secrets: SecretBox; signers?: Signers; clock: Clock; log: Logger }) {

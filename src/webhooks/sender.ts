@@ -1,9 +1,9 @@
 /** Sends from the endpoint queues: read → sign → post → record, with as many concurrent requests to an endpoint as it has slots. */
 import type { KeyObject } from 'node:crypto';
-import type { AttemptRecord } from '../stores/due-deliveries.js';
-import type { EventStore } from '../stores/events.js';
+import type { EventStore } from '../events/event-store.js';
 import { type AttemptDeps, attempt, type Signers } from './attempt.js';
 import type { AttemptRecorder } from './attempt-recorder.js';
+import type { AttemptRecord } from './due-deliveries.js';
 import type { EndpointQueue, LoadedDelivery } from './endpoint-queue.js';
 import type { EndpointQueues } from './endpoint-queues.js';
 import { lackingMore } from './load.js';

@@ -2,8 +2,8 @@
 import t from 'tap';
 import { contract } from '../../contracts/index.js';
 import type { Operation } from '../../contracts/operation.js';
-import { systemClock } from '../../src/clock.js';
-import { createMcpService } from '../../src/mcp/service.js';
+import { createMcpService } from '../../src/api/mcp/service.js';
+import { systemClock } from '../../src/kit/clock.js';
 import { call, operations, type Transport } from '../helpers/api.js';
 import { startProgram } from '../helpers/command.js';
 import { changingInputs, type Input, openEverything } from '../helpers/every-operation.js';

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { Asset, Keypair, Operation } from '@stellar/stellar-sdk';
 import t, { type Test } from 'tap';
-import { systemClock } from '../../src/clock.js';
+import { systemClock } from '../../src/kit/clock.js';
 import { openAccounts, payEveryKind } from '../helpers/every-kind.js';
 import { startTestLedger } from '../helpers/ledger.js';
 import { testDatabase } from '../helpers/mongo.js';

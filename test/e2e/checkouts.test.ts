@@ -1,14 +1,14 @@
 /** Checkouts with real payments on the local ledger: parts that add up, ends, late and double payments, and what the merchant decides. */
 import { Asset, Keypair, Memo, Operation } from '@stellar/stellar-sdk';
 import t from 'tap';
-import { systemClock } from '../../src/clock.js';
 import { formatAmount } from '../../src/domain/amount.js';
-import { createIds } from '../../src/domain/ids.js';
 import { createOutbox } from '../../src/events/outbox.js';
+import { systemClock } from '../../src/kit/clock.js';
+import { connectDatabase } from '../../src/kit/database.js';
+import { createIds } from '../../src/kit/ids.js';
 import type { Credit } from '../../src/ledger/records.js';
-import { createPayments } from '../../src/payments/index.js';
-import { connectDatabase } from '../../src/stores/database.js';
-import { createStores } from '../../src/stores/index.js';
+import { createPayments } from '../../src/payments/payments.js';
+import { createStores } from '../../src/stores.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { startReceiver } from '../helpers/receiver.js';
 import { eventually, startSelling, startTestService } from '../helpers/service.js';

@@ -2,7 +2,7 @@
 import { mongo } from 'mongoose';
 import { Webhook } from 'standardwebhooks';
 import t, { type Test } from 'tap';
-import { connectDatabase } from '../../src/stores/database.js';
+import { connectDatabase } from '../../src/kit/database.js';
 import { testCluster } from '../helpers/cluster.js';
 import { startReceiver } from '../helpers/receiver.js';
 import { eventually, startSelling, startTestService } from '../helpers/service.js';

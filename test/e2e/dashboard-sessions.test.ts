@@ -1,10 +1,10 @@
 /** Sessions of the dashboard over HTTP: who gets one, what ends it, and that no other page can use it. */
 import { request as httpRequest } from 'node:http';
 import t from 'tap';
-import { type Clock, systemClock } from '../../src/clock.js';
 import { createSessionCookie } from '../../src/dashboard/cookie.js';
 import { createFiles } from '../../src/dashboard/files.js';
 import { createIsForeign } from '../../src/dashboard/origin.js';
+import { type Clock, systemClock } from '../../src/kit/clock.js';
 import { comeIn } from '../helpers/people.js';
 import { startSelling, startTestService } from '../helpers/service.js';
 

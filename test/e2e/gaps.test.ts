@@ -2,7 +2,7 @@
 import { createServer as createHttpServer } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 import t from 'tap';
-import { systemClock } from '../../src/clock.js';
+import { systemClock } from '../../src/kit/clock.js';
 import { eventually, startSelling, startTestService } from '../helpers/service.js';
 
 const MINUTE_MS = 60_000;

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
-import type { MailDoc } from '../../src/stores/mails.js';
+import type { MailDoc } from '../../src/mail/mail-store.js';
 import { startProgram } from '../helpers/command.js';
 import { startMailServer } from '../helpers/mail-server.js';
 import { freePort, testDatabase } from '../helpers/mongo.js';

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { Webhook } from 'standardwebhooks';
 import t from 'tap';
 import type { WebhookPayload } from '../../contracts/events.js';
-import { systemClock } from '../../src/clock.js';
+import { systemClock } from '../../src/kit/clock.js';
 import { builtFile } from '../helpers/command.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { startReceiver } from '../helpers/receiver.js';

@@ -10,7 +10,7 @@ import formats from 'ajv-formats';
 import t from 'tap';
 import { contract } from '../../contracts/index.js';
 import type { Operation } from '../../contracts/operation.js';
-import { createMcpService } from '../../src/mcp/service.js';
+import { createMcpService } from '../../src/api/mcp/service.js';
 import { builtFile, ROOT, startProgram } from '../helpers/command.js';
 import { manualClock } from '../helpers/manual-clock.js';
 import { freePort } from '../helpers/mongo.js';

@@ -12,8 +12,8 @@ import {
 import jsQR from 'jsqr';
 import { PNG } from 'pngjs';
 import t from 'tap';
-import { systemClock } from '../../src/clock.js';
 import { createMemo, memoIdOf } from '../../src/domain/memo.js';
+import { systemClock } from '../../src/kit/clock.js';
 import { parsePayUri } from '../helpers/pay-uri.js';
 import { allNumbered, eventually, startSelling, startTestService } from '../helpers/service.js';
 

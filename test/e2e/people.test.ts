@@ -1,6 +1,6 @@
 /** People of an account: invitations that work once, passkeys that sign in, sessions that end with a change, and a cashier who sees only their own. */
 import t from 'tap';
-import { systemClock } from '../../src/clock.js';
+import { systemClock } from '../../src/kit/clock.js';
 import { createAuthenticator } from '../helpers/authenticator.js';
 import { startProgram } from '../helpers/command.js';
 import { testDatabase } from '../helpers/mongo.js';

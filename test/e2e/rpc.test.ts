@@ -2,9 +2,9 @@
 import { Asset, Keypair, Operation } from '@stellar/stellar-sdk';
 import { pino } from 'pino';
 import t from 'tap';
-import { systemClock } from '../../src/clock.js';
-import { readConfig } from '../../src/config.js';
-import { createContext } from '../../src/core/context.js';
+import { readConfig } from '../../src/app/config.js';
+import { createContext } from '../../src/app/context.js';
+import { systemClock } from '../../src/kit/clock.js';
 import { startTestLedger } from '../helpers/ledger.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { startReceiver } from '../helpers/receiver.js';

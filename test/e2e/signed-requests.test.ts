@@ -1,9 +1,9 @@
 import { Keypair } from '@stellar/stellar-sdk';
 import t from 'tap';
-import { systemClock } from '../../src/clock.js';
-import { createSecretBox } from '../../src/domain/secrets.js';
+import { sealedRows } from '../../src/app/sealed-values.js';
 import { signedBytes } from '../../src/domain/sep7.js';
-import { sealedRows } from '../../src/stores/sealed-values.js';
+import { systemClock } from '../../src/kit/clock.js';
+import { createSecretBox } from '../../src/kit/secrets.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { startSelling, startTestService, TEST_SECRETS_KEY } from '../helpers/service.js';
 

@@ -1,6 +1,6 @@
 /** What a merchant relies on while the ledger, Horizon and the wallets change under way. */
 import t from 'tap';
-import { systemClock } from '../../src/clock.js';
+import { systemClock } from '../../src/kit/clock.js';
 import type { FaultInput } from '../../src/local-ledger/index.js';
 import { eventually, startSelling, startTestService, type TestService } from '../helpers/service.js';
 

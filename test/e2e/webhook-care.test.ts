@@ -1,7 +1,7 @@
 /** What a merchant sees and does when an endpoint was ill: health, replay, and that it is not asked for more than it can take. */
 import { createPublicKey, verify } from 'node:crypto';
 import t from 'tap';
-import { createSecretBox } from '../../src/domain/secrets.js';
+import { createSecretBox } from '../../src/kit/secrets.js';
 import { createKeyring } from '../../src/webhooks/keyring.js';
 import { createThrottles } from '../../src/webhooks/throttles.js';
 import { createHappenings } from '../helpers/happenings.js';
@@ -12,7 +12,7 @@ import { eventually, startTestService, TEST_SECRETS_KEY } from '../helpers/servi
 const HOUR_MS = 3_600_000;
 const database = await testDatabase(t);
 let offsetMs = 0;
-const { systemClock } = await import('../../src/clock.js');
+const { systemClock } = await import('../../src/kit/clock.js');
 const clock = { ...systemClock, nowMs: () => Date.now() + offsetMs, now: () => new Date(Date.now() + offsetMs) };
 const receiver = await startReceiver();
 t.teardown(() => receiver.close());

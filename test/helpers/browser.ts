@@ -11,9 +11,9 @@ import { pino } from 'pino';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { PNG } from 'pngjs';
 import type { Test } from 'tap';
-import { systemClock } from '../../src/clock.js';
 import { NO_BRAND } from '../../src/domain/brand.js';
 import { parseRate } from '../../src/domain/rate.js';
+import { systemClock } from '../../src/kit/clock.js';
 import { createPageRouter, type PageDeps } from '../../src/page/router.js';
 import type { PageCheckout, PageLink, PagePayment, PagePrice, StatusFeed } from '../../src/page/types.js';
 

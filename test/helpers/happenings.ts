@@ -1,10 +1,11 @@
 /** Stores events of an account without the payments that would cause them, like the watcher; the service's own sequencer numbers them. */
-import { systemClock as clock } from '../../src/clock.js';
-import { createIds } from '../../src/domain/ids.js';
-import { sampleEvent } from '../../src/services/sample-event.js';
-import { connectDatabase } from '../../src/stores/database.js';
-import type { EventDoc } from '../../src/stores/events.js';
-import { createStores } from '../../src/stores/index.js';
+
+import type { EventDoc } from '../../src/events/event-store.js';
+import { systemClock as clock } from '../../src/kit/clock.js';
+import { connectDatabase } from '../../src/kit/database.js';
+import { createIds } from '../../src/kit/ids.js';
+import { createStores } from '../../src/stores.js';
+import { sampleEvent } from '../../src/webhooks/sample-event.js';
 
 const newId = createIds(clock);
 type Type = 'payment.received' | 'payment.completed';

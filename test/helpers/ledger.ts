@@ -1,7 +1,7 @@
 /** A local ledger for one test: on a free port, closing every 50 ms or on demand, closed with the test. */
 import { mongo } from 'mongoose';
 import pino from 'pino';
-import { systemClock } from '../../src/clock.js';
+import { systemClock } from '../../src/kit/clock.js';
 import {
   type Clock,
   createLedgerClient,

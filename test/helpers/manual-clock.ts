@@ -1,6 +1,6 @@
 /** A clock that stands still until a test advances it. Sleepers wake in the order of their times. */
 import { randomBytes } from 'node:crypto';
-import type { Clock } from '../../src/clock.js';
+import type { Clock } from '../../src/kit/clock.js';
 
 export interface ManualClock extends Clock {
   /** Advances the time and ends the sleeps that are over by then. */

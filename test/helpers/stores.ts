@@ -1,17 +1,18 @@
 /** The stores on their own database, without a service, and documents for them. */
-import { systemClock as clock } from '../../src/clock.js';
-import { createIds } from '../../src/domain/ids.js';
-import { ANY_WALLET } from '../../src/domain/parked.js';
+
+import { createCommit } from '../../src/accounts/commit.js';
 import { createOutbox } from '../../src/events/outbox.js';
+import { systemClock as clock } from '../../src/kit/clock.js';
+import { connectDatabase } from '../../src/kit/database.js';
+import { createIds } from '../../src/kit/ids.js';
 import type { Credit } from '../../src/ledger/records.js';
-import { createPayments } from '../../src/payments/index.js';
+import { createPayments } from '../../src/payments/payments.js';
 import { createRateBook } from '../../src/rates/book.js';
-import { createCommit } from '../../src/services/commit.js';
-import { newWallet } from '../../src/services/wallets.js';
-import { connectDatabase } from '../../src/stores/database.js';
-import { createStores, type Stores } from '../../src/stores/index.js';
-import type { ParkedRecordDoc } from '../../src/stores/parked-records.js';
-import type { WalletDoc } from '../../src/stores/wallets.js';
+import { createStores, type Stores } from '../../src/stores.js';
+import { ANY_WALLET } from '../../src/watching/any-wallet.js';
+import type { ParkedRecordDoc } from '../../src/watching/parked-store.js';
+import type { WalletDoc } from '../../src/watching/wallet-store.js';
+import { newWallet } from '../../src/watching/wallets.js';
 import { PAYER, SHOP, toid } from './horizon-records.js';
 import { testDatabase } from './mongo.js';
 

@@ -1,9 +1,9 @@
 /** A process of ours that has written to documents in a transaction and never ends it: `transaction-holder.ts URI [[collection, filter]…]`. It prints a line
  *  once it holds them, and is there to be killed. */
 import { pino } from 'pino';
-import { systemClock } from '../../src/clock.js';
-import { openDatabase } from '../../src/core/database.js';
-import { createIds } from '../../src/domain/ids.js';
+import { openDatabase } from '../../src/app/open-database.js';
+import { systemClock } from '../../src/kit/clock.js';
+import { createIds } from '../../src/kit/ids.js';
 
 const [uri = '', held = '[]'] = process.argv.slice(2);
 const deps = { clock: systemClock, newId: createIds(systemClock), log: pino({ level: 'silent' }) };

@@ -1,7 +1,7 @@
 /** The connection to MongoDB keeps its promises on a real one. */
 import t from 'tap';
-import { systemClock } from '../../src/clock.js';
-import { connectDatabase } from '../../src/stores/database.js';
+import { systemClock } from '../../src/kit/clock.js';
+import { connectDatabase } from '../../src/kit/database.js';
 import { cuttableWay, databaseAt } from '../helpers/cut.js';
 import { testDatabase } from '../helpers/mongo.js';
 

@@ -1,9 +1,9 @@
 /** The follower of change streams, on real ones. How it comes back from a broken stream, page-status-feed.test.ts tells. */
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
-import { systemClock as clock } from '../../src/clock.js';
-import { createFollower } from '../../src/runtime/follower.js';
-import { openChangeStream } from '../../src/stores/change-stream.js';
+import { openChangeStream } from '../../src/kit/change-stream.js';
+import { systemClock as clock } from '../../src/kit/clock.js';
+import { createFollower } from '../../src/kit/follower.js';
 import { testDatabase } from '../helpers/mongo.js';
 
 interface Counter {

@@ -1,9 +1,9 @@
 /** Totals of activity: always exact, and what is old is not counted twice. */
 import t from 'tap';
-import { createIds } from '../../src/domain/ids.js';
-import type { ActivityDoc } from '../../src/stores/activities.js';
-import { createActivityStore } from '../../src/stores/activities.js';
-import { connectDatabase } from '../../src/stores/database.js';
+import type { ActivityDoc } from '../../src/accounts/activity-store.js';
+import { createActivityStore } from '../../src/accounts/activity-store.js';
+import { connectDatabase } from '../../src/kit/database.js';
+import { createIds } from '../../src/kit/ids.js';
 import { manualClock } from '../helpers/manual-clock.js';
 import { testDatabase } from '../helpers/mongo.js';
 

@@ -1,12 +1,12 @@
 import { pino } from 'pino';
 import t from 'tap';
-import { type Clock, systemClock } from '../../src/clock.js';
-import { ApiError } from '../../src/domain/api-error.js';
-import { createIds } from '../../src/domain/ids.js';
-import type { Caller } from '../../src/services/caller.js';
-import { createIdempotency } from '../../src/services/idempotency.js';
-import { connectDatabase } from '../../src/stores/database.js';
-import { createIdempotencyStore } from '../../src/stores/idempotency.js';
+import { createIdempotency } from '../../src/api/idempotency.js';
+import { createIdempotencyStore } from '../../src/api/idempotency-store.js';
+import { ApiError } from '../../src/kit/api-error.js';
+import type { Caller } from '../../src/kit/caller.js';
+import { type Clock, systemClock } from '../../src/kit/clock.js';
+import { connectDatabase } from '../../src/kit/database.js';
+import { createIds } from '../../src/kit/ids.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { eventually, startSelling, startTestService } from '../helpers/service.js';
 

@@ -2,12 +2,12 @@
 import mongoose from 'mongoose';
 import { pino } from 'pino';
 import t from 'tap';
-import { systemClock as clock } from '../../src/clock.js';
-import { retryWebhooks } from '../../src/core/jobs.js';
-import { startJobs } from '../../src/jobs/agenda.js';
-import type { Job, Run } from '../../src/jobs/run.js';
-import { jobsOf } from '../../src/jobs/table.js';
-import { createJobStore, type JobStore } from '../../src/stores/jobs.js';
+import { retryWebhooks } from '../../src/app/job-runs.js';
+import { startJobs } from '../../src/app/jobs/agenda.js';
+import type { Job, Run } from '../../src/app/jobs/run.js';
+import { createJobStore, type JobStore } from '../../src/app/jobs/store.js';
+import { jobsOf } from '../../src/app/jobs/table.js';
+import { systemClock as clock } from '../../src/kit/clock.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { eventually } from '../helpers/service.js';
 

@@ -1,7 +1,7 @@
 /** Leases: one process at a time does a piece of work. */
 import mongoose from 'mongoose';
 import t from 'tap';
-import { createLeaseStore } from '../../src/stores/leases.js';
+import { createLeaseStore } from '../../src/kit/leases.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { eventually } from '../helpers/service.js';
 

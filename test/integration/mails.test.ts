@@ -1,15 +1,15 @@
 /** The queue of e-mails on a real database and a real mail server: who sends, when, how often, and in whose turn. */
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
-import { systemClock } from '../../src/clock.js';
-import { parseMailSettings } from '../../src/domain/mail-settings.js';
 import { createOutbox } from '../../src/events/outbox.js';
+import { systemClock } from '../../src/kit/clock.js';
 import { createTell } from '../../src/mail/bounded.js';
 import { createFollowEvents } from '../../src/mail/follow.js';
+import { parseMailSettings } from '../../src/mail/mail-settings.js';
+import type { MailDoc, MailSort } from '../../src/mail/mail-store.js';
 import { createMailer, type MailerDeps } from '../../src/mail/mailer.js';
 import { createRender } from '../../src/mail/render.js';
 import { createMailTransport } from '../../src/mail/transport.js';
-import type { MailDoc, MailSort } from '../../src/stores/mails.js';
 import { startMailServer } from '../helpers/mail-server.js';
 import { manualClock } from '../helpers/manual-clock.js';
 import { eventually } from '../helpers/service.js';

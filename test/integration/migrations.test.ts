@@ -2,12 +2,12 @@
 import mongoose, { type mongo } from 'mongoose';
 import { pino } from 'pino';
 import t from 'tap';
-import { systemClock } from '../../src/clock.js';
-import { openDatabase } from '../../src/core/database.js';
-import { createIds } from '../../src/domain/ids.js';
-import { StartupError } from '../../src/domain/startup-error.js';
-import { createLeaseStore } from '../../src/stores/leases.js';
-import { MIGRATIONS, migrate } from '../../src/stores/migrations/index.js';
+import { MIGRATIONS, migrate } from '../../src/app/migrations/index.js';
+import { openDatabase } from '../../src/app/open-database.js';
+import { systemClock } from '../../src/kit/clock.js';
+import { createIds } from '../../src/kit/ids.js';
+import { createLeaseStore } from '../../src/kit/leases.js';
+import { StartupError } from '../../src/kit/startup-error.js';
 import { request } from '../helpers/api.js';
 import { dumpDatabase, loadDatabase, readFixture } from '../helpers/database-fixture.js';
 import { testDatabase } from '../helpers/mongo.js';

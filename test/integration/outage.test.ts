@@ -2,15 +2,15 @@
 import { Keypair } from '@stellar/stellar-sdk';
 import { pino } from 'pino';
 import t from 'tap';
-import { systemClock } from '../../src/clock.js';
-import { createFlagGap } from '../../src/ingest/flag-gap.js';
-import { createParkedRetries } from '../../src/ingest/parked.js';
-import { createWatcher } from '../../src/ingest/watcher.js';
+import { systemClock } from '../../src/kit/clock.js';
 import { createLedger } from '../../src/ledger/sources.js';
 import { cursorAfter } from '../../src/ledger/toid.js';
-import type { CursorDoc } from '../../src/stores/cursors.js';
-import type { SystemStores } from '../../src/stores/index.js';
-import type { WalletDoc } from '../../src/stores/wallets.js';
+import type { SystemStores } from '../../src/stores.js';
+import type { CursorDoc } from '../../src/watching/cursors.js';
+import { createFlagGap } from '../../src/watching/flag-gap.js';
+import { createParkedRetries } from '../../src/watching/parked.js';
+import type { WalletDoc } from '../../src/watching/wallet-store.js';
+import { createWatcher } from '../../src/watching/watcher.js';
 import { PAYER, page, payment, toid } from '../helpers/horizon-records.js';
 import { newId, openStores, walletDoc } from '../helpers/stores.js';
 

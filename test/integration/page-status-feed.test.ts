@@ -3,10 +3,10 @@ import { Agent, type IncomingMessage, request } from 'node:http';
 import { mongo } from 'mongoose';
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
-import { type Clock, systemClock } from '../../src/clock.js';
+import { type Clock, systemClock } from '../../src/kit/clock.js';
 import { createStatusFeed } from '../../src/page/status-feed.js';
 import type { PagePayment } from '../../src/page/types.js';
-import { createPaymentChanges } from '../../src/stores/payment-changes.js';
+import { createPaymentChanges } from '../../src/payments/payment-changes.js';
 import { pageLink, servePages } from '../helpers/browser.js';
 import { testDatabase } from '../helpers/mongo.js';
 

@@ -1,12 +1,12 @@
 /** A product's terms at any time are found again, however often they were changed since, and what its document holds stays small. */
 import fc from 'fast-check';
 import t from 'tap';
-import { systemClock } from '../../src/clock.js';
 import { createMemo } from '../../src/domain/memo.js';
 import { type LedgerStamp, mayBeInForce } from '../../src/domain/terms.js';
+import { systemClock } from '../../src/kit/clock.js';
 import type { Credit } from '../../src/ledger/records.js';
-import type { ProductDoc, ProductVersion, StoredTerms } from '../../src/stores/product-document.js';
-import { createProductStore } from '../../src/stores/products.js';
+import type { ProductDoc, ProductVersion, StoredTerms } from '../../src/selling/product-document.js';
+import { createProductStore } from '../../src/selling/product-store.js';
 import { SHOP } from '../helpers/horizon-records.js';
 import { startTestService } from '../helpers/service.js';
 import { credit, newId, openStores, walletDoc } from '../helpers/stores.js';

@@ -1,10 +1,10 @@
 /** Products that several change at once, and their deletion: with all that belongs to them, however much that is, and never once anybody has paid. */
 import t from 'tap';
-import { systemClock } from '../../src/clock.js';
-import { createIds } from '../../src/domain/ids.js';
-import type { Caller } from '../../src/services/caller.js';
-import { createProductService } from '../../src/services/products.js';
-import { createQuotes } from '../../src/services/quotes.js';
+import type { Caller } from '../../src/kit/caller.js';
+import { systemClock } from '../../src/kit/clock.js';
+import { createIds } from '../../src/kit/ids.js';
+import { createProductService } from '../../src/selling/products.js';
+import { createQuotes } from '../../src/selling/quotes.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { eventually, startSelling, startTestService } from '../helpers/service.js';
 import { credit, openStoresOn } from '../helpers/stores.js';

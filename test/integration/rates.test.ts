@@ -1,8 +1,8 @@
 /** Rates as they are sampled: the real formats of the sources, and what becomes of a source that lies, stalls, or answers something else. */
 import { pino } from 'pino';
 import t from 'tap';
-import { readConfig } from '../../src/config.js';
-import { createRates } from '../../src/core/rates.js';
+import { readConfig } from '../../src/app/config.js';
+import { createRates } from '../../src/app/rates.js';
 import { type Pair, pairKey } from '../../src/domain/rate-pair.js';
 import { createRateBook } from '../../src/rates/book.js';
 import { manualClock } from '../helpers/manual-clock.js';

@@ -1,15 +1,15 @@
 /** What of a page is stored when part of it was stored before, and which addresses are watched: the recorder and the stores on a real MongoDB. */
 import type { mongo } from 'mongoose';
 import t from 'tap';
-import { systemClock } from '../../src/clock.js';
 import { createMemo } from '../../src/domain/memo.js';
+import { systemClock } from '../../src/kit/clock.js';
 import type { Credit } from '../../src/ledger/records.js';
 import { cursorAfter } from '../../src/ledger/toid.js';
 import { CursorConflict } from '../../src/payments/recorder.js';
-import type { CursorDoc } from '../../src/stores/cursors.js';
-import type { PaymentLinkDoc } from '../../src/stores/payment-links.js';
-import type { ProductDoc } from '../../src/stores/product-document.js';
-import type { WalletDoc } from '../../src/stores/wallets.js';
+import type { PaymentLinkDoc } from '../../src/selling/link-store.js';
+import type { ProductDoc } from '../../src/selling/product-document.js';
+import type { CursorDoc } from '../../src/watching/cursors.js';
+import type { WalletDoc } from '../../src/watching/wallet-store.js';
 import { PAYER, SHOP } from '../helpers/horizon-records.js';
 import { credit, newId, openStores, walletDoc } from '../helpers/stores.js';
 

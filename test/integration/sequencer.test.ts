@@ -2,13 +2,13 @@
 import { Keypair } from '@stellar/stellar-sdk';
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
-import { systemClock as clock } from '../../src/clock.js';
+import { MIGRATIONS } from '../../src/app/migrations/index.js';
+import type { EventDoc } from '../../src/events/event-store.js';
 import { createSequencer, type SequencerDeps } from '../../src/events/sequencer.js';
-import { connectDatabase } from '../../src/stores/database.js';
-import type { EventDoc } from '../../src/stores/events.js';
-import { createStores } from '../../src/stores/index.js';
-import { MIGRATIONS } from '../../src/stores/migrations/index.js';
-import type { WebhookDoc } from '../../src/stores/webhooks.js';
+import { systemClock as clock } from '../../src/kit/clock.js';
+import { connectDatabase } from '../../src/kit/database.js';
+import { createStores } from '../../src/stores.js';
+import type { WebhookDoc } from '../../src/webhooks/webhook-store.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { newId } from '../helpers/stores.js';
 

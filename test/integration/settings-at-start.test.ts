@@ -1,9 +1,9 @@
 /** What a person reads when a setting cannot work, before anything is opened; and what is told of networks that are no longer watched. */
 import { createServer } from 'node:net';
 import t from 'tap';
-import { usablePort } from '../../src/core/ports.js';
-import { StartupError } from '../../src/domain/startup-error.js';
-import { createMetrics } from '../../src/http/metrics.js';
+import { createMetrics } from '../../src/api/metrics.js';
+import { usablePort } from '../../src/app/ports.js';
+import { StartupError } from '../../src/kit/startup-error.js';
 import { manualClock } from '../helpers/manual-clock.js';
 
 t.test('a port that is taken and a host that is not there are one line that names the setting', async (t) => {

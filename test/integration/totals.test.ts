@@ -1,7 +1,7 @@
 /** Totals of lists that are counted each time, asked for by many at once, and searches that find very much. */
 import t from 'tap';
-import type { ProductFilter } from '../../src/stores/products.js';
-import { createSharedCount } from '../../src/stores/shared-count.js';
+import { createSharedCount } from '../../src/kit/shared-count.js';
+import type { ProductFilter } from '../../src/selling/product-store.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { startTestService } from '../helpers/service.js';
 import { newId, openStoresOn } from '../helpers/stores.js';

@@ -1,16 +1,16 @@
 /** Where reading a wallet begins, and how ledgers that no source keeps are reported, on a real MongoDB. */
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
-import { systemClock as clock } from '../../src/clock.js';
 import { cursorId } from '../../src/domain/coverage.js';
-import { createFlagGap } from '../../src/ingest/flag-gap.js';
-import { createGaps } from '../../src/ingest/gaps.js';
-import { createKnownCloses } from '../../src/ingest/known-closes.js';
-import { createWalletStarts } from '../../src/ingest/wallet-starts.js';
+import { systemClock as clock } from '../../src/kit/clock.js';
 import type { LedgerSession, ServerTip } from '../../src/ledger/network-ledger.js';
 import type { LedgerTip } from '../../src/ledger/source.js';
-import type { CursorDoc } from '../../src/stores/cursors.js';
-import type { WalletDoc } from '../../src/stores/wallets.js';
+import type { CursorDoc } from '../../src/watching/cursors.js';
+import { createFlagGap } from '../../src/watching/flag-gap.js';
+import { createGaps } from '../../src/watching/gaps.js';
+import { createKnownCloses } from '../../src/watching/known-closes.js';
+import { createWalletStarts } from '../../src/watching/wallet-starts.js';
+import type { WalletDoc } from '../../src/watching/wallet-store.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { newId, openStores, walletDoc } from '../helpers/stores.js';
 

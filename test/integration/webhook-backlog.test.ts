@@ -1,7 +1,7 @@
 /** A dispatcher with much to send, on a real MongoDB and a real HTTPS endpoint: what is bounded, in which order it goes, and what holds up nothing else. */
 import t from 'tap';
-import { systemClock } from '../../src/clock.js';
-import type { DeliveryStore } from '../../src/stores/deliveries.js';
+import { systemClock } from '../../src/kit/clock.js';
+import type { DeliveryStore } from '../../src/webhooks/delivery-store.js';
 import { eventIdOf, HOUR_MS, inOrder, isDelivered, payments, rig, unrenewable } from '../helpers/dispatch-rig.js';
 import { testDatabase } from '../helpers/mongo.js';
 

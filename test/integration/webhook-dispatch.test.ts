@@ -1,11 +1,11 @@
 /** A dispatcher on a real MongoDB and a real HTTPS endpoint: what arrives, when, and what follows from the answers. */
 import t from 'tap';
-import { monotonicClock, systemClock } from '../../src/clock.js';
 import { mask, newWebhookSecret } from '../../src/domain/signature.js';
-import { isDuplicateKey } from '../../src/stores/database.js';
-import type { DeliveryDoc } from '../../src/stores/deliveries.js';
-import type { WebhookDoc } from '../../src/stores/webhooks.js';
+import { monotonicClock, systemClock } from '../../src/kit/clock.js';
+import { isDuplicateKey } from '../../src/kit/database.js';
+import type { DeliveryDoc } from '../../src/webhooks/delivery-store.js';
 import { createSend } from '../../src/webhooks/send.js';
+import type { WebhookDoc } from '../../src/webhooks/webhook-store.js';
 import { eventIdOf, gathering, HOUR_MS, isDelivered, log, payments, rig } from '../helpers/dispatch-rig.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { type Behave, type Received, verified } from '../helpers/receiver.js';

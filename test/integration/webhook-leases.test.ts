@@ -1,11 +1,11 @@
 /** Several dispatchers on a real MongoDB: they share the webhooks, send nothing twice, and take over from each other. */
 import { spawn } from 'node:child_process';
 import t from 'tap';
-import { systemClock } from '../../src/clock.js';
-import { connectDatabase } from '../../src/stores/database.js';
-import type { DeliveryStore } from '../../src/stores/deliveries.js';
-import type { EventDoc } from '../../src/stores/events.js';
-import { createStores } from '../../src/stores/index.js';
+import type { EventDoc } from '../../src/events/event-store.js';
+import { systemClock } from '../../src/kit/clock.js';
+import { connectDatabase } from '../../src/kit/database.js';
+import { createStores } from '../../src/stores.js';
+import type { DeliveryStore } from '../../src/webhooks/delivery-store.js';
 import { cuttableWay, databaseAt } from '../helpers/cut.js';
 import { eventIdOf, HOUR_MS, inOrder, isDelivered, payments, rig, unrenewable } from '../helpers/dispatch-rig.js';
 import { testDatabase } from '../helpers/mongo.js';
@@ -205,11 +205,11 @@ t.test('deliveries in flight when a process was killed are sent again, once, in 
       '-e',
       `
       import { pino } from 'pino';
-      import { systemClock as clock } from ${module('clock.ts')};
-      import { createIds } from ${module('domain/ids.ts')};
-      import { createSecretBox } from ${module('domain/secrets.ts')};
-      import { connectDatabase } from ${module('stores/database.ts')};
-      import { createStores } from ${module('stores/index.ts')};
+      import { systemClock as clock } from ${module('kit/clock.ts')};
+      import { createIds } from ${module('kit/ids.ts')};
+      import { createSecretBox } from ${module('kit/secrets.ts')};
+      import { connectDatabase } from ${module('kit/database.ts')};
+      import { createStores } from ${module('stores.ts')};
       import { createDispatcher } from ${module('webhooks/dispatch.ts')};
       import { createPoster } from ${module('webhooks/poster.ts')};
       const { connection } = await connectDatabase(process.env.URI);

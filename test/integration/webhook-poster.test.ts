@@ -10,9 +10,9 @@ import { createServer as createTlsServer } from 'node:tls';
 import { promisify } from 'node:util';
 import { generate } from 'selfsigned';
 import t, { type Test } from 'tap';
-import { systemClock } from '../../src/clock.js';
 import { newWebhookSecret, signatureHeaders } from '../../src/domain/signature.js';
 import { newKeySeed, privateKeyOf, publicKeyOf, signWithKey } from '../../src/domain/webhook-key.js';
+import { systemClock } from '../../src/kit/clock.js';
 import { openDevelopmentCertificate } from '../../src/webhooks/development-certificate.js';
 import { type Heard, listenForWebhooks } from '../../src/webhooks/listen.js';
 import { createPoster, type PosterOptions } from '../../src/webhooks/poster.js';
@@ -361,7 +361,7 @@ t.test('NODE_EXTRA_CA_CERTS makes the service trust an authority of the operator
   await writeFile(join(dir, 'ca.pem'), receiver.ca);
   const script = `
     import { createPoster } from ${JSON.stringify(new URL('../../src/webhooks/poster.ts', import.meta.url).href)};
-    import { systemClock } from ${JSON.stringify(new URL('../../src/clock.ts', import.meta.url).href)};
+    import { systemClock } from ${JSON.stringify(new URL('../../src/kit/clock.ts', import.meta.url).href)};
     const poster = createPoster({ allowPrivate: true, timeoutMs: 2000, clock: systemClock });
     const { error } = await poster.post(${JSON.stringify(receiver.origin)}, {}, Buffer.from('{}'));
     console.log(error);

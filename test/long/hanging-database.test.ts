@@ -1,8 +1,8 @@
 /** A MongoDB that takes connections and answers nothing: every request to the service is told so in time, and afterwards everything goes on by itself. */
 import t from 'tap';
 import { contract } from '../../contracts/index.js';
-import { systemClock } from '../../src/clock.js';
-import { createMcpService } from '../../src/mcp/service.js';
+import { createMcpService } from '../../src/api/mcp/service.js';
+import { systemClock } from '../../src/kit/clock.js';
 import {
   isReady,
   type Killable,

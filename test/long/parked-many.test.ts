@@ -3,9 +3,9 @@
 import t from 'tap';
 import { registerParkedCommands } from '../../src/cli/parked.js';
 import { createProgram, runProgram } from '../../src/cli/program.js';
-import { planTries } from '../../src/ingest/parked.js';
 import { BudgetUsedUp } from '../../src/ledger/errors.js';
-import type { ParkedRecordDoc } from '../../src/stores/parked-records.js';
+import { planTries } from '../../src/watching/parked.js';
+import type { ParkedRecordDoc } from '../../src/watching/parked-store.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { openStores } from '../helpers/stores.js';
 

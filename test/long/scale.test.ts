@@ -2,14 +2,14 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import t from 'tap';
-import { systemClock } from '../../src/clock.js';
-import { createdAtOf, createIds } from '../../src/domain/ids.js';
-import type { CheckoutDoc } from '../../src/stores/checkout-document.js';
-import type { CheckoutFilter } from '../../src/stores/checkouts.js';
-import { createCountSegments } from '../../src/stores/count-segments.js';
-import { connectDatabase } from '../../src/stores/database.js';
-import { createStores } from '../../src/stores/index.js';
-import type { PaymentDoc } from '../../src/stores/payment-document.js';
+import { systemClock } from '../../src/kit/clock.js';
+import { createCountSegments } from '../../src/kit/count-segments.js';
+import { connectDatabase } from '../../src/kit/database.js';
+import { createdAtOf, createIds } from '../../src/kit/ids.js';
+import type { PaymentDoc } from '../../src/payments/payment-document.js';
+import type { CheckoutDoc } from '../../src/selling/checkout-document.js';
+import type { CheckoutFilter } from '../../src/selling/checkout-store.js';
+import { createStores } from '../../src/stores.js';
 import { testDatabase } from '../helpers/mongo.js';
 
 const START_MS = Date.parse('2026-03-01T00:00:00Z');

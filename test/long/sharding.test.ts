@@ -2,11 +2,11 @@
 import type { mongo } from 'mongoose';
 import { pino } from 'pino';
 import t from 'tap';
-import { systemClock } from '../../src/clock.js';
-import { openDatabase } from '../../src/core/database.js';
-import { createIds } from '../../src/domain/ids.js';
-import { StartupError } from '../../src/domain/startup-error.js';
-import { SHARD_KEYS } from '../../src/stores/sharding.js';
+import { openDatabase } from '../../src/app/open-database.js';
+import { SHARD_KEYS } from '../../src/app/sharding.js';
+import { systemClock } from '../../src/kit/clock.js';
+import { createIds } from '../../src/kit/ids.js';
+import { StartupError } from '../../src/kit/startup-error.js';
 import { testCluster } from '../helpers/cluster.js';
 import { loadDatabase, readFixture } from '../helpers/database-fixture.js';
 import type { TestDatabase } from '../helpers/mongo.js';

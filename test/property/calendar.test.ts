@@ -1,7 +1,7 @@
 /** Days of every zone against ICU itself, which is asked for dates as people read them. */
 import fc from 'fast-check';
 import t from 'tap';
-import { calendarOf } from '../../src/domain/calendar.js';
+import { calendarOf } from '../../src/kit/calendar.js';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 1440 * MINUTE_MS;

@@ -3,8 +3,8 @@ import t from 'tap';
 import { TypeID } from 'typeid-js';
 import { validate, version } from 'uuid';
 import { idPattern } from '../../contracts/primitives.js';
-import { systemClock } from '../../src/clock.js';
-import { createdAtOf, createIds, firstIdOf, ID_PREFIXES } from '../../src/domain/ids.js';
+import { systemClock } from '../../src/kit/clock.js';
+import { createdAtOf, createIds, firstIdOf, ID_PREFIXES } from '../../src/kit/ids.js';
 
 const moments = fc.integer({ min: 0, max: 2 ** 48 - 1 });
 /** Times of a clock that stands still, leaps and is set back. */

@@ -3,11 +3,11 @@ import { Memo } from '@stellar/stellar-sdk';
 import fc from 'fast-check';
 import t from 'tap';
 import { formatAmount, MAX_STROOPS, parseAmount } from '../../src/domain/amount.js';
-import { rateOf, spend } from '../../src/domain/request-rate.js';
 import { parsePage } from '../../src/ledger/horizon/page.js';
 import { parseRecord } from '../../src/ledger/horizon/record.js';
 import { type ClosedLedger, findLedgerAtOrBefore } from '../../src/ledger/ledger-search.js';
 import type { Credit } from '../../src/ledger/records.js';
+import { rateOf, spend } from '../../src/watching/request-rate.js';
 import {
   accountMerge,
   change,

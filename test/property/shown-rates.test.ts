@@ -6,7 +6,7 @@ import { formatRate, lowerRate, parseRate } from '../../src/domain/rate.js';
 import { type RateHistory, type ShownRate, shownWithin } from '../../src/domain/shown-rates.js';
 import { type LedgerClose, type LedgerStamp, sideOf } from '../../src/domain/terms.js';
 import { judgeForLink } from '../../src/payments/judge.js';
-import type { StoredTerms } from '../../src/stores/product-document.js';
+import type { StoredTerms } from '../../src/selling/product-document.js';
 
 const T = Date.parse('2026-01-01T12:00:00Z');
 const MINUTE_MS = 60_000;

@@ -2,8 +2,8 @@
  *  The database name identifies the process that sent a command. */
 import { createRequire } from 'node:module';
 import mongoose from 'mongoose';
-import { connectDatabase, type Database } from '../../src/stores/database.js';
-import { createStores } from '../../src/stores/index.js';
+import { connectDatabase, type Database } from '../../src/kit/database.js';
+import { createStores } from '../../src/stores.js';
 import { CommandError, createMemoryMongo, NotSimulated, type UniqueKey, WRITE_CONFLICT } from './memory-mongo.js';
 import type { Action, Process, Scheduler } from './scheduler.js';
 

@@ -1,6 +1,6 @@
 /** An observer's knowledge of a run, independent of the service: the merchants' changes with their times, and the closed ledgers. An act takes some time; a
  *  payment whose ledger closes during it may be judged either way. */
-import { createSecretBox } from '../../src/domain/secrets.js';
+import { createSecretBox } from '../../src/kit/secrets.js';
 
 export type Doc = Record<string, any>;
 

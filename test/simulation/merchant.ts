@@ -1,5 +1,5 @@
 /** The merchants: they set up shop, then change wallets, products, links and webhooks, and decide about payments, all through the API. */
-import { ApiError } from '../../src/domain/api-error.js';
+import { ApiError } from '../../src/kit/api-error.js';
 import { decideAfterRefund } from './decider.js';
 import { type Doc, learn } from './knowledge.js';
 import { CURRENCY } from './market.js';

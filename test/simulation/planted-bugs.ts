@@ -15,11 +15,11 @@ export interface PlantedBug {
   elsewhere?: string;
 }
 
-const WATCHER = 'src/ingest/watcher.ts';
-const READER = 'src/ingest/stream-reader.ts';
-const MODE = 'src/ingest/mode.ts';
-const RESET = 'src/ingest/reset.ts';
-const GAPS = 'src/ingest/gaps.ts';
+const WATCHER = 'src/watching/watcher.ts';
+const READER = 'src/watching/stream-reader.ts';
+const MODE = 'src/watching/mode.ts';
+const RESET = 'src/watching/reset.ts';
+const GAPS = 'src/watching/gaps.ts';
 const COVERAGE = 'src/domain/coverage.ts';
 const RECORDER = 'src/payments/recorder.ts';
 const MATCH = 'src/payments/match.ts';
@@ -42,7 +42,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     guard: 'a position moves only from where its reader found it',
     changes: [
       [
-        'src/stores/cursors.ts',
+        'src/watching/cursors.ts',
         '{ _id: from._id as never, cursor: from.cursor, ledger: from.ledger }',
         '{ _id: from._id as never }',
       ],
@@ -68,7 +68,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     guard: 'the unique key of payments',
     changes: [
       [
-        'src/stores/payment-document.ts',
+        'src/payments/payment-document.ts',
         'paymentSchema.index(PAYMENT_KEY, { unique: true });',
         'paymentSchema.index(PAYMENT_KEY);',
       ],
@@ -78,7 +78,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     guard: "the transaction's hash in the key of payments (a reset network restarts its numbers)",
     changes: [
       [
-        'src/stores/payment-document.ts',
+        'src/payments/payment-document.ts',
         'operationId: 1, changeIndex: 1, transactionHash: 1 } as const;',
         'operationId: 1, changeIndex: 1 } as const;',
       ],
@@ -158,7 +158,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     guard: 'a wallet that got another window in between is not taken up',
     changes: [
       [
-        'src/stores/watched-wallets.ts',
+        'src/watching/watched-wallets.ts',
         'filter: { _id: _id as never, windows: { $size: windows.length } },',
         'filter: { _id: _id as never },',
       ],
@@ -169,7 +169,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     guard: 'a wallet made active again in between is not let go',
     changes: [
       [
-        'src/stores/watched-wallets.ts',
+        'src/watching/watched-wallets.ts',
         'await wallets.updateOne({ _id: id, active: false }, {',
         'await wallets.updateOne({ _id: id }, {',
       ],
@@ -178,7 +178,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     guard: 'a wallet is let go only when it is read to its end',
-    changes: [['src/ingest/wallet-stops.ts', '? until && isShownPast(cursor, until)', '? until']],
+    changes: [['src/watching/wallet-stops.ts', '? until && isShownPast(cursor, until)', '? until']],
   },
   {
     guard: 'the feed speaks only for addresses that have reached what it covers',
@@ -231,11 +231,11 @@ export const plantedBugs: readonly PlantedBug[] = [
     guard: 'one process at a time watches, numbers and audits (the lease)',
     changes: [
       [
-        'src/runtime/lease.ts',
+        'src/kit/lease.ts',
         'if (!(await leases.hold(name, holder, ms))) return null;',
         'await leases.hold(name, holder, ms);',
       ],
-      ['src/runtime/lease.ts', 'if (!(await leases.hold(name, holder, ms))) over.abort();', ''],
+      ['src/kit/lease.ts', 'if (!(await leases.hold(name, holder, ms))) over.abort();', ''],
     ],
     elsewhere: 'as it should be: leases save work, what is stored once is held by position and key',
   },
@@ -250,7 +250,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     guard: 'a request is sent only when the budget grants it',
     hardship: 'budget',
-    changes: [['src/stores/request-budgets.ts', 'return taken.waitMs;', 'return Math.min(0, taken.waitMs);']],
+    changes: [['src/watching/request-budgets.ts', 'return taken.waitMs;', 'return Math.min(0, taken.waitMs);']],
     elsewhere: 'test/integration/horizon-faults.test.ts; the polls alone keep to the budget of a run',
   },
   {
@@ -258,7 +258,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     hardship: 'budget',
     changes: [
       [
-        'src/ingest/watch.ts',
+        'src/watching/watch.ts',
         "ledger.session({ purpose: 'watching' }, limits.held)",
         "ledger.session({ purpose: 'watching' })",
       ],
@@ -274,7 +274,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     hardship: 'retentions',
     changes: [
       [
-        'src/ingest/plan.ts',
+        'src/watching/plan.ts',
         "if (holder) return { kind: 'read_elsewhere', server: holder.server };",
         "if (holder) return { kind: 'gap', toLedger: tip.oldestLedger - 1 };",
       ],
@@ -296,7 +296,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     hardship: 'skewMs',
     changes: [
       [
-        'src/ingest/ledger-stamper.ts',
+        'src/asking/ledger-stamper.ts',
         'if (newest) boundOf(stamping, network).saw(newest, clock.nowMs(), monotonic.nowMs());',
         '',
       ],
@@ -317,7 +317,11 @@ export const plantedBugs: readonly PlantedBug[] = [
     guard: 'a feed that is preferred begins again for an address that lacks what came before it',
     hardship: 'oldVersion',
     changes: [
-      ['src/ingest/plan.ts', 'if (feed && isLossy && isLacking)', 'if (feed && isLossy && isLacking && addresses < 0)'],
+      [
+        'src/watching/plan.ts',
+        'if (feed && isLossy && isLacking)',
+        'if (feed && isLossy && isLacking && addresses < 0)',
+      ],
     ],
   },
   {
@@ -341,7 +345,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     hardship: 'walletsAfterReset',
     elsewhere: 'test/unit/watching-plan.test.ts',
     changes: [
-      ['src/ingest/wallet-starts.ts', '|| isOfOtherNetwork(from, { tip, state })) return null;', ') return null;'],
+      ['src/watching/wallet-starts.ts', '|| isOfOtherNetwork(from, { tip, state })) return null;', ') return null;'],
     ],
   },
   {
@@ -350,7 +354,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     elsewhere: 'test/unit/reading.test.ts',
     changes: [
       [
-        'src/ingest/reading.ts',
+        'src/watching/reading.ts',
         'concernsUs(outcome.isTooLarge ? receivers : partiesOf(outcome))',
         'concernsUs(receivers)',
       ],
@@ -417,7 +421,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     hardship: ['budget', 'outsiders'],
     changes: [
       [
-        'src/stores/request-budgets.ts',
+        'src/watching/request-budgets.ts',
         "return [ofOne('pages', asker), ofShare('pages'), ofShare('outsiders')];",
         'return [{ take: async () => (await take(network, rate)).waitMs }];',
       ],
@@ -428,7 +432,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     hardship: 'waysBack',
     changes: [
       [
-        'src/stores/refundable-payments.ts',
+        'src/payments/refundable-payments.ts',
         'const before = { ...criteria(of, back, payer.address), senderMuxedAddress: payer.muxedAddress };',
         'const before = criteria(of, back, payer.address);',
       ],
@@ -472,7 +476,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     hardship: 'waysBack',
     changes: [
       [
-        'src/ingest/refund-by-hash.ts',
+        'src/watching/refund-by-hash.ts',
         'if (leftOf(named) >= back.amount) return',
         'if (leftOf(named) >= back.amount || back.amount > 0n) return',
       ],
@@ -483,7 +487,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     hardship: ['refunds', 'checkouts', 'decisions'],
     changes: [
       [
-        'src/stores/refundable-payments.ts',
+        'src/payments/refundable-payments.ts',
         "const TURN = { $cond: ['$needsDecision', 0,",
         "const TURN = { $cond: ['$needsDecision', 2,",
       ],
@@ -493,13 +497,13 @@ export const plantedBugs: readonly PlantedBug[] = [
     guard: 'of these a refund by memo goes to what has exactly as much left',
     hardship: ['refunds', 'checkouts', 'decisions'],
     changes: [
-      ['src/stores/refundable-payments.ts', 'exact: { $cond: [isExact, 0, 1] }', 'exact: { $cond: [isExact, 1, 1] }'],
+      ['src/payments/refundable-payments.ts', 'exact: { $cond: [isExact, 0, 1] }', 'exact: { $cond: [isExact, 1, 1] }'],
     ],
   },
   {
     guard: 'what a memo booked elsewhere moves to the payment that the merchant names',
     hardship: ['refunds', 'checkouts', 'decisions'],
-    changes: [['src/ingest/refund-by-hash.ts', 'await moveRefund(part, to, next++, session);', 'next += 1;']],
+    changes: [['src/watching/refund-by-hash.ts', 'await moveRefund(part, to, next++, session);', 'next += 1;']],
   },
   {
     guard: 'a payment that money left by a move is told',
@@ -509,14 +513,14 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     guard: 'a payment that was sent back completes nothing when it is accepted',
     hardship: ['refunds', 'checkouts', 'decisions'],
-    changes: [['src/services/payments.ts', 'if (leftOf(before) === 0n) throw conflict(NOTHING_LEFT);', '']],
+    changes: [['src/payments/decisions.ts', 'if (leftOf(before) === 0n) throw conflict(NOTHING_LEFT);', '']],
   },
   {
     guard: 'a payment that was sent back completes nothing when it is assigned',
     hardship: ['refunds', 'checkouts', 'decisions'],
     changes: [
       [
-        'src/services/payments.ts',
+        'src/payments/decisions.ts',
         "if (before.status === 'UNMATCHED' && leftOf(before) === 0n) throw conflict(NOTHING_LEFT);\n      const { verdict, payable } = judgeAssigned(found, before, ratesFor, clock.now());",
         "const { verdict, payable } = judgeAssigned(found, { ...before, refundedAmount: '0' }, ratesFor, clock.now());",
       ],
@@ -573,7 +577,7 @@ export const plantedBugs: readonly PlantedBug[] = [
         'if ((await events.number(numbered, session)) !== numbered.length) throw new CounterConflict();',
         'await events.number(numbered, session);',
       ],
-      ['src/stores/event-counters.ts', 'filter: { _id: accountId, last: from },', 'filter: { _id: accountId },'],
+      ['src/events/event-counters.ts', 'filter: { _id: accountId, last: from },', 'filter: { _id: accountId },'],
     ],
     elsewhere: 'test/integration/sequencer.test.ts',
   },
@@ -673,7 +677,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     seed: 504_825,
     changes: [
       [
-        'src/stores/audits.ts',
+        'src/audit/audit-store.ts',
         'known === undefined ? createdAt > resetAt : known?.getTime() === resetAt.getTime()',
         'known === undefined || createdAt > resetAt',
       ],
@@ -702,7 +706,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     guard: 'a gap from before a reset is not the gap of the reset',
-    changes: [['src/ingest/flag-gap.ts', 'lostSince: lostSince ?? null };', 'lostSince: null };']],
+    changes: [['src/watching/flag-gap.ts', 'lostSince: lostSince ?? null };', 'lostSince: null };']],
     elsewhere: 'test/integration/wallet-gaps.test.ts',
   },
   {
@@ -719,7 +723,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     guard: 'a clock is bounded by when a ledger was first seen, not by when it was read',
     seed: 804_424,
-    changes: [['src/ingest/ledger-stamper.ts', 'if (latestSeen?.by === host) return latestSeen!.at;', '']],
+    changes: [['src/asking/ledger-stamper.ts', 'if (latestSeen?.by === host) return latestSeen!.at;', '']],
     elsewhere: 'test/unit/watching-plan.test.ts',
   },
   {
@@ -732,11 +736,11 @@ export const plantedBugs: readonly PlantedBug[] = [
     guard: 'a checkout is as far as the wallet of its address that is read least',
     changes: [
       [
-        'src/ingest/wallet-starts.ts',
+        'src/watching/wallet-starts.ts',
         'closedAt: new Date(Math.min(...closes)) };',
         'closedAt: starts.reduce((a, b) => (b.ledger < a.ledger ? b : a)).closedAt };',
       ],
-      ['src/ingest/wallet-starts.ts', 'const closes = starts.map(({ closedAt }) => closedAt.getTime());', ''],
+      ['src/watching/wallet-starts.ts', 'const closes = starts.map(({ closedAt }) => closedAt.getTime());', ''],
     ],
     elsewhere: 'test/integration/wallet-gaps.test.ts',
   },
@@ -768,22 +772,26 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     guard: 'a merchant’s decision is made only of what it was made for, and an event kind exists once',
     changes: [
-      ['src/stores/payments.ts', '{ _id: id, accountId, status: { $in: [...from] } },', '{ _id: id, accountId },'],
-      ['src/stores/events.ts', 'occurrence: 1 }, { unique: true });', 'occurrence: 1 });'],
-      ['src/stores/deliveries.ts', 'deliverySchema.index(KEY, { unique: true });', 'deliverySchema.index(KEY);'],
+      [
+        'src/payments/payment-store.ts',
+        '{ _id: id, accountId, status: { $in: [...from] } },',
+        '{ _id: id, accountId },',
+      ],
+      ['src/events/event-store.ts', 'occurrence: 1 }, { unique: true });', 'occurrence: 1 });'],
+      ['src/webhooks/delivery-store.ts', 'deliverySchema.index(KEY, { unique: true });', 'deliverySchema.index(KEY);'],
     ],
   },
   // Delivering.
   {
     guard: 'a lease is taken only when it is free',
-    changes: [['src/stores/webhook-leases.ts', "{ status: 'ACTIVE', $expr: IS_FREE }", "{ status: 'ACTIVE' }"]],
+    changes: [['src/webhooks/webhook-leases.ts', "{ status: 'ACTIVE', $expr: IS_FREE }", "{ status: 'ACTIVE' }"]],
     elsewhere: 'test/integration/webhook-leases.test.ts',
   },
   {
     guard: 'a lease that another dispatcher had since is not renewed',
     changes: [
       [
-        'src/stores/webhook-leases.ts',
+        'src/webhooks/webhook-leases.ts',
         "{ _id: { $in: [...ids] }, 'lease.holder': holder }, withLease(",
         '{ _id: { $in: [...ids] } }, withLease(',
       ],
@@ -832,7 +840,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     guard: 'an attempt is recorded once, by the dispatcher that saw the state before it',
     changes: [
       [
-        'src/stores/due-deliveries.ts',
+        'src/webhooks/due-deliveries.ts',
         "accountId: { $in: accountsOf(records) }, attemptCount, status: 'PENDING' as const },",
         'accountId: { $in: accountsOf(records) } },',
       ],

@@ -1,24 +1,24 @@
 /** The processes of the simulation: workers and APIs composed like those of the service, with virtual time and the simulated database, network and
  *  endpoints. */
 import { pino } from 'pino';
-import { composeAuditor } from '../../src/core/auditing.js';
-import { type Core, createCore } from '../../src/core/core.js';
-import { openEventTail } from '../../src/core/event-tail.js';
-import { dismissParked } from '../../src/core/operator.js';
-import { createServices } from '../../src/core/services.js';
-import { createWorker, type Worker } from '../../src/core/worker.js';
-import { createIds } from '../../src/domain/ids.js';
-import { createSecretBox } from '../../src/domain/secrets.js';
+import { composeAuditor } from '../../src/app/auditing.js';
+import { type Core, createCore } from '../../src/app/core.js';
+import { openEventTail } from '../../src/app/event-tail.js';
+import { dismissParked } from '../../src/app/operator.js';
+import { createServices } from '../../src/app/services.js';
+import { createWorker, type Worker } from '../../src/app/worker.js';
+import { createDestinationCheck } from '../../src/asking/destination-check.js';
+import { createLedgerStamper, type LedgerStamper } from '../../src/asking/ledger-stamper.js';
+import { createPayerLedger } from '../../src/asking/payer-ledger.js';
 import { payUri } from '../../src/domain/sep7.js';
-import { createDestinationCheck } from '../../src/ingest/destination-check.js';
-import { createLedgerStamper, type LedgerStamper } from '../../src/ingest/ledger-stamper.js';
-import { createPayerLedger } from '../../src/ingest/payer-ledger.js';
-import { watch } from '../../src/ingest/watch.js';
+import { createIds } from '../../src/kit/ids.js';
+import { createSecretBox } from '../../src/kit/secrets.js';
 import { createLedger } from '../../src/ledger/sources.js';
 import { createPageSource } from '../../src/page/source.js';
 import { createSampler, type Sampler } from '../../src/rates/sampler.js';
 import { createTake } from '../../src/rates/take.js';
-import { createStores } from '../../src/stores/index.js';
+import { createStores } from '../../src/stores.js';
+import { watch } from '../../src/watching/watch.js';
 import type { DispatchSettings } from '../../src/webhooks/dispatch.js';
 import type { SimulatedDatabase } from './database.js';
 import type { Hardships } from './hardships.js';

@@ -1,6 +1,6 @@
 /** The shared state of a simulated run. */
 import { Keypair } from '@stellar/stellar-sdk';
-import type { Caller } from '../../src/services/caller.js';
+import type { Caller } from '../../src/kit/caller.js';
 import type { Chain } from './chain.js';
 import type { SimulatedDatabase } from './database.js';
 import type { Scenario } from './generator.js';

@@ -1,6 +1,6 @@
 /** Virtual time and order. One action runs at a time, chosen by the seed. Time advances only when no action is ready. A dead process never takes another
  *  step. */
-import type { Clock } from '../../src/clock.js';
+import type { Clock } from '../../src/kit/clock.js';
 import type { Random } from './random.js';
 
 export const START_MS = Date.parse('2026-01-02T03:04:05Z');

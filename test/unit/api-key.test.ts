@@ -1,6 +1,6 @@
 import t from 'tap';
-import { systemClock } from '../../src/clock.js';
-import { hashApiKey, isApiKey, newApiKey } from '../../src/domain/api-key.js';
+import { hashApiKey, isApiKey, newApiKey } from '../../src/accounts/api-key.js';
+import { systemClock } from '../../src/kit/clock.js';
 
 const keyOf = (bytes: Buffer) => newApiKey({ randomBytes: () => bytes });
 

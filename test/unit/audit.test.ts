@@ -4,6 +4,7 @@ import { readBalances, unaskedOf } from '../../src/audit/balances.js';
 import { checkEnd, mustShow } from '../../src/audit/ends.js';
 import { chooseServers, endOf, startOf } from '../../src/audit/plan.js';
 import type { ListRead } from '../../src/audit/read.js';
+import { movementsOf } from '../../src/audit/statement-rules.js';
 import { NATIVE } from '../../src/domain/asset.js';
 import {
   type BalanceEffect,
@@ -16,7 +17,6 @@ import {
   MOST_BOOKED,
   type OperationFacts,
 } from '../../src/domain/books.js';
-import { movementsOf } from '../../src/domain/statement.js';
 
 const ME = 'GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ';
 const THEY = 'GDSH3DACNUIXAE2E6WBWUFMO3Y4COGCXJVWNKWU5GL5UJVSBFDYOGUY4';

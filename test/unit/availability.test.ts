@@ -1,8 +1,8 @@
 /** How long a caller waits for a MongoDB that is away. */
 import { mongo } from 'mongoose';
 import t from 'tap';
-import { ApiError } from '../../src/domain/api-error.js';
-import { createAvailability, PATIENCE_MS } from '../../src/stores/availability.js';
+import { ApiError } from '../../src/kit/api-error.js';
+import { createAvailability, PATIENCE_MS } from '../../src/kit/availability.js';
 import { manualClock } from '../helpers/manual-clock.js';
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));

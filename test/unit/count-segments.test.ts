@@ -1,6 +1,6 @@
 /** How long lists are cut: the number of segments is what a total costs, the size of one what a change in it costs. */
 import t from 'tap';
-import { roomOfNext } from '../../src/stores/count-segments.js';
+import { roomOfNext } from '../../src/kit/count-segments.js';
 
 function cut(ids: number): { segments: number; largest: number } {
   let [segments, room, left] = [1, roomOfNext(0), ids];

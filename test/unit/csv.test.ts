@@ -1,6 +1,6 @@
 /** A cell of a CSV file is one cell and a text, whatever spreadsheet opens it. */
 import t from 'tap';
-import { csvLine, csvWriter } from '../../src/domain/csv.js';
+import { csvLine, csvWriter } from '../../src/kit/csv.js';
 
 t.test('a cell with a semicolon or a tab is one cell to spreadsheets that split there', async (t) => {
   t.equal(csvLine(['x;=cmd|1', 'a\tb', 'a;b', 'plain']), '"x;=cmd|1","a\tb","a;b",plain\r\n');

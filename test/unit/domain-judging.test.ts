@@ -21,7 +21,7 @@ import {
   type Versioned,
 } from '../../src/domain/terms.js';
 import { judgeByTerms, judgeForLink } from '../../src/payments/judge.js';
-import type { StoredTerms } from '../../src/stores/product-document.js';
+import type { StoredTerms } from '../../src/selling/product-document.js';
 
 const ISSUER = 'GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ';
 const OTHER_ISSUER = 'GDI53A4VSMMYMVVTLO3X4SMZXWIPWN3ETEKTFVPOYO67A5FPLLK4T3YR';

@@ -1,6 +1,6 @@
 /** No operator of MongoDB comes into a store with an argument. */
 import t from 'tap';
-import { behindDoor } from '../../src/stores/door.js';
+import { behindDoor } from '../../src/kit/door.js';
 
 class Views {
   readonly #users = { byId: (id: unknown) => ['user', id] };

@@ -1,7 +1,7 @@
 /** Which leases a dispatcher takes and gives back, and the time that they leave for attempts, told by a clock that is advanced. */
 import t from 'tap';
-import type { WebhookDoc } from '../../src/stores/webhooks.js';
 import { EndpointQueues } from '../../src/webhooks/endpoint-queues.js';
+import type { WebhookDoc } from '../../src/webhooks/webhook-store.js';
 
 const [timeoutMs, marginMs] = [3000, 2000];
 

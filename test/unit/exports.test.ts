@@ -1,7 +1,7 @@
 /** An account's exports run side by side up to its limit, and no other account's are counted with them. */
 import t from 'tap';
-import type { ApiError } from '../../src/domain/api-error.js';
-import { createExportService } from '../../src/services/exports.js';
+import type { ApiError } from '../../src/kit/api-error.js';
+import { createExportService } from '../../src/selling/exports.js';
 
 t.test('one export more than the setting says is refused until one of the others ends', async (t) => {
   const exports = createExportService({

@@ -1,7 +1,7 @@
 /** Group commit: nothing is written twice or left out, and no item fails for another's fault. */
 import t from 'tap';
-import { conflict } from '../../src/domain/api-error.js';
-import { createGroupCommit } from '../../src/services/group-commit.js';
+import { conflict } from '../../src/kit/api-error.js';
+import { createGroupCommit } from '../../src/kit/group-commit.js';
 
 /** A writer whose writes end when the test says so. */
 function controlled() {

@@ -1,6 +1,6 @@
 /** The histories that an account keeps of its markup and its books' currency. */
 import t from 'tap';
-import { withNewest } from '../../src/stores/accounts.js';
+import { withNewest } from '../../src/accounts/account-store.js';
 
 const NOW = Date.parse('2026-06-01T12:00:00Z');
 const DAY_MS = 24 * 3_600_000;

@@ -1,7 +1,7 @@
 /** The table of limits says what the code does. */
 import { readFileSync } from 'node:fs';
 import t from 'tap';
-import { SETTINGS } from '../../src/settings.js';
+import { SETTINGS } from '../../src/app/settings.js';
 
 const text = (name: string) => readFileSync(new URL(`../../${name}`, import.meta.url), 'utf8');
 const rows = [...text('docs/reference/limits.md').matchAll(/^\| (.+) \| (.+) \| `(.+)` \| (?:`([A-Z_]+)` )?\|$/gm)].map(
@@ -10,29 +10,29 @@ const rows = [...text('docs/reference/limits.md').matchAll(/^\| (.+) \| (.+) \| 
 
 /** What the rows without a setting are of: a file, and what stands in it before the figure. */
 const IN_CODE: [row: string, file: string, before: string][] = [
-  ['Attempts to sign in', 'src/http/app.ts', 'SIGN_IN_ATTEMPTS = '],
-  ['Sessions of the dashboard', 'src/services/sessions.ts', 'MAX_SESSIONS = '],
-  ['Hours that an invitation lasts', 'src/services/users.ts', 'INVITATION_MS = '],
-  ['Passkeys', 'src/services/passkeys.ts', 'MOST_PASSKEYS = '],
-  ['Minutes to answer with a passkey', 'src/services/passkeys.ts', 'CHALLENGE_MS = '],
-  ['The same, event streams', 'src/services/event-tail.ts', 'MAX_OPEN = '],
+  ['Attempts to sign in', 'src/api/app.ts', 'SIGN_IN_ATTEMPTS = '],
+  ['Sessions of the dashboard', 'src/accounts/sessions.ts', 'MAX_SESSIONS = '],
+  ['Hours that an invitation lasts', 'src/accounts/users.ts', 'INVITATION_MS = '],
+  ['Passkeys', 'src/accounts/passkeys.ts', 'MOST_PASSKEYS = '],
+  ['Minutes to answer with a passkey', 'src/accounts/passkeys.ts', 'CHALLENGE_MS = '],
+  ['The same, event streams', 'src/events/event-tail.ts', 'MAX_OPEN = '],
   ['Streams of payment pages', 'src/page/router.ts', 'MAX_STREAMS_PER_ADDRESS = '],
   ['The same, page streams', 'src/page/router.ts', 'MAX_STREAMS = '],
-  ['The same, exports', 'src/services/exports.ts', 'MOST_IN_ALL = '],
+  ['The same, exports', 'src/selling/exports.ts', 'MOST_IN_ALL = '],
   ['Milliseconds that an export lasts', 'src/api/download.ts', 'MAX_MS = '],
-  ['Reports that wait', 'src/services/reports.ts', 'mostWaiting: '],
+  ['Reports that wait', 'src/selling/reports.ts', 'mostWaiting: '],
   ['Rows of a report', 'contracts/reports.ts', 'MAX_SUMMARY_ROWS = '],
   ['Entries of a statement', 'src/audit/statement.ts', 'MOST_ITEMS = '],
-  ['E-mails of one kind', 'src/domain/mail-bounds.ts', 'MOST_OF_HOUR = '],
-  ['The same, in a day', 'src/domain/mail-bounds.ts', 'MOST_OF_DAY = '],
+  ['E-mails of one kind', 'src/mail/mail-bounds.ts', 'MOST_OF_HOUR = '],
+  ['The same, in a day', 'src/mail/mail-bounds.ts', 'MOST_OF_DAY = '],
   ['Addresses that notifications go to', 'contracts/notifications.ts', 'MAX_RECIPIENTS = '],
   ['Replays in preparation', '', ''],
-  ['Signing secrets', 'src/services/webhooks.ts', 'MAX_SECRETS = '],
-  ['Times that it was made active', 'src/services/wallets.ts', 'MAX_WINDOWS = '],
-  ['Times that it was switched', 'src/services/payment-links.ts', 'MAX_SWITCHES = '],
+  ['Signing secrets', 'src/webhooks/webhooks.ts', 'MAX_SECRETS = '],
+  ['Times that it was made active', 'src/watching/wallets.ts', 'MAX_WINDOWS = '],
+  ['Times that it was switched', 'src/selling/links.ts', 'MAX_SWITCHES = '],
   ['Payments on a receipt', 'src/page/receipt.ts', 'MOST_PAYMENTS = '],
-  ['Products that a search', 'src/services/payment-links.ts', 'MAX_PRODUCTS_SEARCHED = '],
-  ['Of those', 'src/domain/request-rate.ts', 'outsiders: '],
+  ['Products that a search', 'src/selling/links.ts', 'MAX_PRODUCTS_SEARCHED = '],
+  ['Of those', 'src/watching/request-rate.ts', 'outsiders: '],
   ['Bytes of a body', 'src/api/rest-body.ts', 'MAX_BODY_BYTES = '],
   ['Calls of a batch', 'src/api/trpc-http.ts', 'MAX_BATCH_SIZE = '],
   ['Faults that are listed', 'src/api/input.ts', 'MOST_FAULTS = '],
@@ -46,16 +46,16 @@ const IN_CODE: [row: string, file: string, before: string][] = [
   ['Characters of a URL', 'contracts/primitives.ts', 'text({ max: '],
   ['Characters of a search', 'contracts/primitives.ts', 'searchQuery = text({ max: '],
   ['Words of a search', 'contracts/primitives.ts', 'MOST_WORDS = '],
-  ['Milliseconds that a list', 'src/services/listing.ts', 'LIST_MS = '],
-  ['Lists and searches at a time', 'src/services/listing.ts', 'mostOfAccount: '],
-  ['Words that it is found by', 'src/domain/words.ts', 'MOST_WORDS = '],
-  ['Changed fields that activity', 'src/domain/activity.ts', 'MAX_CHANGES = '],
-  ['Characters of a value there', 'src/domain/activity.ts', 'MAX_CHARACTERS = '],
-  ['Entries of a list there', 'src/domain/activity.ts', 'MAX_ENTRIES = '],
+  ['Milliseconds that a list', 'src/kit/listing.ts', 'LIST_MS = '],
+  ['Lists and searches at a time', 'src/kit/listing.ts', 'mostOfAccount: '],
+  ['Words that it is found by', 'src/kit/words.ts', 'MOST_WORDS = '],
+  ['Changed fields that activity', 'src/accounts/activity-changes.ts', 'MAX_CHANGES = '],
+  ['Characters of a value there', 'src/accounts/activity-changes.ts', 'MAX_CHARACTERS = '],
+  ['Entries of a list there', 'src/accounts/activity-changes.ts', 'MAX_ENTRIES = '],
   ['Days until a checkout ends', 'contracts/checkouts.ts', 'MAX_LIFETIME_MS = '],
   ['Pairs of a currency and an asset', 'src/domain/rate-pair.ts', 'MAX_PAIRS_PER_ACCOUNT = '],
-  ['Changes of an own rate', 'src/services/rates.ts', 'MAX_OWN_CHANGES_PER_HOUR = '],
-  ['Changes of the markup', 'src/stores/accounts.ts', 'CHANGES_KEPT = '],
+  ['Changes of an own rate', 'src/rates/own.ts', 'MAX_OWN_CHANGES_PER_HOUR = '],
+  ['Changes of the markup', 'src/accounts/account-store.ts', 'CHANGES_KEPT = '],
 ];
 
 t.test('every setting that is a limit has its row, with its default', async (t) => {

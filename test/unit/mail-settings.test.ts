@@ -1,7 +1,7 @@
 /** What an operator writes as SMTP_URL and MAIL_FROM, and what is said where it cannot work. */
 import t from 'tap';
-import { readConfig } from '../../src/config.js';
-import { StartupError } from '../../src/domain/startup-error.js';
+import { readConfig } from '../../src/app/config.js';
+import { StartupError } from '../../src/kit/startup-error.js';
 
 const FROM = 'pay@service.example';
 const mailOf = (SMTP_URL: string, MAIL_FROM = FROM) => readConfig({ SMTP_URL, MAIL_FROM }).mail;

@@ -1,7 +1,7 @@
 /** Retries of parked records: one that always fails is in the way of no other. */
 import { pino } from 'pino';
 import t from 'tap';
-import { createParkedRetries } from '../../src/ingest/parked.js';
+import { createParkedRetries } from '../../src/watching/parked.js';
 import { manualClock } from '../helpers/manual-clock.js';
 
 t.test('a record whose try fails in an unknown way waits like one that cannot be had', async (t) => {

@@ -2,9 +2,9 @@
 import { Keypair, type Transaction } from '@stellar/stellar-sdk';
 import t from 'tap';
 import { networkInfo } from '../../contracts/networks.js';
+import { buildPayment, parseTransaction, sendMaxOf } from '../../src/asking/pay-transaction.js';
+import { createPayerWays, FRESH_MS } from '../../src/asking/payer-ways.js';
 import { NATIVE } from '../../src/domain/asset.js';
-import { buildPayment, parseTransaction, sendMaxOf } from '../../src/domain/pay-transaction.js';
-import { createPayerWays, FRESH_MS } from '../../src/ingest/payer-ways.js';
 import { LedgerUnavailable, SourceError } from '../../src/ledger/errors.js';
 import { readWays } from '../../src/ledger/horizon/ways.js';
 import { type Holding, MOST_WAYS } from '../../src/ledger/source.js';

@@ -1,6 +1,6 @@
 /** A few hours of looking for ledgers, in no time: how many requests it takes and how long a ledger waits to be seen. */
 import t from 'tap';
-import { createPollScheduler } from '../../src/ingest/poll-scheduler.js';
+import { createPollScheduler } from '../../src/watching/poll-scheduler.js';
 
 const HOUR_MS = 3_600_000;
 const HOURS = 3;

@@ -1,8 +1,8 @@
 /** Pages read ahead come in order, each once, and never more of them than were asked for. */
 import fc from 'fast-check';
 import t from 'tap';
-import { readAhead } from '../../src/ingest/read-ahead.js';
-import type { CursorDoc } from '../../src/stores/cursors.js';
+import type { CursorDoc } from '../../src/watching/cursors.js';
+import { readAhead } from '../../src/watching/read-ahead.js';
 
 const start = { cursor: '0' } as CursorDoc;
 const numberOf = ({ cursor }: { cursor: string }) => Number(cursor);

@@ -1,11 +1,11 @@
 /** A record that lacks something, or is not understood, is set aside when it may concern a wallet here, with all that tells what it may have paid. */
 import t from 'tap';
-import { systemClock } from '../../src/clock.js';
-import { readRecords } from '../../src/ingest/reading.js';
+import { systemClock } from '../../src/kit/clock.js';
 import { LedgerUnavailable } from '../../src/ledger/errors.js';
 import type { LedgerSession } from '../../src/ledger/network-ledger.js';
 import { parseRecord } from '../../src/ledger/parse.js';
 import type { LedgerRecord } from '../../src/ledger/records.js';
+import { readRecords } from '../../src/watching/reading.js';
 import { keypair, PAYER, payment, SHOP } from '../helpers/horizon-records.js';
 
 const PASSPHRASE = 'Test SDF Network ; September 2015';

@@ -6,8 +6,8 @@ import { readFileSync } from 'node:fs';
 import express from 'express';
 import { Webhook } from 'standardwebhooks';
 import t from 'tap';
-import { misspeltIn, readConfig } from '../../src/config.js';
-import { SETTINGS } from '../../src/settings.js';
+import { misspeltIn, readConfig } from '../../src/app/config.js';
+import { SETTINGS } from '../../src/app/settings.js';
 import { freePort } from '../helpers/mongo.js';
 
 const page = (name: string) => readFileSync(new URL(`../../${name}`, import.meta.url), 'utf8');

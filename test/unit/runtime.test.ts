@@ -1,8 +1,8 @@
 /** Loops and leases, on a clock that is moved by hand. */
 import { pino } from 'pino';
 import t from 'tap';
-import { whileHeld } from '../../src/runtime/lease.js';
-import { createLoop } from '../../src/runtime/loop.js';
+import { whileHeld } from '../../src/kit/lease.js';
+import { createLoop } from '../../src/kit/loop.js';
 import { manualClock } from '../helpers/manual-clock.js';
 
 async function settle(): Promise<void> {

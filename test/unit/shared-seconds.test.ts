@@ -2,16 +2,16 @@
 import pino from 'pino';
 import t from 'tap';
 import { firstLedgerOf } from '../../src/audit/plan.js';
+import { type Movement, statementOf } from '../../src/audit/statement-rules.js';
 import { NATIVE } from '../../src/domain/asset.js';
 import { wasRead } from '../../src/domain/coverage.js';
-import { type Movement, statementOf } from '../../src/domain/statement.js';
 import { type LedgerStamp, sideOf } from '../../src/domain/terms.js';
-import { createKnownCloses } from '../../src/ingest/known-closes.js';
-import { createStreamReader, type ReadOptions } from '../../src/ingest/stream-reader.js';
-import { startOf } from '../../src/ingest/wallet-starts.js';
 import { findLedgerAtOrBefore } from '../../src/ledger/ledger-search.js';
 import type { LedgerTip } from '../../src/ledger/source.js';
-import type { CursorDoc } from '../../src/stores/cursors.js';
+import type { CursorDoc } from '../../src/watching/cursors.js';
+import { createKnownCloses } from '../../src/watching/known-closes.js';
+import { createStreamReader, type ReadOptions } from '../../src/watching/stream-reader.js';
+import { startOf } from '../../src/watching/wallet-starts.js';
 
 const at = (seconds: number): Date => new Date(Date.UTC(2026, 10, 25) + seconds * 1000);
 /** Ten a second, close times rounded down as the ledger tells them. */

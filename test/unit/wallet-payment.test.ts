@@ -1,7 +1,7 @@
 /** What Horizon's answers to a submitted payment mean, and the bounds of what payers may cost: the rest is in test/e2e/wallet-payments.test.ts. */
 import t from 'tap';
-import { systemClock } from '../../src/clock.js';
-import { createPayerLedger, type PayerLedger } from '../../src/ingest/payer-ledger.js';
+import { createPayerLedger, type PayerLedger } from '../../src/asking/payer-ledger.js';
+import { systemClock } from '../../src/kit/clock.js';
 import { BudgetUsedUp, LedgerUnavailable, SourceError } from '../../src/ledger/errors.js';
 import { toSubmission } from '../../src/ledger/horizon/submission.js';
 import { refusalSentence } from '../../src/page/refusal.js';

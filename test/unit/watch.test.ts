@@ -1,13 +1,13 @@
 /** The loop around rounds of watching, on a clock that is moved by hand: when it begins a round. What a round does is tested where it is whole. */
 import { pino } from 'pino';
 import t from 'tap';
-import { rateOfCommon, spend } from '../../src/domain/request-rate.js';
-import { createPollScheduler } from '../../src/ingest/poll-scheduler.js';
-import { watch } from '../../src/ingest/watch.js';
 import { LedgerUnavailable } from '../../src/ledger/errors.js';
 import type { NetworkLedger } from '../../src/ledger/network-ledger.js';
 import { createLedger } from '../../src/ledger/sources.js';
-import type { NetworkStateStore } from '../../src/stores/network-states.js';
+import type { NetworkStateStore } from '../../src/watching/network-states.js';
+import { createPollScheduler } from '../../src/watching/poll-scheduler.js';
+import { rateOfCommon, spend } from '../../src/watching/request-rate.js';
+import { watch } from '../../src/watching/watch.js';
 import { budgetOf } from '../helpers/budget.js';
 import { manualClock } from '../helpers/manual-clock.js';
 

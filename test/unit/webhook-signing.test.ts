@@ -3,9 +3,9 @@ import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { Webhook } from 'standardwebhooks';
 import t from 'tap';
-import { systemClock } from '../../src/clock.js';
-import { createSecretBox } from '../../src/domain/secrets.js';
 import { mask, newWebhookSecret, signatureHeaders, verifySignature } from '../../src/domain/signature.js';
+import { systemClock } from '../../src/kit/clock.js';
+import { createSecretBox } from '../../src/kit/secrets.js';
 import { isPublicAddress } from '../../src/webhooks/address.js';
 import { EndpointQueue } from '../../src/webhooks/endpoint-queue.js';
 

@@ -1,6 +1,6 @@
 /** Horizons as servers of a network's ledger. */
 
-import type { MonotonicClock } from '../../clock.js';
+import type { MonotonicClock } from '../../kit/clock.js';
 import { endpointOf } from '../endpoint.js';
 import { LedgerUnavailable, SourceError } from '../errors.js';
 import type { LedgerServer } from '../failover.js';

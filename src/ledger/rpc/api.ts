@@ -1,6 +1,6 @@
 /** One Stellar RPC server as a ledger source. An answer of another form than expected is the server's error, never data. */
 import { z } from 'zod';
-import type { MonotonicClock } from '../../clock.js';
+import type { MonotonicClock } from '../../kit/clock.js';
 import { BlindServer, SourceError, WrongNetwork } from '../errors.js';
 import { hash } from '../horizon/fields.js';
 import { findLedgerAtOrBefore } from '../ledger-search.js';

@@ -1,5 +1,5 @@
 /** Stellar RPC servers as servers of a network's ledger. */
-import type { MonotonicClock } from '../../clock.js';
+import type { MonotonicClock } from '../../kit/clock.js';
 import { endpointOf } from '../endpoint.js';
 import { SourceError } from '../errors.js';
 import type { LedgerServer } from '../failover.js';

@@ -1,8 +1,8 @@
 /** Submits a transaction to Stellar RPC, which answers at once, and polls until a ledger shows the result. The codes of a refusal are Horizon's. */
 import type { xdr } from '@stellar/stellar-sdk/base';
 import { z } from 'zod';
-import type { MonotonicClock } from '../../clock.js';
 import { sdk } from '../../domain/stellar-sdk.js';
+import type { MonotonicClock } from '../../kit/clock.js';
 import { LedgerUnavailable, SourceError } from '../errors.js';
 import { hash } from '../horizon/fields.js';
 import type { Submission } from '../source.js';

@@ -1,0 +1,102 @@
+/** The caller's account. Also opens accounts with their first key, for an administrator or the demo, not through the API. */
+import type { Contract } from '../../contracts/index.js';
+import { formatAmount, parseAmount } from '../domain/amount.js';
+import { NO_BRAND } from '../domain/brand.js';
+import { notFound, rateLimited } from '../kit/api-error.js';
+import type { Caller, ServiceOf } from '../kit/caller.js';
+import type { Clock } from '../kit/clock.js';
+import type { NewId } from '../kit/ids.js';
+import type { RateNeeds } from '../rates/rate-needs.js';
+import type { ForAccount } from '../stores.js';
+import type { AccountDoc, AccountStore } from './account-store.js';
+import type { Commit } from './commit.js';
+
+export function createAccountService({
+  forAccount,
+  commit,
+  rateNeeds,
+  clock,
+}: {
+  forAccount: ForAccount<'account'>;
+  commit: Commit;
+  rateNeeds: Pick<RateNeeds, 'ofBooks'>;
+  clock: Pick<Clock, 'now'>;
+}): ServiceOf<Contract['account']> {
+  return {
+    async get({ accountId }) {
+      const account = await forAccount(accountId).account.get();
+      if (!account) throw notFound('account');
+      return toAccount(account);
+    },
+
+    async update(caller, { brand = {}, rateMarkupPercent, booksCurrency }) {
+      const { accountId } = caller;
+      const { account } = forAccount(accountId);
+      const before = await account.get();
+      if (!before) throw notFound('account');
+      const percent = rateMarkupPercent === undefined ? undefined : formatAmount(parseAmount(rateMarkupPercent)!);
+      // JSON has no undefined, tRPC may.
+      const named = Object.entries(brand).filter(([, value]) => value !== undefined);
+      const changes = {
+        ...(named.length > 0 ? { brand: Object.fromEntries(named) } : {}),
+        ...(percent !== undefined && percent !== markupOf(before) ? { percent } : {}),
+        ...(booksCurrency !== undefined && booksCurrency !== (before.booksCurrency ?? null)
+          ? { currency: booksCurrency }
+          : {}),
+      };
+      if (Object.keys(changes).length === 0) return toAccount(before);
+      const now = clock.now();
+      const histories = [changes.percent && before.rateMarkups, 'currency' in changes && before.booksCurrencies];
+      if (histories.some((history) => history && isFullWithinAnHour(history, now))) throw rateLimited(RETRY_SECONDS);
+      if (changes.currency) await rateNeeds.ofBooks(accountId, changes.currency);
+      const after = await commit({ caller, subjectId: accountId }, (session) => account.change(changes, now, session));
+      if (!after) throw notFound('account');
+      return toAccount(after);
+    },
+  };
+}
+
+/** Of the markup, and of the books' currency: as many as the store keeps. */
+const MAX_CHANGES_PER_HOUR = 1000;
+const HOUR_MS = 3_600_000;
+const RETRY_SECONDS = 60;
+
+/** Whether one more change would drop one of the last hour, by which payments may yet be judged. */
+function isFullWithinAnHour(history: readonly { from: Date }[], now: Date): boolean {
+  const oldest = history.at(-MAX_CHANGES_PER_HOUR);
+  return oldest !== undefined && oldest.from.getTime() > now.getTime() - HOUR_MS;
+}
+
+const markupOf = ({ rateMarkups }: AccountDoc): string => rateMarkups?.at(-1)?.percent ?? '0';
+
+export const toAccount = (account: AccountDoc) => ({
+  id: account._id,
+  name: account.name,
+  brand: { ...NO_BRAND, ...account.brand },
+  rateMarkupPercent: markupOf(account),
+  booksCurrency: account.booksCurrency ?? null,
+  createdAt: account.createdAt.toISOString(),
+});
+
+/** Opens an account with a FULL key that does not expire. `key` is not stored. */
+export async function openAccount(
+  deps: {
+    accounts: Pick<AccountStore, 'insert'>;
+    commit: Commit;
+    apiKeys: Pick<ServiceOf<Contract['apiKeys']>, 'create'>;
+    clock: Clock;
+    newId: NewId;
+    /** The actor that opens the account. */
+    agent?: 'cli' | 'system';
+  },
+  name: string,
+) {
+  const account: AccountDoc = { _id: deps.newId('acct'), name, createdAt: deps.clock.now() };
+  const caller: Caller = { accountId: account._id, keyId: '', scope: 'FULL', agent: deps.agent ?? 'system' };
+  const doing = { operation: 'account_create', effect: 'adds', input: { name } } as const;
+  await deps.commit({ caller: { ...caller, doing }, subjectId: account._id }, (session) =>
+    deps.accounts.insert(account, session),
+  );
+  const apiKey = await deps.apiKeys.create(caller, { name: 'first key', scope: 'FULL' });
+  return { account: toAccount(account), apiKey };
+}

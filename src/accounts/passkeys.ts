@@ -1,0 +1,246 @@
+/** Passkeys (WebAuthn): an invitation makes one, and it signs its user in. The browser binds it to the host of `PUBLIC_URL`. */
+import type {
+  AuthenticationResponseJSON,
+  PublicKeyCredentialCreationOptionsJSON,
+  PublicKeyCredentialRequestOptionsJSON,
+} from '@simplewebauthn/server';
+import type { Role } from '../../contracts/roles.js';
+import { dashboardUrlOf } from '../domain/dashboard-url.js';
+import { AlreadyMade } from '../kit/already-made.js';
+import { conflict } from '../kit/api-error.js';
+import type { Clock } from '../kit/clock.js';
+import { hashToken, isToken } from '../kit/token.js';
+import type { ForAccount } from '../stores.js';
+import type { Commit } from './commit.js';
+import type { PasskeyChallengeStore } from './passkey-challenges.js';
+import { toCaller } from './sessions.js';
+import type { Passkey, UserDoc, UserStore } from './user-store.js';
+import { nameOf } from './users.js';
+import { toAuthentication, toRegistration } from './webauthn-answers.js';
+
+/** Time for the browser to answer. */
+const CHALLENGE_MS = 5 * 60_000;
+/** Of one user. */
+const MOST_PASSKEYS = 10;
+/** Loaded on first use, so that the service starts without it. */
+const webAuthn = () => import('@simplewebauthn/server');
+
+/** The user of a passkey or an invitation. */
+export type PasskeyUser = UserDoc;
+
+/** An invitation, as its page shows it. */
+export interface Invited {
+  name: string;
+  role: Role;
+  account: string;
+  options: PublicKeyCredentialCreationOptionsJSON;
+}
+
+/** Where an invitation is accepted: the client's address, and its device, after which the passkey is named. */
+interface Acceptance {
+  address: string;
+  device: string | null;
+}
+
+interface PasskeyDeps {
+  users: Pick<UserStore, 'byInvitation' | 'byPasskey' | 'accept' | 'noteUse'>;
+  challenges: PasskeyChallengeStore;
+  forAccount: ForAccount<'account'>;
+  commit: Commit;
+  publicUrl: string;
+  clock: Clock;
+}
+
+/** The service as WebAuthn's relying party. */
+interface RelyingParty extends PasskeyDeps {
+  rpID: string;
+  expected: { expectedOrigin: string[]; expectedRPID: string[]; requireUserVerification: true };
+}
+
+export function createPasskeys(deps: PasskeyDeps) {
+  // An address of this machine has no passkeys in a browser; localhost does.
+  const [own, opened] = [new URL(deps.publicUrl), new URL(dashboardUrlOf(deps.publicUrl))];
+  const party: RelyingParty = {
+    ...deps,
+    rpID: opened.hostname,
+    expected: {
+      expectedOrigin: [own.origin, opened.origin],
+      expectedRPID: [own.hostname, opened.hostname],
+      requireUserVerification: true,
+    },
+  };
+
+  return {
+    invited: (token: string) => invited(party, token),
+    accept: (token: string, sent: unknown, from: Acceptance) => accept(party, token, sent, from),
+    signInOptions: () => signInOptions(party),
+    signIn: (sent: unknown, address: string) => signIn(party, sent, address),
+  };
+}
+
+const remember = ({ challenges, clock }: RelyingParty, challenge: string, userId: string | null) =>
+  challenges.insert(challenge, userId, new Date(clock.nowMs() + CHALLENGE_MS));
+
+/** The browser's answer, verified, and when its challenge was given; null if invalid, for which the library throws arbitrary errors. Errors of the look-up of the
+ *  challenge are passed on. */
+async function checked<Answer>(
+  { challenges, clock }: RelyingParty,
+  userId: string | null,
+  verify: (isExpected: (challenge: string) => Promise<boolean>) => Promise<Answer>,
+): Promise<{ answer: Answer; askedAt: Date } | null> {
+  let taking: Promise<Date | null> = Promise.resolve(null);
+  const isExpected = async (challenge: string) => {
+    taking = challenges.take(challenge, userId, clock.now());
+    return (await taking) !== null;
+  };
+  const answer = await verify(isExpected).catch(() => null);
+  const endsAt = await taking;
+  return answer && endsAt && { answer, askedAt: new Date(endsAt.getTime() - CHALLENGE_MS) };
+}
+
+const invitedBy = async ({ users, clock }: RelyingParty, token: string): Promise<UserDoc | null> =>
+  isToken(token) ? users.byInvitation(hashToken(token), clock.now()) : null;
+
+/** Null for a used, expired or unknown invitation. */
+async function invited(party: RelyingParty, token: string): Promise<Invited | null> {
+  const user = await invitedBy(party, token);
+  if (!user) return null;
+  const account = (await party.forAccount(user.accountId).account.get())!.name;
+  const { generateRegistrationOptions } = await webAuthn();
+  const options = await generateRegistrationOptions({
+    rpID: party.rpID,
+    rpName: account,
+    userName: user.name,
+    userID: new Uint8Array(Buffer.from(user._id)),
+    timeout: CHALLENGE_MS,
+    attestationType: 'none',
+    excludeCredentials: user.passkeys.map(({ id }) => ({ id })),
+    authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
+  });
+  await remember(party, options.challenge, user._id);
+  return { name: user.name, role: user.role, account, options };
+}
+
+/** Stores the passkey for the user and uses the invitation up. @returns null when either is invalid. @throws ApiError `conflict` beyond ten passkeys */
+async function accept(
+  party: RelyingParty,
+  token: string,
+  sent: unknown,
+  { address, device }: Acceptance,
+): Promise<UserDoc | null> {
+  const { expected, clock, commit, users } = party;
+  const response = toRegistration(sent);
+  const user = response && (await invitedBy(party, token));
+  if (!user) return null;
+  const { verifyRegistrationResponse } = await webAuthn();
+  const { answer } =
+    (await checked(party, user._id, (expectedChallenge) =>
+      verifyRegistrationResponse({ ...expected, response, expectedChallenge }),
+    )) ?? {};
+  if (!answer?.registrationInfo) return null;
+  const { id, publicKey, counter } = answer.registrationInfo.credential;
+  const now = clock.now();
+  const passkey: Passkey = {
+    id,
+    ...(device === null ? {} : { name: device }),
+    publicKey: Buffer.from(publicKey).toString('base64url'),
+    counter,
+    createdAt: now,
+  };
+  const doing = { operation: 'users_accept', effect: 'changes', input: {} } as const;
+  return commit({ caller: { ...toCaller(user), address, doing }, subjectId: user._id }, async (session) => {
+    const { passkeys = [] } = (await users.byInvitation(hashToken(token), now, session)) ?? {};
+    if (passkeys.length >= MOST_PASSKEYS)
+      throw conflict(`A user has at most ${MOST_PASSKEYS} passkeys: remove one of them first.`);
+    return users.accept(hashToken(token), passkey, now, session);
+  }).catch((error: unknown) => {
+    if (error instanceof AlreadyMade) return null;
+    throw error;
+  });
+}
+
+async function signInOptions(party: RelyingParty): Promise<PublicKeyCredentialRequestOptionsJSON> {
+  const { generateAuthenticationOptions } = await webAuthn();
+  const options = await generateAuthenticationOptions({
+    rpID: party.rpID,
+    timeout: CHALLENGE_MS,
+    userVerification: 'required',
+  });
+  await remember(party, options.challenge, null);
+  return options;
+}
+
+/** Null for an invalid answer, or a passkey of no user. */
+async function signIn(party: RelyingParty, sent: unknown, address: string): Promise<UserDoc | null> {
+  const response = toAuthentication(sent);
+  if (!response) return null;
+  const signed = await signatureOf(party, response);
+  while (signed) {
+    const found = await ownerOf(party, response.id);
+    if (!found || isSecondUse(found.passkey, signed)) return null;
+    if (await noteUse(party, found, signed.counter, address)) return found.user;
+  }
+  return null;
+}
+
+interface Owned {
+  user: UserDoc;
+  passkey: Passkey;
+}
+
+async function ownerOf({ users }: RelyingParty, credentialId: string): Promise<Owned | null> {
+  const user = await users.byPasskey(credentialId);
+  const passkey = user?.passkeys.find(({ id }) => id === credentialId);
+  return passkey && user?.status === 'ACTIVE' ? { user, passkey } : null;
+}
+
+/** What the passkey signed: its counter, and when it was asked to. */
+interface Signed {
+  counter: number;
+  askedAt: Date;
+}
+
+async function signatureOf(party: RelyingParty, response: AuthenticationResponseJSON): Promise<Signed | null> {
+  const found = await ownerOf(party, response.id);
+  if (!found) return null;
+  const { verifyAuthenticationResponse } = await webAuthn();
+  const credential = {
+    id: found.passkey.id,
+    publicKey: new Uint8Array(Buffer.from(found.passkey.publicKey, 'base64url')),
+    // The library would refuse a counter that did not rise, and lock out a device that was restored.
+    counter: 0,
+  };
+  const verified = await checked(party, null, (expectedChallenge) =>
+    verifyAuthenticationResponse({ ...party.expected, response, expectedChallenge, credential }),
+  );
+  if (!verified?.answer.verified) return null;
+  return { counter: verified.answer.authenticationInfo.newCounter, askedAt: verified.askedAt };
+}
+
+/** Another sign-in with this value of the counter was done while this one was under way. */
+const isSecondUse = ({ counter, lastUsedAt }: Passkey, signed: Signed): boolean =>
+  counter > 0 && signed.counter === counter && lastUsedAt !== undefined && lastUsedAt > signed.askedAt;
+
+/** A counter that does not rise is a sign of a copied passkey, though no proof: it is told. @returns false when the passkey was used elsewhere in the meantime */
+async function noteUse(
+  { users, commit, clock }: RelyingParty,
+  { user, passkey }: Owned,
+  counter: number,
+  address: string,
+): Promise<boolean> {
+  const used = { counter, at: clock.now() };
+  const hasRisen = counter > passkey.counter || (counter === 0 && passkey.counter === 0);
+  if (hasRisen) return users.noteUse(user._id, passkey, used);
+  const input = { passkey: nameOf(passkey), counterBefore: passkey.counter, counterNow: counter };
+  const doing = { operation: 'users_repeatedCounter', effect: 'adds', input } as const;
+  const caller = { ...toCaller(user), address, doing };
+  return commit({ caller, subjectId: user._id }, async (session) => {
+    if (!(await users.noteUse(user._id, passkey, used, session))) throw new UsedElsewhere();
+    return true;
+  }).catch((error: unknown) => {
+    if (error instanceof UsedElsewhere) return false;
+    throw error;
+  });
+}
+
+class UsedElsewhere extends Error {}

@@ -1,0 +1,191 @@
+/** Users of accounts. Stores only the hash of an invitation's token, and only the public part of a passkey. */
+import mongoose from 'mongoose';
+import type { Role } from '../../contracts/roles.js';
+import { AlreadyMade } from '../kit/already-made.js';
+import {
+  isDuplicateKey,
+  makeIndexes,
+  orAlreadyMade,
+  PART_OPTIONS,
+  SCHEMA_OPTIONS,
+  type Session,
+} from '../kit/database.js';
+import { createPages, type PageRequest } from '../kit/paging.js';
+
+export interface Passkey {
+  /** Credential id, base64url. */
+  id: string;
+  /** The device that made it. Absent where it is not known. */
+  name?: string;
+  /** COSE key, base64url. */
+  publicKey: string;
+  /** The authenticator's signature counter; 0 if it does not count. */
+  counter: number;
+  createdAt: Date;
+  /** Absent before its first sign-in. */
+  lastUsedAt?: Date;
+}
+
+export interface UserDoc {
+  _id: string;
+  accountId: string;
+  name: string;
+  role: Role;
+  email: string | null;
+  status: 'INVITED' | 'ACTIVE';
+  /** Null once it was used. */
+  invitation: { hash: string; expiresAt: Date } | null;
+  passkeys: Passkey[];
+  /** Rises with every change, which ends earlier sessions. */
+  revision: number;
+  /** Counts removals of other OWNERs that relied on this one to remain. */
+  sparedCount: number;
+  createdAt: Date;
+}
+
+const userSchema = new mongoose.Schema<UserDoc>(
+  {
+    _id: String,
+    accountId: String,
+    name: String,
+    role: String,
+    email: { type: String, default: null },
+    status: String,
+    invitation: { type: new mongoose.Schema({ hash: String, expiresAt: Date }, PART_OPTIONS), default: null },
+    passkeys: [
+      new mongoose.Schema(
+        { id: String, name: String, publicKey: String, counter: Number, createdAt: Date, lastUsedAt: Date },
+        PART_OPTIONS,
+      ),
+    ],
+    revision: Number,
+    sparedCount: Number,
+    createdAt: Date,
+  },
+  { ...SCHEMA_OPTIONS, collection: 'users' },
+);
+userSchema.index({ accountId: 1, _id: -1 });
+userSchema.index(
+  { 'invitation.hash': 1 },
+  { unique: true, partialFilterExpression: { 'invitation.hash': { $gt: '' } }, name: 'invitation' },
+);
+userSchema.index(
+  { 'passkeys.id': 1 },
+  { unique: true, partialFilterExpression: { 'passkeys.id': { $gt: '' } }, name: 'passkey' },
+);
+
+/** What works across accounts: for signing in, which does not know the account yet. */
+export type UserStore = ReturnType<typeof createUserStore>['system'];
+
+export function createUserStore(connection: mongoose.Connection) {
+  const opened = openModel(connection);
+  return {
+    ensureIndexes: () => makeIndexes(opened.users),
+    forAccount: (accountId: string) => ofAccount(opened, accountId),
+    system: ofAllAccounts(opened),
+  };
+}
+
+function openModel(connection: mongoose.Connection) {
+  const users = connection.model<UserDoc>('User', userSchema);
+  const collection = users.collection as unknown as mongoose.mongo.Collection<UserDoc>;
+  const page = createPages(users);
+  return { users, collection, page };
+}
+
+type Opened = ReturnType<typeof openModel>;
+
+const ofAccount = ({ users, collection, page }: Opened, accountId: string) => ({
+  /** Stores a new user as this account's. @throws AlreadyMade */
+  async insert(user: UserDoc, session: Session): Promise<void> {
+    await orAlreadyMade(collection.insertOne({ ...user, accountId }, { session }));
+  },
+  /** Another invitation, which ends the one before. Null when there is no such user. */
+  invite: (id: string, invitation: UserDoc['invitation'], session?: Session) =>
+    collection.findOneAndUpdate(
+      { _id: id, accountId },
+      { $set: { invitation } },
+      { returnDocument: 'after', ...(session && { session }) },
+    ),
+  /** Ends earlier sessions. */
+  async removePasskey(id: string, passkeyId: string, session: Session): Promise<void> {
+    await collection.updateOne(
+      { _id: id, accountId },
+      { $pull: { passkeys: { id: passkeyId } }, $inc: { revision: 1 } },
+      { session },
+    );
+  },
+  count: (session: Session) => users.countDocuments({ accountId }, { session }).exec(),
+  byId: (id: string, session?: Session) => collection.findOne({ _id: id, accountId }, session ? { session } : {}),
+  byIds: (ids: readonly string[], session?: Session) =>
+    collection.find({ _id: { $in: [...ids] }, accountId }, session ? { session } : {}).toArray(),
+  list: (request: PageRequest) => page({ accountId }, request),
+  /** Null when there is no such user. Ends earlier sessions. */
+  change: (id: string, fields: Partial<Pick<UserDoc, 'name' | 'role' | 'email'>>, session: Session) =>
+    collection.findOneAndUpdate(
+      { _id: id, accountId },
+      { $set: fields, $inc: { revision: 1 } },
+      { returnDocument: 'after', session },
+    ),
+  /** Writes to an OWNER other than `id`, so that removing that OWNER concurrently conflicts. @param canSignIn only one with a passkey counts
+   *  @returns false when there is none */
+  async spareOwner(id: string, canSignIn: boolean, session: Session): Promise<boolean> {
+    const { matchedCount } = await collection.updateOne(
+      { accountId, _id: { $ne: id }, role: 'OWNER', ...(canSignIn ? { 'passkeys.id': { $gt: '' } } : {}) },
+      { $inc: { sparedCount: 1 } },
+      { session },
+    );
+    return matchedCount === 1;
+  },
+  async remove(id: string, session: Session): Promise<void> {
+    await collection.deleteOne({ _id: id, accountId }, { session });
+  },
+});
+
+const ofAllAccounts = ({ collection }: Opened) => ({
+  byId: (id: string) => collection.findOne({ _id: id }),
+  /** Addresses of the account's OWNERs who have signed in, oldest first. */
+  async ownersToTell(accountId: string, session: Session): Promise<string[]> {
+    const owners = await collection
+      .find({ accountId, role: 'OWNER', status: 'ACTIVE', email: { $gt: '' } }, { session, projection: { email: 1 } })
+      .sort({ _id: 1 })
+      .toArray();
+    return owners.flatMap(({ email }) => email ?? []);
+  },
+  /** By id; without those who are gone or have not signed in yet. */
+  async revisionsOf(ids: readonly string[]): Promise<Map<string, number>> {
+    const found = await collection
+      .find({ _id: { $in: [...ids] }, status: 'ACTIVE' }, { projection: { revision: 1 } })
+      .toArray();
+    return new Map(found.map(({ _id, revision }) => [_id, revision]));
+  },
+  byPasskey: (credentialId: string) => collection.findOne({ 'passkeys.id': credentialId }),
+  byInvitation: (hash: string, now: Date, session?: Session) =>
+    collection.findOne({ 'invitation.hash': hash, 'invitation.expiresAt': { $gt: now } }, session ? { session } : {}),
+  /** Uses the invitation up, and adds the passkey. @returns null when it was used already, or has expired. @throws AlreadyMade when the passkey already belongs to a user */
+  async accept(hash: string, passkey: Passkey, now: Date, session: Session): Promise<UserDoc | null> {
+    try {
+      return await collection.findOneAndUpdate(
+        { 'invitation.hash': hash, 'invitation.expiresAt': { $gt: now } },
+        { $set: { status: 'ACTIVE', invitation: null }, $push: { passkeys: passkey } },
+        { returnDocument: 'after', session },
+      );
+    } catch (error) {
+      throw isDuplicateKey(error) ? new AlreadyMade() : error;
+    }
+  },
+  /** Notes that a passkey has signed. @returns false when it was used elsewhere since it was read, or is gone */
+  async noteUse(
+    userId: string,
+    { id, counter, lastUsedAt }: Passkey,
+    used: { counter: number; at: Date },
+    session?: Session,
+  ): Promise<boolean> {
+    const { matchedCount } = await collection.updateOne(
+      { _id: userId, passkeys: { $elemMatch: { id, counter, lastUsedAt: lastUsedAt ?? null } } } as never,
+      { $set: { 'passkeys.$.counter': used.counter, 'passkeys.$.lastUsedAt': used.at } },
+      session ? { session } : {},
+    );
+    return matchedCount === 1;
+  },
+});

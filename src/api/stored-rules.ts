@@ -1,0 +1,81 @@
+/** Faults of a body that only stored data reveal: it names missing resources, or ones that it does not fit. The services refuse the same one fault at a time;
+ *  these rules complete the list for a refused body. */
+import type { FieldError } from '../../contracts/errors.js';
+import type { RawBody } from '../../contracts/operation.js';
+import { productFieldErrors } from '../../contracts/products.js';
+import type { Caller } from '../kit/caller.js';
+import type { Database } from '../kit/database.js';
+import { NO_SUCH } from '../kit/no-such.js';
+import { faultOfAssignment, findAssigned } from '../payments/decisions.js';
+import { productTermFaults } from '../selling/checkout-terms.js';
+import type { ForAccount } from '../stores.js';
+
+/** By resource and operation. They get parameters and body as sent, valid or not. */
+export type StoredRules = Readonly<
+  Record<string, Readonly<Record<string, (caller: Caller, sent: RawBody) => Promise<FieldError[]>>>>
+>;
+
+const textIn = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null);
+
+/** The one of these fields that is given; nothing if several are, in which case none is looked up. */
+function onlyOf(sent: RawBody, names: readonly string[]): RawBody {
+  const [name, ...others] = names.filter((each) => sent[each] !== undefined && sent[each] !== null);
+  return name === undefined || others.length > 0 ? {} : { [name]: sent[name] };
+}
+
+export function createStoredRules(deps: {
+  forAccount: ForAccount<'paymentLinks' | 'checkouts' | 'products' | 'wallets' | 'payments'>;
+  transaction: Database['transaction'];
+}): StoredRules {
+  const { forAccount, transaction } = deps;
+
+  /** @param faultsWith returns the faults of the body with this product */
+  async function ofProduct(
+    { accountId }: Caller,
+    { productId }: RawBody,
+    faultsWith: (product: Parameters<typeof productTermFaults>[0]) => FieldError[] = () => [],
+  ): Promise<FieldError[]> {
+    const id = textIn(productId);
+    if (id === null) return [];
+    const product = await forAccount(accountId).products.byId(id);
+    return product ? faultsWith(product) : [NO_SUCH.product];
+  }
+
+  async function ofWallet({ accountId }: Caller, { walletId }: RawBody): Promise<FieldError[]> {
+    const id = textIn(walletId);
+    return id === null || (await forAccount(accountId).wallets.byId(id)) ? [] : [NO_SUCH.wallet];
+  }
+
+  return {
+    products: {
+      create: ofWallet,
+      async update(caller, { id, ...changes }) {
+        const given = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
+        const before = await forAccount(caller.accountId).products.byId(String(id));
+        return [...(before ? productFieldErrors({ ...before, ...given }) : []), ...(await ofWallet(caller, changes))];
+      },
+    },
+    paymentLinks: { create: (caller, sent) => ofProduct(caller, sent) },
+    checkouts: {
+      async create(caller, sent) {
+        const { productId, walletId } = onlyOf(sent, ['productId', 'walletId']);
+        return [
+          ...(await ofProduct(caller, { productId }, (product) => productTermFaults(product, sent))),
+          ...(await ofWallet(caller, { walletId })),
+        ];
+      },
+    },
+    payments: {
+      assign: ({ accountId }, sent) =>
+        transaction(async (session) => {
+          const stores = forAccount(accountId);
+          const before = await stores.payments.byId(String(sent.id), session);
+          const { paymentLinkId, checkoutId } = onlyOf(sent, ['paymentLinkId', 'checkoutId']);
+          const ids = { paymentLinkId: textIn(paymentLinkId), checkoutId: textIn(checkoutId) };
+          if (ids.paymentLinkId === null && ids.checkoutId === null) return [];
+          const fault = faultOfAssignment(await findAssigned(stores, ids, before, session), ids, before);
+          return fault ? [fault] : [];
+        }),
+    },
+  };
+}

@@ -1,0 +1,125 @@
+/** The parts of an API process besides the services: authentication, the hosted pages, the specification. */
+import { readFile } from 'node:fs/promises';
+import { createAuthentication } from '../accounts/authentication.js';
+import type { WatchCaller } from '../accounts/key-watch.js';
+import { createPasskeys } from '../accounts/passkeys.js';
+import { createSessions, SESSION_MS } from '../accounts/sessions.js';
+import type { HttpApi } from '../api/app.js';
+import { clientAddressOf } from '../api/client-address.js';
+import { createIdempotency } from '../api/idempotency.js';
+import { createRateLimit } from '../api/rate-limit.js';
+import { createStoredRules } from '../api/stored-rules.js';
+import { createDestinationCheck } from '../asking/destination-check.js';
+import { createPayerLedger } from '../asking/payer-ledger.js';
+import type { PayUri } from '../domain/sep7.js';
+import type { EventNotifier } from '../events/notifier.js';
+import type { Guard } from '../kit/availability.js';
+import type { Services } from '../kit/caller.js';
+import type { Database } from '../kit/database.js';
+import { createListing } from '../kit/listing.js';
+import { PACKAGE_ROOT } from '../kit/package-root.js';
+import { readingUntil } from '../kit/reading.js';
+import { createPageRouter, type PageRouter } from '../page/router.js';
+import { createPageSource, toPagePayment } from '../page/source.js';
+import { createStatusFeed } from '../page/status-feed.js';
+import type { TestPayer } from '../page/types.js';
+import { createExportService } from '../selling/exports.js';
+import type { Config } from './config.js';
+import type { Core } from './core.js';
+import { guardEach, guardExports } from './guarded.js';
+
+export interface Api {
+  http: HttpApi & { pages: PageRouter };
+  /** Call after the server has closed. */
+  close(): Promise<void>;
+}
+
+interface ApiOptions {
+  config: Config;
+  services: Services;
+  snapshot: Database['snapshot'];
+  /** Tells pages of payments by events; null where a change stream is fast enough. */
+  followEvents: EventNotifier['follow'] | null;
+  guard: Guard;
+  watch: WatchCaller;
+  /** The published keys that verify deliveries. */
+  webhookKeys: () => Promise<object>;
+  payUri: PayUri;
+  /** Null if payment requests are not signed. */
+  stellarToml: string | null;
+  /** Pays from a test account on the built-in ledger; null without one. */
+  testPayer: TestPayer | null;
+}
+
+export async function createApi(
+  core: Core,
+  { config, services, snapshot, followEvents, guard, watch, webhookKeys, payUri, stellarToml, testPayer }: ApiOptions,
+): Promise<Api> {
+  const { stores, ledgers, rateBook, publicUrl, clock, monotonic, newId, log } = core;
+  const { forAccount, system } = stores;
+  const { apiKeys, payments } = system;
+  const { networks, rateLimitPerMinute, publicRateLimitPerMinute } = config;
+  const openapiJson = await readFile(new URL('openapi.json', PACKAGE_ROOT));
+  const authentication = createAuthentication({ apiKeys, forAccount, clock, log });
+  const events = followEvents && {
+    follow: followEvents,
+    subjectsAfter: (accountId: string, ...after: [number, number]) =>
+      forAccount(accountId).events.subjectsAfter(...after),
+  };
+  const feed = createStatusFeed({ payments: payments.changes, events, toPagePayment, clock, log });
+  const destinationCheck = createDestinationCheck({ ledgers, clock });
+  const pages = createPageRouter({
+    pages: guardEach(guard, createPageSource({ ...system, forAccount, destinationCheck, rateBook, clock })),
+    status: { ...feed, since: (...since) => guard(() => feed.since(...since)) },
+    testPayer: testPayer && guardEach(guard, testPayer),
+    payerLedger: guardEach(guard, createPayerLedger({ ledgers, monotonic })),
+    clock,
+    log,
+    publicUrl,
+    payUri,
+    limit: createRateLimit(publicRateLimitPerMinute, clock),
+    addressOf: clientAddressOf,
+  });
+  return {
+    http: {
+      services,
+      storedRules: createStoredRules({ forAccount, transaction: core.transaction }),
+      exports: guardExports(
+        guard,
+        createExportService({ forAccount, snapshot, publicUrl, mostOfAccount: config.maxExportsPerAccount }),
+      ),
+      authenticate: (token) => guard(() => authentication.authenticate(token)),
+      guard,
+      listing: createListing(readingUntil),
+      watch,
+      idempotency: createIdempotency({ forAccount, clock, newId, log }),
+      networks,
+      allowPrivate: config.webhookAllowPrivate,
+      rateLimitPerMinute,
+      publicRateLimitPerMinute,
+      openapiJson,
+      webhookKeys: () => guard(webhookKeys),
+      stellarToml,
+      pages,
+      dashboard: {
+        sessions: guardEach(
+          guard,
+          createSessions({ sessions: system.sessions, users: system.users, authentication, clock }),
+        ),
+        passkeys: guardEach(
+          guard,
+          createPasskeys({
+            ...{ users: system.users, challenges: system.passkeyChallenges, forAccount },
+            ...{ commit: core.commit, publicUrl, clock },
+          }),
+        ),
+        sessionMs: SESSION_MS,
+        publicUrl,
+      },
+    },
+    async close() {
+      await feed.close();
+      await authentication.close();
+    },
+  };
+}

@@ -1,0 +1,63 @@
+/** The built-in ledger of a service that watches LOCAL without sources of its own. Its code is loaded only here. */
+import type { Logger } from 'pino';
+import { networkInfo } from '../../contracts/networks.js';
+import type { Clock } from '../kit/clock.js';
+import type { Database } from '../kit/database.js';
+import { StartupError } from '../kit/startup-error.js';
+import type { LedgerClient } from '../local-ledger/index.js';
+import type { TestPayer } from '../page/types.js';
+import type { Config } from './config.js';
+
+interface BuiltInLedger {
+  url: string;
+  client: LedgerClient;
+  close(): Promise<void>;
+}
+
+export const hasBuiltInLedger = ({ networks, horizonUrls, rpcUrls }: Config): boolean =>
+  networks.includes('LOCAL') && horizonUrls.LOCAL.length === 0 && rpcUrls.LOCAL.length === 0;
+
+/** Call before anything is opened. @throws StartupError when the port belongs to something other than a local ledger */
+export async function checkBuiltInLedger({ host, localLedgerPort: port }: Config): Promise<void> {
+  const { checkAddress, ListenError } = await import('../local-ledger/index.js');
+  await checkAddress({ host, port }).catch((error: unknown) => {
+    throw error instanceof ListenError ? addressError(error) : error;
+  });
+}
+
+const addressError = ({ message }: Error) => new StartupError(`${message}: check HOST and LOCAL_LEDGER_PORT.`);
+
+/** Serves the ledger, or finds the process on this database that does. @throws StartupError when the port belongs to something else */
+export async function openBuiltInLedger(
+  { database, clock, log }: { database: Database; clock: Clock; log: Logger },
+  { host, localLedgerPort, localLedgerCloseMs }: Config,
+): Promise<BuiltInLedger> {
+  const { createLedgerClient, ListenError, serveLocalLedger } = await import('../local-ledger/index.js');
+  const { passphrase } = networkInfo.LOCAL;
+  const served = await serveLocalLedger({
+    db: database.connection.db!,
+    clock,
+    log,
+    host,
+    port: localLedgerPort,
+    closeMs: localLedgerCloseMs,
+    passphrase,
+  }).catch((error: unknown) => {
+    throw error instanceof ListenError ? addressError(error) : error;
+  });
+  const client = createLedgerClient({ url: served.url, passphrase });
+  return { url: served.url, client, close: () => served.close() };
+}
+
+/** Pays from a test account of the built-in ledger. */
+export const toTestPayer = (client: LedgerClient): TestPayer => ({
+  async pay({ destination, ...payment }) {
+    try {
+      const { hash } = await client.pay({ to: destination, ...payment });
+      return { paid: true, transactionHash: hash };
+    } catch (error) {
+      const { codes, message } = error as Error & { codes?: readonly string[] };
+      return { paid: false, code: codes?.at(-1) ?? null, message };
+    }
+  },
+});

@@ -1,0 +1,122 @@
+/** The services of the API, composed around the core. */
+import type { Network } from '../../contracts/networks.js';
+import { createAccountService } from '../accounts/account.js';
+import { createActivityService } from '../accounts/activity.js';
+import { createApiKeyService } from '../accounts/api-keys.js';
+import { createQuota, type Quota, unlimited } from '../accounts/quota.js';
+import { createUserService } from '../accounts/users.js';
+import { withAllRules } from '../api/context-rules.js';
+import type { LedgerStamper } from '../asking/ledger-stamper.js';
+import { createReadWalletAssets } from '../asking/wallet-assets.js';
+import { createReadStatement } from '../audit/statement.js';
+import type { PayUri } from '../domain/sep7.js';
+import type { EventTail } from '../events/event-tail.js';
+import { createEventService } from '../events/events.js';
+import type { Services } from '../kit/caller.js';
+import { withAllDoing } from '../kit/doing.js';
+import type { SecretBox } from '../kit/secrets.js';
+import { createNotificationService } from '../mail/notifications.js';
+import { createAcceptCheckout } from '../payments/acceptance.js';
+import { createPaymentService } from '../payments/decisions.js';
+import { createRemoveLeftovers } from '../payments/deleted-products.js';
+import { createMoveRefund } from '../payments/moved-refunds.js';
+import { createPaymentEvents } from '../payments/payment-events.js';
+import { createRateService } from '../rates/own.js';
+import { createRateNeeds } from '../rates/rate-needs.js';
+import type { NeedRate } from '../rates/sampler.js';
+import { createCheckoutService } from '../selling/checkouts.js';
+import { createPaymentLinkService } from '../selling/links.js';
+import { createProductService } from '../selling/products.js';
+import { createQuotes } from '../selling/quotes.js';
+import { createReportService } from '../selling/reports.js';
+import { createBookByHash } from '../watching/refund-by-hash.js';
+import { createReadSync } from '../watching/wallet-sync.js';
+import { createWalletService, type MendGaps } from '../watching/wallets.js';
+import { createDeliveryService } from '../webhooks/deliveries.js';
+import { createWebhookService } from '../webhooks/webhooks.js';
+import type { Core } from './core.js';
+
+interface ServicesOptions {
+  networks: readonly Network[];
+  secrets: SecretBox;
+  stamper: LedgerStamper;
+  send: Parameters<typeof createWebhookService>[0]['send'];
+  /** Follows events for callers of this process. */
+  tail: EventTail;
+  mendGaps: MendGaps;
+  /** Allows URLs of private addresses and plain http. */
+  allowPrivate: boolean;
+  /** Whether e-mail is sent. Default false. */
+  hasMail?: boolean;
+  /** Writes payment requests. */
+  payUri: PayUri;
+  /** Starts sampling a pair of currency and asset. */
+  needRate: NeedRate;
+  /** Limits for an account; null for none. */
+  limits: Readonly<Record<Limited, number>> | null;
+}
+
+export function createServices(core: Core, options: ServicesOptions): Services {
+  const { stores, ledgers, settle, refundBook, rateBook, outbox, transaction, commit, clock, newId, publicUrl } = core;
+  const { networks, stamper, allowPrivate, payUri, needRate } = options;
+  const { forAccount, system } = stores;
+  const eventsStored = core.signals.eventsStored.raise;
+  const deliveriesDue = core.signals.deliveriesDue.raise;
+  const quotes = createQuotes({ rateBook });
+  const rateNeeds = createRateNeeds({ forAccount, needRate, networks });
+  const quota = quotasOf(core, options.limits);
+  // Each service picks what it needs.
+  const common = {
+    ...{ forAccount, transaction, commit, settle, stamper, clock, newId, publicUrl, quotes, rateNeeds, rateBook },
+    ...{ payUri, eventsStored, deliveriesDue },
+  };
+  const paymentEvents = createPaymentEvents({ publicUrl });
+  const moveRefund = createMoveRefund({ ...system, forAccount, settle, refundBook, outbox, paymentEvents });
+  const { secrets, send, tail, mendGaps, hasMail = false } = options;
+  const services: Services = {
+    account: createAccountService(common),
+    notifications: createNotificationService({ ...common, sending: hasMail }),
+    apiKeys: createApiKeyService({ ...common, quota: quota('apiKeys', 'API keys') }),
+    users: createUserService({ ...common, quota: quota('users', 'users') }),
+    wallets: createWalletService({
+      ...common,
+      readSync: createReadSync({ ...system, clock }),
+      quota: quota('wallets', 'wallets'),
+      mendGaps,
+      readStatement: createReadStatement({ ...system, ledgers }),
+      readAssets: createReadWalletAssets({ ledgers }),
+    }),
+    products: createProductService({ ...common, removeLeftovers: createRemoveLeftovers(common) }),
+    paymentLinks: createPaymentLinkService(common),
+    checkouts: createCheckoutService({ ...common, acceptCheckout: createAcceptCheckout(common) }),
+    payments: createPaymentService({
+      ...common,
+      loadRates: rateBook.load,
+      bookByHash: createBookByHash({ ...system, ledgers, forAccount, refundBook, moveRefund, clock }),
+      refundBook,
+    }),
+    rates: createRateService({ ...common, need: needRate }),
+    events: createEventService({ ...common, tail }),
+    webhooks: createWebhookService({ ...common, secrets, send, quota: quota('webhooks', 'webhooks') }),
+    deliveries: createDeliveryService(common),
+    reports: createReportService(common),
+    activity: createActivityService(common),
+  };
+  return withAllDoing(withAllRules(services, () => ({ now: clock.now(), networks, allowPrivate })));
+}
+
+type Limited = 'apiKeys' | 'users' | 'wallets' | 'webhooks';
+
+/** @returns a function that makes the quota of a kind */
+const quotasOf =
+  ({ stores: { forAccount }, commit }: Core, limits: ServicesOptions['limits']) =>
+  (collection: Limited, what: string): Quota =>
+    limits === null
+      ? unlimited(commit)
+      : createQuota({
+          commit,
+          forAccount,
+          count: (accountId, session) => forAccount(accountId)[collection].count(session),
+          max: limits[collection],
+          what,
+        });

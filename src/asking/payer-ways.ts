@@ -1,0 +1,138 @@
+/** Finds the assets that a payer can pay in and the cost in each, by the network's market, and remembers the answer for the payment that follows. Where no
+ *  server sees the market, only the asset itself is offered. */
+import { knownAsset } from '../../contracts/known-assets.js';
+import type { Network } from '../../contracts/networks.js';
+import { type Asset, assetName, sameAsset } from '../domain/asset.js';
+import type { Amount } from '../domain/books.js';
+import type { MonotonicClock } from '../kit/clock.js';
+import { BudgetUsedUp, LedgerUnavailable, UnfitServer } from '../ledger/errors.js';
+import type { LedgerSession, NetworkLedger } from '../ledger/network-ledger.js';
+import { type Holding, MOST_WAYS, type Way } from '../ledger/source.js';
+import { askForPayer, type NotNow } from './payer.js';
+
+/** Amounts are stroops. */
+interface PayerWay {
+  asset: Asset;
+  /** The account's balance, reserve included. */
+  balance: bigint;
+  cost: bigint;
+}
+
+/** The part of `PayerLedger` that finds ways to pay. */
+export interface PayerWays {
+  /** The asset itself first, then, by code, held assets with a path to it. */
+  waysOf(
+    network: Network,
+    account: string,
+    due: Amount,
+    visitor: string,
+  ): Promise<{ state: 'known'; ways: PayerWay[] } | { state: 'no_account' } | NotNow>;
+  /** The way from one asset: the remembered answer, which is used once, or a fresh one when that is old. Null when there is no way. */
+  wayFrom(
+    network: Network,
+    account: string,
+    asset: Asset,
+    due: Amount,
+    visitor: string,
+  ): Promise<{ state: 'known'; way: Way | null } | NotNow>;
+}
+
+/** Older answers are replaced by fresh ones. */
+export const FRESH_MS = 30_000;
+/** Remembered answers; the oldest go first. */
+const MOST_REMEMBERED = 1000;
+
+type Ledger = Pick<NetworkLedger, 'session' | 'finders'>;
+
+export interface WaysDeps {
+  ledgers: ReadonlyMap<Network, Ledger>;
+  monotonic: Pick<MonotonicClock, 'nowMs'>;
+}
+
+export function createPayerWays({ ledgers, monotonic }: WaysDeps): PayerWays {
+  const answers = new Map<string, { way: Way; atMs: number }>();
+  const keyOf = (network: Network, account: string, asset: Asset, due: Amount) =>
+    `${network} ${account} ${assetName(asset)} ${assetName(due.asset)} ${due.stroops}`;
+
+  /** Used once: a second payment takes a fresh price. */
+  function take(key: string): Way | null {
+    const last = answers.get(key);
+    answers.delete(key);
+    return last && monotonic.nowMs() - last.atMs <= FRESH_MS ? last.way : null;
+  }
+
+  function remember(network: Network, account: string, due: Amount, ways: readonly Way[]): void {
+    for (const way of ways) {
+      const key = keyOf(network, account, way.asset, due);
+      answers.delete(key);
+      answers.set(key, { way, atMs: monotonic.nowMs() });
+    }
+    for (const oldest of answers.keys()) {
+      if (answers.size <= MOST_REMEMBERED) break;
+      answers.delete(oldest);
+    }
+  }
+
+  return {
+    waysOf: (network, account, due, visitor) =>
+      askForPayer(ledgers.get(network), visitor, async (session, ledger) => {
+        const found = await onFinder(session, ledger, async (finder) => {
+          const { balances } = await finder.holdings(account, []);
+          const others = sourcesAmong(balances, account, due.asset);
+          const ways = await finder.waysTo(due, others);
+          remember(network, account, due, ways);
+          return { balances, ways };
+        });
+        const itself = due.asset.issuer === null ? [] : [due.asset];
+        const { balances, ways } = found ?? { ...(await session.holdings(account, itself)), ways: [] };
+        if (balances.length === 0) return { state: 'no_account' as const };
+        const balanceOf = (asset: Asset) => balances.find((each) => sameAsset(each.asset, asset))?.stroops ?? 0n;
+        const all = [{ asset: due.asset, cost: due.stroops }, ...[...ways].sort(byCode)];
+        return {
+          state: 'known' as const,
+          ways: all.map(({ asset, cost }) => ({ asset, balance: balanceOf(asset), cost })),
+        };
+      }),
+
+    async wayFrom(network, account, asset, due, visitor) {
+      const told = take(keyOf(network, account, asset, due));
+      if (told !== null) return { state: 'known', way: told };
+      return await askForPayer(ledgers.get(network), visitor, async (session, ledger) => {
+        const ways = await onFinder(session, ledger, (finder) => finder.waysTo(due, [asset]));
+        if (ways === null && ledger.finders.length > 0) return { state: 'unavailable' as const };
+        return { state: 'known' as const, way: ways?.[0] ?? null };
+      });
+    },
+  };
+}
+
+const byCode = ({ asset: a }: { asset: Asset }, { asset: b }: { asset: Asset }): number =>
+  assetName(a) < assetName(b) ? -1 : 1;
+
+/** The assets to ask about: as many as one request takes, lumens and known assets first. */
+function sourcesAmong(balances: readonly Holding[], account: string, asked: Asset): Asset[] {
+  const rank = ({ code, issuer }: Asset) => (issuer === null ? 0 : knownAsset(code, issuer) ? 1 : 2);
+  return balances
+    .filter(({ asset, stroops, authorized }) => stroops > 0n && authorized && !sameAsset(asset, asked))
+    .map(({ asset }) => asset)
+    .filter(({ issuer }) => issuer !== account)
+    .sort((a, b) => rank(a) - rank(b) || byCode({ asset: a }, { asset: b }))
+    .slice(0, MOST_WAYS);
+}
+
+/** Tries the servers that see the market until one answers; null when none does. */
+async function onFinder<T>(
+  session: LedgerSession,
+  { finders }: Ledger,
+  work: (finder: LedgerSession) => Promise<T>,
+): Promise<T | null> {
+  for (const server of finders) {
+    try {
+      return await work(session.on(server));
+    } catch (error) {
+      const isAway = error instanceof LedgerUnavailable || error instanceof UnfitServer;
+      if (!isAway || error instanceof BudgetUsedUp) throw error;
+    }
+  }
+  return null;
+}

@@ -1,0 +1,119 @@
+/** Refunds as the ledger shows them: one document for each operation that sent money back, account and payment. A refund whose payment is not stored yet waits
+ *  for it. */
+import mongoose from 'mongoose';
+import type { Network } from '../../contracts/networks.js';
+import { makeIndexes, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
+import { accountsOf } from '../kit/owners.js';
+import type { PaymentDoc } from './payment-document.js';
+
+export interface RefundDoc {
+  /** From `refundId`. An operation that refunds several payments has a document for each. */
+  _id: string;
+  accountId: string;
+  network: Network;
+  /** Null while it waits. */
+  paymentId: string | null;
+  /** The link or checkout named by its memo; null when booked by hash. */
+  targetId: string | null;
+  transactionHash: string;
+  /** Decimal text. */
+  operationId: string;
+  changeIndex: number;
+  ledger: number;
+  ledgerClosedAt: Date;
+  /** The payer: base account or contract. */
+  receiver: string;
+  /** M…; null when it went to the bare account or to a contract. */
+  receiverMuxedAddress: string | null;
+  assetCode: string;
+  assetIssuer: string | null;
+  /** Canonical decimal text. */
+  amount: string;
+}
+
+const refundSchema = new mongoose.Schema<RefundDoc>(
+  {
+    _id: String,
+    accountId: String,
+    network: String,
+    paymentId: { type: String, default: null },
+    targetId: { type: String, default: null },
+    transactionHash: String,
+    operationId: String,
+    changeIndex: Number,
+    ledger: Number,
+    ledgerClosedAt: Date,
+    receiver: String,
+    receiverMuxedAddress: { type: String, default: null },
+    assetCode: String,
+    assetIssuer: { type: String, default: null },
+    amount: String,
+  },
+  { ...SCHEMA_OPTIONS, collection: 'refunds' },
+);
+refundSchema.index({ accountId: 1, transactionHash: 1 });
+refundSchema.index(
+  { targetId: 1, receiver: 1, ledgerClosedAt: 1 },
+  { partialFilterExpression: { paymentId: null }, name: 'waitingOf' },
+);
+
+/** The fields that match a refund to a payment. */
+type GivenBack = Pick<
+  PaymentDoc,
+  'accountId' | 'senderAddress' | 'senderMuxedAddress' | 'assetCode' | 'assetIssuer' | 'ledgerClosedAt'
+>;
+
+/** What works across accounts: for the recorder. */
+export type RefundStore = ReturnType<typeof createRefundStore>['system'];
+
+export function createRefundStore(connection: mongoose.Connection) {
+  const refunds = connection.model<RefundDoc>('Refund', refundSchema);
+  const collection = refunds.collection as unknown as mongoose.mongo.Collection<RefundDoc>;
+  return {
+    ensureIndexes: () => makeIndexes(refunds),
+
+    forAccount: (accountId: string) => ({
+      ofTransaction: (transactionHash: string) => collection.find({ accountId, transactionHash }).toArray(),
+    }),
+
+    system: {
+      /** The ids of the stored ones of these. */
+      async known(batch: readonly Pick<RefundDoc, '_id' | 'accountId'>[], session: Session): Promise<Set<string>> {
+        const filter = { _id: { $in: batch.map(({ _id }) => _id) }, accountId: { $in: accountsOf(batch) } };
+        const found = await collection.find(filter, { session, projection: { _id: 1 } }).toArray();
+        return new Set(found.map(({ _id }) => _id));
+      },
+      /** Booked and waiting refunds of some operations of one transaction. @param ids of the operations' refunds. @param transactionHash the ledger's */
+      ofOperations: (accountId: string, ids: readonly string[], transactionHash: string, session: Session) =>
+        collection.find({ accountId, $or: [{ _id: { $in: [...ids] } }, { transactionHash }] }, { session }).toArray(),
+      /** Waiting refunds that may return this payment to a link or checkout, oldest first. */
+      waiting(targetId: string, payment: GivenBack, session: Session): Promise<RefundDoc[]> {
+        const {
+          accountId,
+          senderAddress: receiver,
+          senderMuxedAddress,
+          assetCode,
+          assetIssuer,
+          ledgerClosedAt,
+        } = payment;
+        return collection
+          .find(
+            {
+              ...{ accountId, targetId, paymentId: null, receiver },
+              receiverMuxedAddress: { $in: [senderMuxedAddress ?? null, null] },
+              ...{ assetCode, assetIssuer },
+              ledgerClosedAt: { $gte: ledgerClosedAt },
+            },
+            { session, sort: { ledgerClosedAt: 1 } },
+          )
+          .toArray();
+      },
+      async save(refund: RefundDoc, session: Session): Promise<void> {
+        await collection.replaceOne({ _id: refund._id, accountId: refund.accountId }, refund, {
+          session,
+          upsert: true,
+        });
+      },
+    },
+  };
+}

@@ -1,0 +1,161 @@
+/** Makes checkouts.
+ *
+ *  Creations write no common document of product or wallet, so that they do not conflict. A creation inserts the checkout and then reads product and wallet
+ *  again: if one is gone by then, it removes the checkout before it answers. The deletion of a product removes its checkouts after the product. The deletion of
+ *  a wallet, or its deactivation, first clears `takesCheckouts` and then looks for checkouts; a creation that finds it cleared sets it again, which fails once
+ *  the wallet is gone or inactive, and counts up `checkoutEpoch`, without which two deletions at once would hide it from each other. In any order, one of the
+ *  two sees the other. */
+import { DEFAULT_LIFETIME_MS } from '../../contracts/checkouts.js';
+import type { Contract } from '../../contracts/index.js';
+import type { ParsedInputOf } from '../../contracts/operation.js';
+import type { Act, Commit } from '../accounts/commit.js';
+import { createMemo } from '../domain/memo.js';
+import { notFound } from '../kit/api-error.js';
+import type { Caller, ServiceOf } from '../kit/caller.js';
+import type { Clock } from '../kit/clock.js';
+import { createGroupCommit } from '../kit/group-commit.js';
+import { createdAtOf, type NewId } from '../kit/ids.js';
+import { Taken } from '../kit/taken.js';
+import { loadPayable } from '../payments/payable.js';
+import type { RateNeeds } from '../rates/rate-needs.js';
+import type { ForAccount } from '../stores.js';
+import type { CheckoutDoc } from './checkout-document.js';
+import { type CheckoutFacts, toCheckout } from './checkout-resource.js';
+import { type CheckoutTerms, inactiveWallet, termsOf, unknownProduct, unknownWallet } from './checkout-terms.js';
+import { type Quotes, withQuote } from './quotes.js';
+import { createSlug } from './slug.js';
+
+type Input = ParsedInputOf<Contract['checkouts']['create']>;
+
+export interface CheckoutCreationDeps {
+  forAccount: ForAccount<'checkouts' | 'products' | 'wallets'>;
+  commit: Commit;
+  clock: Clock;
+  newId: NewId;
+  publicUrl: string;
+  quotes: Quotes;
+  rateNeeds: Pick<RateNeeds, 'ofPriced'>;
+}
+
+interface Creation extends Act {
+  checkout: CheckoutDoc;
+}
+
+export function createCheckoutCreation(deps: CheckoutCreationDeps): ServiceOf<Contract['checkouts']>['create'] {
+  const { forAccount, commit, clock, newId, publicUrl } = deps;
+
+  /** Concurrent creations of an account share a transaction, because they all write the count of its list. */
+  const insert = createGroupCommit<Creation, null>((creations) => {
+    const batch = creations.map(({ checkout }) => checkout);
+    return commit.all(creations, async (session) => {
+      if (!(await forAccount(batch[0]!.accountId).checkouts.insert(batch, session))) throw new Taken();
+      return batch.map(() => null);
+    });
+  });
+
+  return async (caller, input) => {
+    const { accountId, reservedId, isRepeated, user } = caller;
+    const stores = forAccount(accountId);
+    const _id = reservedId?.('chk') ?? newId('chk');
+    const made = reservedId && (await stores.checkouts.byId(_id));
+    if (made) return show(deps, await shownAgain(deps, caller, made));
+    const terms = await termsOf(stores, input);
+    // On a retry the id carries the time of the first attempt.
+    const begins = isRepeated ? clock.now() : createdAtOf(_id);
+    const expiresAt = new Date(input.expiresAt ?? begins.getTime() + DEFAULT_LIFETIME_MS);
+    const quote = await quoteOf(deps, accountId, terms, expiresAt);
+    for (;;) {
+      const named = { _id, accountId, slug: createSlug(clock), memo: createMemo(clock, 'checkout') };
+      const checkout = { ...newCheckout(named, terms, input, expiresAt), ...(user ? { soldBy: user.id } : {}) };
+      try {
+        await insert(accountId, { caller, subjectId: _id, checkout });
+      } catch (error) {
+        if (error instanceof Taken) continue;
+        throw error;
+      }
+      const shown = toCheckout(await confirm(deps, caller, checkout), publicUrl);
+      return quote ? withQuote(shown, quote) : shown;
+    }
+  };
+}
+
+const show = async ({ quotes, publicUrl }: CheckoutCreationDeps, facts: CheckoutFacts) =>
+  (await quotes.checkouts(facts.checkout.accountId, [toCheckout(facts, publicUrl)]))[0]!;
+
+/** The current quote; null for a price in the asset. @throws ApiError `conflict` when a price in a currency has no rate at the moment */
+async function quoteOf(
+  { forAccount, rateNeeds, quotes }: CheckoutCreationDeps,
+  accountId: string,
+  terms: CheckoutTerms,
+  until: Date,
+) {
+  const { currency, productId, walletId, assetIssuer, price } = terms;
+  // A product's rates for the books are already sampled.
+  if (!currency && (productId !== null || assetIssuer === null)) return null;
+  const wallet = await forAccount(accountId).wallets.byId(walletId);
+  if (!wallet) return null;
+  const isSampled = await rateNeeds.ofPriced(accountId, terms, wallet.network, until);
+  return currency ? quotes.one(accountId, { ...terms, currency }, wallet.network, price!, isSampled) : null;
+}
+
+/** Checks, after the checkout is stored, that product and wallet still exist. @throws ApiError after removing the checkout */
+async function confirm(
+  { forAccount, commit }: CheckoutCreationDeps,
+  caller: Caller,
+  checkout: CheckoutDoc,
+): Promise<CheckoutFacts> {
+  const { checkouts, products, wallets } = forAccount(checkout.accountId);
+  const [product, wallet] = await Promise.all([
+    checkout.productId === null ? null : products.byId(checkout.productId),
+    wallets.byId(checkout.walletId),
+  ]);
+  const confirmed = wallet?.active && !wallet.takesCheckouts ? await wallets.takeCheckouts(wallet._id) : wallet;
+  if (confirmed?.active && (product || checkout.productId === null)) return { checkout, product, wallet: confirmed };
+  await commit(takingBack(caller, checkout._id), (session) => checkouts.removeUnpaid([checkout._id], session));
+  if (!product && checkout.productId !== null) throw unknownProduct();
+  throw wallet ? inactiveWallet() : unknownWallet();
+}
+
+/** The checkout made by an earlier run of the request. */
+async function shownAgain(deps: CheckoutCreationDeps, caller: Caller, made: CheckoutDoc): Promise<CheckoutFacts> {
+  // Only a checkout that is neither paid nor ended can be removed.
+  const isFresh = made.status === 'OPEN' && made.paymentCount === 0;
+  const facts = isFresh ? await confirm(deps, caller, made) : await loadPayable(deps.forAccount(made.accountId), made);
+  if (!facts) throw notFound('checkout');
+  return facts;
+}
+
+/** Its creation was recorded, so record its removal, too. */
+const takingBack = (caller: Caller, subjectId: string): Act => ({
+  caller: { ...caller, doing: { ...caller.doing!, effect: 'changes' } },
+  subjectId,
+});
+
+/** A new checkout. */
+function newCheckout(
+  named: Pick<CheckoutDoc, '_id' | 'accountId' | 'slug' | 'memo'>,
+  terms: CheckoutTerms,
+  { reference, metadata, customerEmail, language, successUrl, cancelUrl }: Input,
+  expiresAt: Date,
+): CheckoutDoc {
+  return {
+    ...named,
+    ...terms,
+    reference: reference ?? null,
+    metadata: JSON.stringify(metadata ?? {}),
+    ...(customerEmail ? { customerEmail } : {}),
+    ...(language ? { language } : {}),
+    successUrl: successUrl ?? null,
+    cancelUrl: cancelUrl ?? null,
+    status: 'OPEN',
+    received: '0',
+    paymentCount: 0,
+    expiresAt,
+    expiryCheckAt: expiresAt,
+    cancelledFrom: null,
+    acceptedFrom: null,
+    paidAt: null,
+    closedAt: null,
+    createdAt: createdAtOf(named._id),
+  };
+}

@@ -1,0 +1,83 @@
+/** Stored checkout → the shape that the contract promises. */
+import type { Contract } from '../../contracts/index.js';
+import type { OutputOf } from '../../contracts/operation.js';
+import { formatAmount, parseAmount } from '../domain/amount.js';
+import { excessOf, remainingOf } from '../domain/checkout.js';
+import { memoIdOf } from '../domain/memo.js';
+import { muxedAddressOf } from '../domain/muxed.js';
+import type { WalletDoc } from '../watching/wallet-store.js';
+import type { CheckoutDoc } from './checkout-document.js';
+import type { ProductDoc } from './product-document.js';
+import { toProductSummary, toWalletSummary } from './resources.js';
+
+export type Checkout = OutputOf<Contract['checkouts']['get']>;
+
+export interface CheckoutFacts {
+  checkout: CheckoutDoc;
+  /** Null for a checkout without a product. */
+  product: ProductDoc | null;
+  wallet: WalletDoc;
+}
+
+/** What came, what is still due and what was paid too much, in canonical decimal text. In a currency the amount due is null while anything is: it follows
+ *  from a rate. */
+export function balanceOf(
+  checkout: Pick<CheckoutDoc, 'status' | 'amount' | 'price' | 'currency' | 'received' | 'paidIn' | 'excess'>,
+) {
+  const { status, amount, price, currency } = checkout;
+  const sums = { status, amount: parseAmount(price ?? amount!)!, received: BigInt(checkout.received) };
+  const [received, remaining] = [formatAmount(sums.received), formatAmount(remainingOf(sums))];
+  if (!currency) {
+    const excess = excessOf(sums);
+    const excessAmount = excess === null ? null : formatAmount(excess);
+    return {
+      ...{ receivedAmount: received, remainingAmount: remaining, excessAmount },
+      ...{ receivedValue: null, remainingValue: null },
+    };
+  }
+  const excess = BigInt(checkout.excess ?? 0);
+  return {
+    receivedAmount: formatAmount(BigInt(checkout.paidIn ?? 0)),
+    remainingAmount: remaining === '0' ? '0' : null,
+    excessAmount: status !== 'PAID' || excess === 0n ? null : formatAmount(excess),
+    receivedValue: received,
+    remainingValue: remaining,
+  };
+}
+
+export const checkoutUrl = (publicUrl: string, slug: string): string => `${publicUrl}/c/${slug}`;
+
+export function toCheckout({ checkout, product, wallet }: CheckoutFacts, publicUrl: string): Checkout {
+  const memoId = memoIdOf(checkout.memo);
+  return {
+    id: checkout._id,
+    status: checkout.status,
+    reference: checkout.reference,
+    metadata: JSON.parse(checkout.metadata),
+    customerEmail: checkout.customerEmail ?? null,
+    language: checkout.language ?? null,
+    name: checkout.name,
+    description: checkout.description,
+    assetCode: checkout.assetCode,
+    assetIssuer: checkout.assetIssuer,
+    amount: checkout.amount,
+    currency: checkout.currency ?? null,
+    price: checkout.price ?? null,
+    quote: null,
+    quantity: checkout.quantity,
+    ...balanceOf(checkout),
+    product: product && toProductSummary(product),
+    wallet: toWalletSummary(wallet),
+    slug: checkout.slug,
+    memo: checkout.memo,
+    memoId,
+    muxedAddress: muxedAddressOf(wallet.address, memoId),
+    url: checkoutUrl(publicUrl, checkout.slug),
+    successUrl: checkout.successUrl,
+    cancelUrl: checkout.cancelUrl,
+    expiresAt: checkout.expiresAt.toISOString(),
+    paidAt: checkout.paidAt?.toISOString() ?? null,
+    closedAt: checkout.closedAt?.toISOString() ?? null,
+    createdAt: checkout.createdAt.toISOString(),
+  };
+}

@@ -1,0 +1,250 @@
+/** Payment links in the API. */
+import type { Contract } from '../../contracts/index.js';
+import { minorDigitErrors } from '../../contracts/rates.js';
+import type { Act, Commit } from '../accounts/commit.js';
+import type { LedgerStamper } from '../asking/ledger-stamper.js';
+import { formatAmount, parseAmount } from '../domain/amount.js';
+import { createMemo } from '../domain/memo.js';
+import type { PayUri } from '../domain/sep7.js';
+import { badRequest, conflict, invalid, notFound } from '../kit/api-error.js';
+import type { ServiceOf } from '../kit/caller.js';
+import type { Clock } from '../kit/clock.js';
+import { countBy, createGroupCommit } from '../kit/group-commit.js';
+import type { NewId } from '../kit/ids.js';
+import { NO_SUCH } from '../kit/no-such.js';
+import { Taken } from '../kit/taken.js';
+import type { AccountStores, ForAccount } from '../stores.js';
+import { toInstructions } from './instructions.js';
+import type { PaymentLinkDoc } from './link-store.js';
+import type { ProductDoc } from './product-document.js';
+import { type WithWallet, withWallet } from './products-with-wallets.js';
+import type { Quotes } from './quotes.js';
+import { type PaymentLink, toPaymentLink } from './resources.js';
+import { createSlug } from './slug.js';
+
+/** Bounds the size of the link's document, which is read with every payment. */
+const MAX_SWITCHES = 1000;
+/** The query for their links names each; MongoDB allows 16 MB. */
+const MAX_PRODUCTS_SEARCHED = 50_000;
+
+/** @throws ApiError when the search is too vague */
+async function idsOfNamed(search: string, products: Pick<AccountStores['products'], 'idsByName'>): Promise<string[]> {
+  const ids = await products.idsByName(search, MAX_PRODUCTS_SEARCHED + 1);
+  if (ids.length <= MAX_PRODUCTS_SEARCHED) return ids;
+  const most = MAX_PRODUCTS_SEARCHED.toLocaleString('en');
+  throw badRequest(`search: More than ${most} products have this in their name; search for more of it.`);
+}
+
+interface Creation extends Act {
+  link: PaymentLinkDoc;
+}
+
+type Service = ServiceOf<Contract['paymentLinks']>;
+
+interface PaymentLinkServiceDeps {
+  forAccount: ForAccount<'paymentLinks' | 'products' | 'wallets'>;
+  commit: Commit;
+  stamper: LedgerStamper;
+  clock: Clock;
+  newId: NewId;
+  publicUrl: string;
+  payUri: PayUri;
+  quotes: Quotes;
+}
+
+export function createPaymentLinkService(deps: PaymentLinkServiceDeps): Service {
+  const { forAccount, commit, clock, newId } = deps;
+
+  /** Concurrent creations of an account share a transaction, because they all write the product's count. */
+  const insert = createGroupCommit<Creation, ProductDoc>((creations) => {
+    const links = creations.map(({ link }) => link);
+    return commit.all(creations, async (session) => {
+      const { paymentLinks, products } = forAccount(links[0]!.accountId);
+      if (!(await paymentLinks.insert(links, session))) throw new Taken();
+      // Last, because all processes write this document, and the later of two must retry.
+      const productById = await products.countLinks(countBy(links.map(({ productId }) => productId)), session);
+      return links.map(({ productId }) => {
+        const product = productById.get(productId);
+        if (!product) throw invalid(NO_SUCH.product);
+        return product;
+      });
+    });
+  });
+
+  return {
+    async create(caller, { productId, name }) {
+      const { accountId, reservedId } = caller;
+      const { paymentLinks } = forAccount(accountId);
+      const _id = reservedId?.('link') ?? newId('link');
+      const made = reservedId && (await paymentLinks.byId(_id));
+      if (made) return show(deps, made, await productOf(deps, made));
+      for (;;) {
+        const link: PaymentLinkDoc = {
+          _id,
+          accountId,
+          productId,
+          name: name ?? null,
+          slug: createSlug(clock),
+          memo: createMemo(clock, 'link'),
+          active: true,
+          history: [{ from: null, terms: { active: true } }],
+          paymentCount: 0,
+          receivedCount: 0,
+          createdAt: clock.now(),
+        };
+        try {
+          const product = await insert(accountId, { caller, subjectId: _id, link });
+          return show(deps, link, product);
+        } catch (error) {
+          if (!(error instanceof Taken)) throw error;
+        }
+      }
+    },
+    list: list(deps),
+    get: get(deps),
+    instructions: instructions(deps),
+    update: update(deps),
+    delete: remove(deps),
+  };
+}
+
+/** With their current quotes. */
+async function quoted(
+  { forAccount, quotes }: PaymentLinkServiceDeps,
+  accountId: string,
+  links: readonly PaymentLink[],
+  products: readonly ProductDoc[],
+) {
+  const priced = products.filter(({ currency }) => currency);
+  if (priced.length === 0) return [...links];
+  const wallets = await forAccount(accountId).wallets.byIds([...new Set(priced.map(({ walletId }) => walletId))]);
+  const networkOf = new Map(wallets.map(({ _id, network }) => [_id, network]));
+  const byId = new Map(priced.map((product) => [product._id, product]));
+  return quotes.links(accountId, links, (link) => {
+    const product = byId.get(link.product.id);
+    const network = product && networkOf.get(product.walletId);
+    return network && { product, network };
+  });
+}
+
+const show = async (deps: PaymentLinkServiceDeps, link: PaymentLinkDoc, product: ProductDoc) =>
+  (await quoted(deps, link.accountId, [toPaymentLink(link, product, deps.publicUrl)], [product]))[0]!;
+
+const productOf = async ({ forAccount }: PaymentLinkServiceDeps, link: PaymentLinkDoc): Promise<ProductDoc> => {
+  const product = await forAccount(link.accountId).products.byId(link.productId);
+  if (!product) throw notFound('payment link');
+  return product;
+};
+
+/** What the link sells, and the wallet that it is paid to. */
+async function soldBy(deps: PaymentLinkServiceDeps, link: PaymentLinkDoc): Promise<WithWallet> {
+  const sold = await withWallet(await productOf(deps, link), deps.forAccount(link.accountId));
+  if (!sold) throw notFound('payment link');
+  return sold;
+}
+
+const list =
+  (deps: PaymentLinkServiceDeps): Service['list'] =>
+  async ({ accountId }, { search, productId, active, ...request }) => {
+    const { paymentLinks, products } = deps.forAccount(accountId);
+    const found = search ? { text: search, productIds: await idsOfNamed(search, products) } : undefined;
+    const { items, meta } = await paymentLinks.list({ productId, active, search: found }, request);
+    const used = await products.byIds([...new Set(items.map((link) => link.productId))]);
+    const productById = new Map(used.map((product) => [product._id, product]));
+    const shown = items.flatMap((link) => {
+      const product = productById.get(link.productId);
+      // If the product was deleted between the two reads, the link is gone, too.
+      return product ? [toPaymentLink(link, product, deps.publicUrl)] : [];
+    });
+    return { items: await quoted(deps, accountId, shown, used), meta };
+  };
+
+const get =
+  (deps: PaymentLinkServiceDeps): Service['get'] =>
+  async ({ accountId }, { id }) => {
+    const { paymentLinks } = deps.forAccount(accountId);
+    const link = await paymentLinks.byId(id);
+    if (!link) throw notFound('payment link');
+    return show(deps, link, await productOf(deps, link));
+  };
+
+const instructions =
+  (deps: PaymentLinkServiceDeps): Service['instructions'] =>
+  async ({ accountId }, { id, amount }) => {
+    const { forAccount, quotes, publicUrl, payUri } = deps;
+    const { paymentLinks } = forAccount(accountId);
+    const link = await paymentLinks.byId(id);
+    if (!link) throw notFound('payment link');
+    const { product, wallet } = await soldBy(deps, link);
+    const asked = amountToPay(product, amount || null);
+    if (!link.active) throw conflict('This payment link is inactive.');
+    if (!product.active) throw conflict('The product of this payment link is inactive.');
+    if (!wallet.active) throw conflict('The wallet of this payment link is inactive.');
+    const due = asked === null ? null : await quotes.asked(accountId, product, wallet.network, asked);
+    return toInstructions(
+      {
+        address: wallet.address,
+        network: wallet.network,
+        memo: link.memo,
+        asset: { code: product.assetCode, issuer: product.assetIssuer },
+        amount: due,
+        pageUrl: toPaymentLink(link, product, publicUrl).url,
+      },
+      payUri,
+    );
+  };
+
+const update =
+  (deps: PaymentLinkServiceDeps): Service['update'] =>
+  async (caller, { id, active, name }) => {
+    const { forAccount, stamper, commit } = deps;
+    const { paymentLinks } = forAccount(caller.accountId);
+    const before = await paymentLinks.byId(id);
+    if (!before) throw notFound('payment link');
+    const { product, wallet } = await soldBy(deps, before);
+    const switched = active !== undefined && active !== before.active;
+    const renamed = name !== undefined && name !== before.name;
+    if (!switched && !renamed) return show(deps, before, product);
+    if (switched && before.history.length > MAX_SWITCHES) {
+      throw conflict(`This payment link was switched on or off ${MAX_SWITCHES} times: make another one.`);
+    }
+    const stamp = switched ? await stamper.stamp(wallet.network) : null;
+    await commit({ caller, subjectId: id }, async (session) => {
+      if (renamed) await paymentLinks.rename(before, name, session);
+      if (stamp) await paymentLinks.setActive(id, !before.active, stamp, session);
+    });
+    const after = await paymentLinks.byId(id);
+    if (!after) throw notFound('payment link');
+    return show(deps, after, product);
+  };
+
+const remove =
+  ({ forAccount, commit }: PaymentLinkServiceDeps): Service['delete'] =>
+  async (caller, { id }) => {
+    const { paymentLinks, products } = forAccount(caller.accountId);
+    await commit({ caller, subjectId: id }, async (session) => {
+      const link = await paymentLinks.byId(id, session);
+      if (!link) throw notFound('payment link');
+      if (!(await paymentLinks.removeUnpaid(id, session))) {
+        throw conflict('This payment link has payments: make it inactive instead.');
+      }
+      await products.countLinks(new Map([[link.productId, -1]]), session);
+    });
+    return { id, deleted: true };
+  };
+
+/** The price of a FIXED product, or the payer's amount for a CUSTOM one: canonical, null while none is chosen. */
+function amountToPay(product: ProductDoc, asked: string | null): string | null {
+  if (product.priceType === 'FIXED') {
+    if (asked !== null) throw badRequest('amount: The product has a fixed price.');
+    return product.price;
+  }
+  if (asked === null) return null;
+  const [fault] = minorDigitErrors(product.currency, { amount: asked });
+  if (fault) throw badRequest(`amount: ${fault.message}`);
+  const stroops = parseAmount(asked)!;
+  if (product.minAmount !== null && stroops < parseAmount(product.minAmount)!) {
+    throw badRequest(`amount: The minimum is ${product.minAmount} ${product.currency ?? product.assetCode}.`);
+  }
+  return formatAmount(stroops);
+}

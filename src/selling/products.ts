@@ -1,0 +1,254 @@
+/** Products in the API. */
+import type { Contract } from '../../contracts/index.js';
+import { productFieldErrors } from '../../contracts/products.js';
+import type { Act, Commit } from '../accounts/commit.js';
+import type { LedgerStamper } from '../asking/ledger-stamper.js';
+import { formatAmount, parseAmount } from '../domain/amount.js';
+import { conflict, invalid, notFound } from '../kit/api-error.js';
+import type { Caller, ServiceOf } from '../kit/caller.js';
+import type { Clock } from '../kit/clock.js';
+import { foldText } from '../kit/fold.js';
+import { countBy, createGroupCommit } from '../kit/group-commit.js';
+import type { NewId } from '../kit/ids.js';
+import { NO_SUCH } from '../kit/no-such.js';
+import type { RateNeeds } from '../rates/rate-needs.js';
+import type { ForAccount } from '../stores.js';
+import type { WalletDoc } from '../watching/wallet-store.js';
+import type { ProductDoc, ProductVersion, StoredTerms } from './product-document.js';
+import { type WithWallet, withWallet, withWallets } from './products-with-wallets.js';
+import type { Quotes } from './quotes.js';
+import { toProduct } from './resources.js';
+
+const TERMS = [
+  'active',
+  'assetCode',
+  'assetIssuer',
+  'priceType',
+  'price',
+  'minAmount',
+  'currency',
+] as const satisfies (keyof StoredTerms)[];
+
+const termsOf = ({
+  active,
+  assetCode,
+  assetIssuer,
+  priceType,
+  price,
+  minAmount,
+  currency = null,
+}: StoredTerms): StoredTerms => ({
+  active,
+  assetCode,
+  assetIssuer,
+  priceType,
+  price,
+  minAmount,
+  currency,
+});
+
+/** `"10.50"` → `"10.5"`; already validated. */
+const canonical = (amount: string | null | undefined): string | null =>
+  amount === null || amount === undefined ? null : formatAmount(parseAmount(amount)!);
+
+/** What was stored before is not refused by a rule of today. @throws ApiError when the changes, or what follows from them, do not fit the rest */
+function withChanges(before: ProductDoc, given: Partial<ProductDoc>): ProductDoc {
+  const merged = { ...before, ...given };
+  const old = productFieldErrors({ ...before });
+  const faults = productFieldErrors({ ...merged }).filter(
+    ({ path, message }) => path in given || !old.some((fault) => fault.path === path && fault.message === message),
+  );
+  if (faults.length > 0) throw invalid(faults[0]!, ...faults.slice(1));
+  const { name, price, minAmount } = merged;
+  return { ...merged, nameKey: foldText(name), price: canonical(price), minAmount: canonical(minAmount) };
+}
+
+const pick = <T extends object>(from: T, names: readonly string[]): Partial<T> =>
+  Object.fromEntries(names.map((name) => [name, from[name as keyof T]])) as Partial<T>;
+
+interface Creation extends Act {
+  product: ProductDoc;
+}
+
+const unknownWallet = () => invalid(NO_SUCH.wallet);
+
+type Service = ServiceOf<Contract['products']>;
+
+interface ProductServiceDeps {
+  forAccount: ForAccount<'products' | 'wallets'>;
+  /** Removes a batch of links and checkouts of a deleted product. */
+  removeLeftovers: (accountId: string, productId: string) => Promise<unknown>;
+  commit: Commit;
+  stamper: LedgerStamper;
+  clock: Clock;
+  newId: NewId;
+  quotes: Quotes;
+  rateNeeds: Pick<RateNeeds, 'ofPriced'>;
+}
+
+export function createProductService(deps: ProductServiceDeps): Service {
+  const { forAccount, commit, clock, newId, rateNeeds } = deps;
+
+  /** Concurrent creations of an account share a transaction, because they all write their wallet's count. */
+  const insert = createGroupCommit<Creation, null>((creations) => {
+    const batch = creations.map(({ product }) => product);
+    return commit.all(creations, async (session) => {
+      const { products, wallets } = forAccount(batch[0]!.accountId);
+      await products.insert(batch, session);
+      // Last, because all processes write this document, and the later of two must retry.
+      for (const [walletId, added] of countBy(batch.map((product) => product.walletId))) {
+        if (!(await wallets.countProducts(walletId, added, session))) throw unknownWallet();
+      }
+      return batch.map(() => null);
+    });
+  });
+
+  return {
+    async create(caller, input) {
+      const { accountId, reservedId } = caller;
+      const { wallets } = forAccount(accountId);
+      const _id = reservedId?.('prod') ?? newId('prod');
+      const made = reservedId && (await find(deps, accountId, _id));
+      if (made) return show(deps, made.product, made.wallet);
+      const wallet = await wallets.byId(input.walletId);
+      if (!wallet) throw unknownWallet();
+      const terms: StoredTerms = {
+        active: input.active,
+        assetCode: input.assetCode,
+        assetIssuer: input.assetIssuer ?? null,
+        priceType: input.priceType,
+        price: canonical(input.price),
+        minAmount: canonical(input.minAmount),
+        currency: input.currency ?? null,
+      };
+      const product: ProductDoc = {
+        _id,
+        accountId,
+        name: input.name,
+        nameKey: foldText(input.name),
+        description: input.description ?? null,
+        imageUrl: input.imageUrl ?? null,
+        walletId: wallet._id,
+        ...terms,
+        history: [{ from: null, terms, network: wallet.network }],
+        paymentLinkCount: 0,
+        revision: 0,
+        createdAt: clock.now(),
+      };
+      await rateNeeds.ofPriced(accountId, product, wallet.network);
+      await insert(accountId, { caller, subjectId: _id, product });
+      return show(deps, product, wallet);
+    },
+    list: list(deps),
+    get: read(deps),
+    update: update(deps),
+    delete: remove(deps),
+  };
+}
+
+const show = async ({ quotes }: ProductServiceDeps, product: Omit<ProductDoc, 'history'>, wallet: WalletDoc) =>
+  (await quotes.products(product.accountId, [toProduct(product, wallet)]))[0]!;
+
+/** The product as it is now, with its wallet. Null when it is gone. */
+async function find({ forAccount }: ProductServiceDeps, accountId: string, id: string): Promise<WithWallet | null> {
+  const stores = forAccount(accountId);
+  const product = await stores.products.byId(id);
+  return product && withWallet(product, stores);
+}
+
+/** The new version of the terms; null when they do not change. */
+async function versionOf(
+  { stamper }: ProductServiceDeps,
+  before: ProductDoc,
+  after: ProductDoc,
+  oldWallet: WalletDoc,
+  wallet: WalletDoc,
+) {
+  const moves = wallet.network !== oldWallet.network;
+  if (!moves && TERMS.every((name) => (after[name] ?? null) === (before[name] ?? null))) return null;
+  const stamp = await stamper.stamp(oldWallet.network);
+  // Ledger numbers do not carry over to another network: only the time counts.
+  return { from: moves ? { ...stamp, ledger: null } : stamp, terms: termsOf(after), network: wallet.network };
+}
+
+/** Null when another request changed the product since `before` was read; nothing is stored then. */
+const change = (
+  { commit, forAccount }: ProductServiceDeps,
+  caller: Caller,
+  before: ProductDoc,
+  fields: Partial<ProductDoc>,
+  { version, movesTo }: { version: ProductVersion | null; movesTo: string | null },
+): Promise<ProductDoc | null> =>
+  commit({ caller, subjectId: before._id }, async (session) => {
+    const { products, wallets } = forAccount(before.accountId);
+    const after = await products.change(before, fields, version, session);
+    if (after && movesTo !== null) {
+      if (!(await wallets.countProducts(movesTo, 1, session))) throw unknownWallet();
+      await wallets.countProducts(before.walletId, -1, session);
+    }
+    return after;
+  });
+
+const list =
+  ({ forAccount, quotes }: ProductServiceDeps): Service['list'] =>
+  async ({ accountId }, input) => {
+    const stores = forAccount(accountId);
+    const { items, meta } = await stores.products.list(input, input);
+    const found = await withWallets(items, stores);
+    const shown = found.map(({ product, wallet }) => toProduct(product, wallet));
+    return { items: await quotes.products(accountId, shown), meta };
+  };
+
+const read =
+  (deps: ProductServiceDeps): Service['get'] =>
+  async ({ accountId }, { id }) => {
+    const found = await find(deps, accountId, id);
+    if (!found) throw notFound('product');
+    return show(deps, found.product, found.wallet);
+  };
+
+const update =
+  (deps: ProductServiceDeps): Service['update'] =>
+  async (caller, { id, ...changes }) => {
+    const { accountId } = caller;
+    const { wallets } = deps.forAccount(accountId);
+    const given = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
+    // Start over if another request changes the product between validation and storing.
+    for (;;) {
+      const found = await find(deps, accountId, id);
+      if (!found) {
+        // Report faults of the body before a missing product.
+        const { walletId } = changes;
+        if (walletId !== undefined && !(await wallets.byId(walletId))) throw unknownWallet();
+        throw notFound('product');
+      }
+      const { product: before, wallet: oldWallet } = found;
+      const merged = withChanges(before, given);
+      const wallet = merged.walletId === oldWallet._id ? oldWallet : await wallets.byId(merged.walletId);
+      if (!wallet) throw unknownWallet();
+      await deps.rateNeeds.ofPriced(accountId, merged, wallet.network);
+      const after = await change(deps, caller, before, pick(merged, [...Object.keys(given), 'nameKey']), {
+        version: await versionOf(deps, before, merged, oldWallet, wallet),
+        movesTo: wallet._id === oldWallet._id ? null : wallet._id,
+      });
+      if (after) return show(deps, after, wallet);
+    }
+  };
+
+const remove =
+  ({ forAccount, commit, removeLeftovers }: ProductServiceDeps): Service['delete'] =>
+  async (caller, { id }) => {
+    const { accountId } = caller;
+    const { products, wallets } = forAccount(accountId);
+    await commit({ caller, subjectId: id }, async (session) => {
+      const product = await products.byId(id, session);
+      if (!product) throw notFound('product');
+      if (!(await products.removeUnpaid(id, session))) {
+        throw conflict('This product has payments: make it inactive instead.');
+      }
+      await wallets.countProducts(product.walletId, -1, session);
+    });
+    // The product is already gone, and a job removes the rest.
+    await removeLeftovers(accountId, id).catch(() => undefined);
+    return { id, deleted: true };
+  };

@@ -1,0 +1,210 @@
+/** All stores on one connection, in two interfaces: for one account, and across accounts.
+ *
+ *  Code that acts for a caller gets `forAccount` only. No method of an account's view takes an account id, so none can reach another account's documents. The
+ *  watcher, the dispatchers, authentication and administration get `system`. */
+import type mongoose from 'mongoose';
+import { createAccountStore } from './accounts/account-store.js';
+import { createActivityStore } from './accounts/activity-store.js';
+import { createApiKeyStore } from './accounts/api-key-store.js';
+import { createPasskeyChallengeStore } from './accounts/passkey-challenges.js';
+import { createSessionStore } from './accounts/session-store.js';
+import { createUserStore } from './accounts/user-store.js';
+import { createIdempotencyStore } from './api/idempotency-store.js';
+import { createInstallationStore } from './app/installation.js';
+import { createJobStore } from './app/jobs/store.js';
+import { createAuditStore } from './audit/audit-store.js';
+import { createEventCounterStore } from './events/event-counters.js';
+import { createEventStore } from './events/event-store.js';
+import type { Clock } from './kit/clock.js';
+import { createCountSegments } from './kit/count-segments.js';
+import { behindDoor } from './kit/door.js';
+import type { NewId } from './kit/ids.js';
+import { createLeaseStore } from './kit/leases.js';
+import { createMailStore } from './mail/mail-store.js';
+import { createSentMailStore } from './mail/mails-sent.js';
+import { createPaymentStore } from './payments/payment-store.js';
+import { createRefundStore } from './payments/refund-store.js';
+import { createOwnRateStore } from './rates/own-rates.js';
+import { createRateAnswerStore } from './rates/rate-answers.js';
+import { createRatePairStore } from './rates/rate-pairs.js';
+import { createRateSampleStore } from './rates/rate-samples.js';
+import { createCheckoutStore } from './selling/checkout-store.js';
+import { createPaymentLinkStore } from './selling/link-store.js';
+import { createPayableNames } from './selling/payable-names.js';
+import { createProductStore } from './selling/product-store.js';
+import { createRequestKeyStore } from './selling/request-keys.js';
+import { createCursorStore } from './watching/cursors.js';
+import { createGapStore } from './watching/gap-store.js';
+import { createNetworkStateStore } from './watching/network-states.js';
+import { createParkedRecordStore } from './watching/parked-store.js';
+import { createRequestBudgetStore } from './watching/request-budgets.js';
+import { createWalletStore } from './watching/wallet-store.js';
+import { createDeliveryStore } from './webhooks/delivery-store.js';
+import { createReplayStore } from './webhooks/replay-store.js';
+import { createWebhookKeyStore } from './webhooks/webhook-keys.js';
+import { createWebhookStore } from './webhooks/webhook-store.js';
+
+export type Stores = ReturnType<typeof createStores>;
+export type SystemStores = Stores['system'];
+
+/** The collections that have owners. */
+type TenantStores = ReturnType<typeof createTenantStores>;
+
+/** One account's view of every collection that has owners. Cheap: a collection's view is made when it is asked for. */
+export class AccountStores {
+  readonly #stores: TenantStores;
+  readonly #accountId: string;
+
+  constructor(stores: TenantStores, accountId: string) {
+    this.#stores = stores;
+    this.#accountId = accountId;
+  }
+
+  get account() {
+    return this.#stores.accounts.forAccount(this.#accountId);
+  }
+  get apiKeys() {
+    return this.#stores.apiKeys.forAccount(this.#accountId);
+  }
+  get activities() {
+    return this.#stores.activities.forAccount(this.#accountId);
+  }
+  get users() {
+    return this.#stores.users.forAccount(this.#accountId);
+  }
+  get wallets() {
+    return this.#stores.wallets.forAccount(this.#accountId);
+  }
+  get gaps() {
+    return this.#stores.gaps.forAccount(this.#accountId);
+  }
+  get audits() {
+    return this.#stores.audits.forAccount(this.#accountId);
+  }
+  get products() {
+    return this.#stores.products.forAccount(this.#accountId);
+  }
+  get paymentLinks() {
+    return this.#stores.paymentLinks.forAccount(this.#accountId);
+  }
+  get checkouts() {
+    return this.#stores.checkouts.forAccount(this.#accountId);
+  }
+  get payments() {
+    return this.#stores.payments.forAccount(this.#accountId);
+  }
+  get ownRates() {
+    return this.#stores.ownRates.forAccount(this.#accountId);
+  }
+  get refunds() {
+    return this.#stores.refunds.forAccount(this.#accountId);
+  }
+  get events() {
+    return this.#stores.events.forAccount(this.#accountId);
+  }
+  get eventCounters() {
+    return this.#stores.eventCounters.forAccount(this.#accountId);
+  }
+  get webhooks() {
+    return this.#stores.webhooks.forAccount(this.#accountId);
+  }
+  get deliveries() {
+    return this.#stores.deliveries.forAccount(this.#accountId);
+  }
+  get mails() {
+    return this.#stores.mails.forAccount(this.#accountId);
+  }
+  get replays() {
+    return this.#stores.replays.forAccount(this.#accountId);
+  }
+  get idempotency() {
+    return this.#stores.idempotency.forAccount(this.#accountId);
+  }
+}
+
+/** A service's access to its account's documents; `Part` names the collections that it uses. */
+export type ForAccount<Part extends keyof AccountStores = keyof AccountStores> = (
+  accountId: string,
+) => Pick<AccountStores, Part>;
+
+interface StoreDeps {
+  clock: Clock;
+  newId: NewId;
+  /** Versions of terms in a product's document; simulations keep fewer. */
+  versionsKept?: number;
+}
+
+function createTenantStores(connection: mongoose.Connection, { clock, newId, versionsKept }: StoreDeps) {
+  const countSegments = createCountSegments(connection);
+  const payableNames = createPayableNames(connection);
+  return {
+    countSegments,
+    payableNames,
+    accounts: createAccountStore(connection),
+    activities: createActivityStore(connection, clock),
+    apiKeys: createApiKeyStore(connection),
+    users: createUserStore(connection),
+    wallets: createWalletStore(connection),
+    gaps: createGapStore(connection),
+    audits: createAuditStore(connection),
+    products: createProductStore(connection, versionsKept),
+    paymentLinks: createPaymentLinkStore(connection, countSegments, payableNames),
+    checkouts: createCheckoutStore(connection, countSegments, payableNames),
+    payments: createPaymentStore(connection, countSegments),
+    ownRates: createOwnRateStore(connection),
+    refunds: createRefundStore(connection),
+    events: createEventStore(connection, countSegments),
+    eventCounters: createEventCounterStore(connection),
+    webhooks: createWebhookStore(connection),
+    deliveries: createDeliveryStore(connection, { newId, clock }, countSegments),
+    mails: createMailStore(connection),
+    mailsSent: createSentMailStore(connection),
+    replays: createReplayStore(connection),
+    idempotency: createIdempotencyStore(connection),
+  };
+}
+
+export function createStores(connection: mongoose.Connection, deps: StoreDeps) {
+  const tenant = createTenantStores(connection, deps);
+  /** Collections without an owner. */
+  const shared = {
+    cursors: createCursorStore(connection),
+    networkStates: createNetworkStateStore(connection),
+    parkedRecords: createParkedRecordStore(connection),
+    rateAnswers: createRateAnswerStore(connection),
+    ratePairs: createRatePairStore(connection),
+    rateSamples: createRateSampleStore(connection),
+    requestBudgets: createRequestBudgetStore(connection, deps.clock),
+    installation: createInstallationStore(connection),
+    jobs: createJobStore(connection),
+    leases: createLeaseStore(connection),
+    sessions: createSessionStore(connection),
+    passkeyChallenges: createPasskeyChallengeStore(connection),
+    webhookKeys: createWebhookKeyStore(connection),
+    requestKeys: createRequestKeyStore(connection),
+  };
+  const { countSegments, payableNames } = tenant;
+  return {
+    forAccount: (accountId: string): AccountStores => behindDoor(new AccountStores(tenant, accountId)),
+    system: behindDoor({ ...shared, countSegments, payableNames, ...acrossAccounts(tenant) }),
+    /** Makes the missing indexes; existing ones stay as they are. */
+    async ensureIndexes(): Promise<void> {
+      const all = [...Object.values(tenant), ...Object.values(shared)];
+      await Promise.all(all.map((store) => ('ensureIndexes' in store ? store.ensureIndexes() : null)));
+    },
+  };
+}
+
+type AcrossAccounts<Stores> = {
+  [Name in keyof Stores as Stores[Name] extends { system: object } ? Name : never]: Stores[Name] extends {
+    system: infer System;
+  }
+    ? System
+    : never;
+};
+
+/** The `system` interface of each store that has one. */
+const acrossAccounts = <Stores extends Readonly<Record<string, object>>>(stores: Stores): AcrossAccounts<Stores> =>
+  Object.fromEntries(
+    Object.entries(stores).flatMap(([name, store]) => ('system' in store ? [[name, store.system]] : [])),
+  ) as AcrossAccounts<Stores>;

@@ -1,0 +1,127 @@
+/** Ledgers that wallets missed. Gaps are kept, mended or not. */
+import mongoose from 'mongoose';
+import type { Network } from '../../contracts/networks.js';
+import { makeIndexes, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
+import { createPages, type PageRequest } from '../kit/paging.js';
+
+export interface GapDoc {
+  _id: string;
+  accountId: string;
+  walletId: string;
+  network: Network;
+  /** Both ends included. */
+  fromLedger: number;
+  toLedger: number;
+  /** When it was found. */
+  at: Date;
+  /** Everything up to this ledger has been read since; null before. */
+  readTo: number | null;
+  mendedAt: Date | null;
+  /** The network was reset: these ledgers are gone for good. */
+  isLost: boolean;
+  /** For a gap left by a reset: when the network was last seen before it. Null for others. */
+  lostSince: Date | null;
+}
+
+const gapSchema = new mongoose.Schema<GapDoc>(
+  {
+    _id: String,
+    accountId: String,
+    walletId: String,
+    network: String,
+    fromLedger: Number,
+    toLedger: Number,
+    at: Date,
+    readTo: { type: Number, default: null },
+    mendedAt: { type: Date, default: null },
+    isLost: Boolean,
+    lostSince: { type: Date, default: null },
+  },
+  { ...SCHEMA_OPTIONS, collection: 'gaps' },
+);
+gapSchema.index({ walletId: 1, mendedAt: 1, fromLedger: 1 });
+gapSchema.index({ accountId: 1, walletId: 1, _id: -1 });
+gapSchema.index({ network: 1, walletId: 1 }, { partialFilterExpression: { mendedAt: null }, name: 'open' });
+
+/** Open gaps of one wallet dealt with at a time. */
+const OPEN_AT_ONCE = 100;
+
+/** What works across accounts: for the watcher and the mending. */
+export type GapStore = ReturnType<typeof createGapStore>['system'];
+
+export function createGapStore(connection: mongoose.Connection) {
+  const opened = openModel(connection);
+  return {
+    ensureIndexes: () => makeIndexes(opened.gaps),
+    forAccount: (accountId: string) => ofAccount(opened, accountId),
+    system: ofAllAccounts(opened),
+  };
+}
+
+function openModel(connection: mongoose.Connection) {
+  const gaps = connection.model<GapDoc>('Gap', gapSchema);
+  const page = createPages(gaps);
+  const collection = gaps.collection as unknown as mongoose.mongo.Collection<GapDoc>;
+  const openOf = (walletId: string) =>
+    collection
+      .find({ walletId, mendedAt: null, isLost: false }, { sort: { fromLedger: 1 }, limit: OPEN_AT_ONCE })
+      .toArray();
+  return { gaps, page, collection, openOf };
+}
+
+type Opened = ReturnType<typeof openModel>;
+
+const ofAccount = ({ page }: Opened, accountId: string) => ({
+  list: (walletId: string, request: PageRequest) => page({ accountId, walletId }, { ...request, sort: { _id: -1 } }),
+});
+
+const ofAllAccounts = ({ collection, openOf }: Opened) => ({
+  /** Gaps that can be mended, in ledger order. */
+  openOf,
+  /** The open gaps of these wallets that this one continues: it begins within them or just after their end. After a reset, the gap that the reset left. */
+  same: (
+    walletIds: readonly string[],
+    { fromLedger, lostSince }: Pick<GapDoc, 'fromLedger' | 'lostSince'>,
+    session: Session,
+  ) =>
+    collection
+      .find(
+        {
+          ...{ walletId: { $in: [...walletIds] }, mendedAt: null },
+          ...(lostSince
+            ? { lostSince }
+            : { isLost: false, fromLedger: { $lte: fromLedger }, toLedger: { $gte: fromLedger - 1 } }),
+        },
+        { session },
+      )
+      .toArray(),
+  async insert(batch: readonly GapDoc[], session: Session): Promise<void> {
+    if (batch.length > 0) await collection.insertMany([...batch], { session });
+  },
+  async extend(ids: readonly string[], toLedger: number, session: Session): Promise<void> {
+    if (ids.length > 0) await collection.updateMany({ _id: { $in: [...ids] } }, { $max: { toLedger } }, { session });
+  },
+  /** Call after a reset: none of the network's gaps can be mended any more. */
+  async lose(network: Network): Promise<void> {
+    await collection.updateMany({ network, mendedAt: null, isLost: false }, { $set: { isLost: true } });
+  },
+  async noteRead(id: string, readTo: number): Promise<void> {
+    await collection.updateOne({ _id: id, mendedAt: null }, { $max: { readTo } });
+  },
+  /** False when it was already mended, or has grown since. */
+  async mend({ _id, toLedger }: Pick<GapDoc, '_id' | 'toLedger'>, at: Date, session: Session): Promise<boolean> {
+    const { modifiedCount } = await collection.updateOne(
+      { _id, toLedger, mendedAt: null },
+      { $set: { mendedAt: at, readTo: toLedger } },
+      { session },
+    );
+    return modifiedCount === 1;
+  },
+  /** The newest open gap of a wallet, of those found at `since` or later; null when there is none. */
+  newestOf: (walletId: string, since: Date, session: Session) =>
+    collection.findOne({ walletId, mendedAt: null, at: { $gte: since } }, { session, sort: { at: -1 } }),
+  /** Ids of wallets with gaps that can be mended, in order. */
+  async walletsWithOpen(network: Network): Promise<string[]> {
+    return (await collection.distinct('walletId', { network, mendedAt: null, isLost: false })).sort();
+  },
+});

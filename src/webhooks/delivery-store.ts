@@ -1,0 +1,240 @@
+/** Deliveries: one for each webhook and event; `nextAttemptAt` is a date exactly while it is PENDING, and then says when it is due. */
+import mongoose from 'mongoose';
+import { deliveryStatusSchema } from '../../contracts/deliveries.js';
+import type { EventType } from '../../contracts/event-kinds.js';
+import type { OpeningPlan } from '../events/sequence.js';
+import type { Clock } from '../kit/clock.js';
+import { type CountSegments, createCountSegments } from '../kit/count-segments.js';
+import { makeIndexes, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
+import type { NewId } from '../kit/ids.js';
+import { createPages, type PageRequest, pageOfKnown } from '../kit/paging.js';
+import { readHealth } from './delivery-health.js';
+import { createDueDeliveries, EPOCH } from './due-deliveries.js';
+import { createReplayedDeliveries } from './replayed-deliveries.js';
+
+const STATUSES = deliveryStatusSchema.options;
+export type DeliveryStatus = (typeof STATUSES)[number];
+
+export interface Attempt {
+  at: Date;
+  durationMs: number;
+  responseStatus: number | null;
+  error: string | null;
+}
+
+export interface DeliveryDoc {
+  _id: string;
+  accountId: string;
+  webhookId: string;
+  eventId: string;
+  eventType: EventType;
+  subjectId: string;
+  /** 1, 2, 3 … for each webhook, without holes; null for deliveries older than the numbering. */
+  sequence: number | null;
+  status: DeliveryStatus;
+  attemptCount: number;
+  /** The latest 50, oldest first. */
+  attempts: Attempt[];
+  nextAttemptAt: Date | null;
+  lastResponseStatus: number | null;
+  lastError: string | null;
+  createdAt: Date;
+  /** When it became DELIVERED, FAILED or CANCELLED; null while it is PENDING. */
+  endedAt: Date | null;
+  /** The replay that opened it; empty for the first delivery of an event to a webhook. */
+  replayId: string;
+  /** Made due by a replay; fresh deliveries go first. */
+  isReplayed: boolean;
+}
+
+const deliverySchema = new mongoose.Schema<DeliveryDoc>(
+  {
+    _id: String,
+    accountId: String,
+    webhookId: String,
+    eventId: String,
+    eventType: String,
+    subjectId: String,
+    sequence: { type: Number, default: null },
+    status: String,
+    attemptCount: Number,
+    attempts: [
+      new mongoose.Schema({ at: Date, durationMs: Number, responseStatus: Number, error: String }, PART_OPTIONS),
+    ],
+    nextAttemptAt: { type: Date, default: null },
+    lastResponseStatus: { type: Number, default: null },
+    lastError: { type: String, default: null },
+    createdAt: Date,
+    endedAt: { type: Date, default: null },
+    replayId: { type: String, default: '' },
+    isReplayed: { type: Boolean, default: false },
+  },
+  { ...SCHEMA_OPTIONS, collection: 'deliveries' },
+);
+// One delivery for each webhook and event, and for each replay; it also finds the deliveries of one kind about a subject.
+const KEY = { accountId: 1, webhookId: 1, subjectId: 1, eventType: 1, eventId: 1, replayId: 1 } as const;
+deliverySchema.index(KEY, { unique: true });
+// Due deliveries, fresh ones before replayed ones.
+deliverySchema.index(
+  { webhookId: 1, isReplayed: 1, nextAttemptAt: 1, _id: 1 },
+  { partialFilterExpression: { nextAttemptAt: { $gte: EPOCH } } },
+);
+// Retries by when they are due.
+deliverySchema.index(
+  { nextAttemptAt: 1 },
+  { partialFilterExpression: { attemptCount: { $gt: 0 }, nextAttemptAt: { $gte: EPOCH } } },
+);
+// The account, which follows from the webhook, lets lists be counted from the index alone.
+const LIST_INDEX = { webhookId: 1, accountId: 1, status: 1, _id: -1 } as const;
+deliverySchema.index(LIST_INDEX);
+
+// Deliveries by when they ended.
+deliverySchema.index(
+  { webhookId: 1, accountId: 1, status: 1, endedAt: -1 },
+  { partialFilterExpression: { endedAt: { $gte: EPOCH } } },
+);
+
+/** What works across accounts: for the sequencer, the replayer and the dispatchers. */
+export type DeliveryStore = ReturnType<typeof createDeliveryStore>['system'];
+
+export function createDeliveryStore(
+  connection: mongoose.Connection,
+  { newId, clock }: { newId: NewId; clock: Clock },
+  countSegments = createCountSegments(connection),
+) {
+  const deliveries = connection.model<DeliveryDoc>('Delivery', deliverySchema);
+  const page = createPages(deliveries);
+  const collection = deliveries.collection as unknown as mongoose.mongo.Collection<DeliveryDoc>;
+  const opened = { deliveries, page, collection, countSegments, newId, clock };
+  const replays = createReplayedDeliveries(collection, clock);
+  return {
+    ensureIndexes: () => makeIndexes(deliveries),
+    forAccount: (accountId: string) => ({ ...ofAccount(opened, accountId), ...replays.forAccount(accountId) }),
+    system: {
+      ...ofAllAccounts(opened),
+      ...replays.system,
+      ...createDueDeliveries(connection, collection),
+    },
+  };
+}
+
+interface Opened {
+  deliveries: mongoose.Model<DeliveryDoc>;
+  page: ReturnType<typeof createPages<DeliveryDoc>>;
+  collection: mongoose.mongo.Collection<DeliveryDoc>;
+  countSegments: CountSegments;
+  newId: NewId;
+  clock: Clock;
+}
+
+/** The deliveries of an account as one list of the count segments. */
+const listOf = (accountId: string) => `deliveries:${accountId}`;
+
+const ofAccount = (opened: Opened, accountId: string) => ({
+  byId: (id: string) => opened.deliveries.findOne({ _id: id, accountId }).lean<DeliveryDoc>().exec(),
+  list: (webhookId: string, { status }: { status?: DeliveryStatus }, request: PageRequest) =>
+    status
+      ? listWithStatus(opened, { webhookId, accountId }, status, request)
+      : listAll(opened, { webhookId, accountId }, request),
+  /** Makes it due at once, whatever its status; attempts keep counting. Null when it was cancelled or does not exist. */
+  redeliver: (id: string, session?: Session): Promise<DeliveryDoc | null> =>
+    opened.collection.findOneAndUpdate(
+      { _id: id, accountId, status: { $ne: 'CANCELLED' } },
+      { $set: { status: 'PENDING', nextAttemptAt: opened.clock.now(), endedAt: null } },
+      { returnDocument: 'after', session },
+    ),
+  /** Makes the pending deliveries of a webhook due at once, before it is made ACTIVE again. */
+  async expedite(webhookId: string): Promise<void> {
+    const now = opened.clock.now();
+    await opened.collection.updateMany(
+      { webhookId, accountId, status: 'PENDING', nextAttemptAt: { $gt: now } },
+      { $set: { nextAttemptAt: now } },
+    );
+  },
+  /** @param since deliveries that ended before are not counted */
+  health: (webhookId: string, since: Date) => readHealth(opened.collection, { webhookId, accountId }, since),
+  countPending: (webhookId: string, session: Session): Promise<number> =>
+    opened.collection.countDocuments({ webhookId, accountId, status: 'PENDING' }, { session }),
+  /** For a webhook that was deleted. */
+  cancelPending: (webhookId: string) => cancelPending(opened, { webhookId, accountId }),
+});
+
+const ofAllAccounts = (opened: Opened) => ({
+  /** For webhooks that were deleted. */
+  cancelPending: (webhookIds: readonly string[]) => cancelPending(opened, { webhookId: { $in: [...webhookIds] } }),
+  /** Call in the transaction that moves `openedTo` of the webhooks, or of a replay. Deliveries to PAUSED webhooks wait. */
+  async open(planned: OpeningPlan['deliveries'], session: Session, replayId = ''): Promise<void> {
+    if (planned.length === 0) return;
+    const { newId, clock, collection, countSegments } = opened;
+    const now = clock.now();
+    const docs = planned.map((each) => ({ ...toDelivery(newId('dlv'), each, now), ...replayed(replayId) }));
+    await collection.insertMany(docs, { session });
+    await countSegments.touchAll(docs, (delivery) => listOf(delivery.accountId), session);
+  },
+});
+
+interface OfWebhook {
+  webhookId: string;
+  accountId: string;
+}
+
+const listAll = ({ countSegments, deliveries }: Opened, ofWebhook: OfWebhook, request: PageRequest) =>
+  countSegments.page<DeliveryDoc>(
+    listOf(ofWebhook.accountId),
+    deliveries,
+    { ...ofWebhook, status: { $in: STATUSES } },
+    { ...request, direction: -1, hint: LIST_INDEX },
+  );
+
+/** Statuses change with every attempt, so their counts are not remembered. DELIVERED, the most common, is counted as all minus the others. */
+function listWithStatus(opened: Opened, ofWebhook: OfWebhook, status: DeliveryStatus, request: PageRequest) {
+  const { deliveries, page } = opened;
+  const listed = { ...ofWebhook, status };
+  if (status !== 'DELIVERED') return page(listed, request);
+  return pageOfKnown<DeliveryDoc>(deliveries, listed, request, async () => {
+    const others = { ...ofWebhook, status: { $in: STATUSES.filter((each) => each !== status) } };
+    const [{ meta }, count] = await Promise.all([
+      listAll(opened, ofWebhook, { page: 1, pageSize: 1 }),
+      deliveries.countDocuments(others),
+    ]);
+    return Math.max(0, meta.total - count);
+  });
+}
+
+async function cancelPending(
+  { collection, clock }: Opened,
+  ofWebhooks: { webhookId: string | { $in: string[] }; accountId?: string },
+): Promise<void> {
+  await collection.updateMany(
+    { ...ofWebhooks, status: 'PENDING' },
+    { $set: { status: 'CANCELLED', nextAttemptAt: null, endedAt: clock.now() } },
+  );
+}
+
+function toDelivery(
+  _id: string,
+  { webhookId, event, sequence }: OpeningPlan['deliveries'][number],
+  now: Date,
+): DeliveryDoc {
+  return {
+    _id,
+    accountId: event.accountId,
+    webhookId,
+    eventId: event._id,
+    eventType: event.type,
+    subjectId: event.subjectId,
+    sequence,
+    status: 'PENDING',
+    attemptCount: 0,
+    attempts: [],
+    nextAttemptAt: now,
+    lastResponseStatus: null,
+    lastError: null,
+    createdAt: now,
+    endedAt: null,
+    replayId: '',
+    isReplayed: false,
+  };
+}
+
+const replayed = (replayId: string) => ({ replayId, isReplayed: replayId !== '' });

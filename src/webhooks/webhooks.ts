@@ -1,0 +1,198 @@
+/** Webhooks in the API. A signing secret appears only in the answer that made it and, sealed, in the store. */
+import type { Contract } from '../../contracts/index.js';
+import type { OutputOf } from '../../contracts/operation.js';
+import type { Commit } from '../accounts/commit.js';
+import type { Quota } from '../accounts/quota.js';
+import { mask, newWebhookSecret } from '../domain/signature.js';
+import { conflict, notFound } from '../kit/api-error.js';
+import type { ServiceOf } from '../kit/caller.js';
+import type { Clock } from '../kit/clock.js';
+import type { Database } from '../kit/database.js';
+import type { NewId } from '../kit/ids.js';
+import type { SecretBox } from '../kit/secrets.js';
+import { toWebhook } from '../selling/resources.js';
+import type { ForAccount } from '../stores.js';
+import { toDelivery } from './deliveries.js';
+import { createReadDeliveryHealth, toHealth } from './health.js';
+import { createReplay } from './replay.js';
+import { type SampleEvent, sampleEvent } from './sample-event.js';
+import type { WebhookDoc } from './webhook-store.js';
+
+/** Each rotated secret signs for 24 h, so a day allows one rotation fewer than this. */
+const MAX_SECRETS = 20;
+
+type TestResult = OutputOf<Contract['webhooks']['test']>;
+
+type Service = ServiceOf<Contract['webhooks']>;
+
+interface WebhookServiceDeps {
+  forAccount: ForAccount<'webhooks' | 'deliveries' | 'events' | 'eventCounters' | 'replays'>;
+  transaction: Database['transaction'];
+  commit: Commit;
+  secrets: SecretBox;
+  /** Signs the event and posts it once, regardless of the webhook's status. */
+  send: (webhook: WebhookDoc, event: SampleEvent) => Promise<TestResult>;
+  /** Called when deliveries have become due. */
+  deliveriesDue: () => void;
+  /** Called when a replay was stored. */
+  eventsStored: () => void;
+  clock: Clock;
+  newId: NewId;
+  publicUrl: string;
+  quota: Quota;
+}
+
+export function createWebhookService(deps: WebhookServiceDeps): Service {
+  const replay = createReplay(deps);
+  const deliveryHealth = createReadDeliveryHealth(deps);
+
+  return {
+    create: create(deps),
+    list: list(deps),
+
+    async get({ accountId }, { id }) {
+      return toWebhook(await get(deps, accountId, id));
+    },
+    update: update(deps),
+    delete: remove(deps),
+    deliveries: deliveries(deps),
+
+    async health({ accountId }, { id }) {
+      const webhook = await get(deps, accountId, id);
+      return toHealth(webhook, await deliveryHealth(webhook));
+    },
+
+    replay,
+    test: test(deps),
+    rotateSecret: rotateSecret(deps),
+    deletePreviousSecret: deletePreviousSecret(deps),
+  };
+}
+
+const get = async ({ forAccount }: WebhookServiceDeps, accountId: string, id: string): Promise<WebhookDoc> => {
+  const webhook = await forAccount(accountId).webhooks.byId(id);
+  if (!webhook) throw notFound('webhook');
+  return webhook;
+};
+
+const withSecret = ({ secrets }: WebhookServiceDeps, webhook: WebhookDoc) => ({
+  ...toWebhook(webhook),
+  secret: secrets.open(webhook.secrets[0]!.sealed, webhook._id),
+});
+
+const create =
+  (deps: WebhookServiceDeps): Service['create'] =>
+  async (caller, { name, url, events }) => {
+    const { forAccount, newId, clock, secrets, quota } = deps;
+    const { accountId, reservedId } = caller;
+    const { webhooks } = forAccount(accountId);
+    const id = (reservedId ?? newId)('hook');
+    // Already made by a run of this request that died before it answered.
+    const made = reservedId && (await webhooks.byId(id));
+    if (made) return withSecret(deps, made);
+    const secret = newWebhookSecret(clock);
+    const webhook: WebhookDoc = {
+      _id: id,
+      accountId,
+      name,
+      url,
+      events: [...new Set(events)],
+      status: 'ACTIVE',
+      secretMasked: mask(secret),
+      secrets: [{ sealed: secrets.seal(secret, id), until: null }],
+      failingSince: null,
+      openedTo: 0,
+      deliverySequence: 0,
+      lease: null,
+      createdAt: clock.now(),
+    };
+    await quota({ caller, subjectId: id }, async (session) => {
+      // Its deliveries begin with the next numbered event.
+      const openedTo = await forAccount(accountId).eventCounters.countWebhook(session);
+      await webhooks.insert({ ...webhook, openedTo }, session);
+    });
+    return withSecret(deps, webhook);
+  };
+
+const list =
+  ({ forAccount }: WebhookServiceDeps): Service['list'] =>
+  async ({ accountId }, request) => {
+    const { webhooks } = forAccount(accountId);
+    const { items, meta } = await webhooks.list(request);
+    return { items: items.map(toWebhook), meta };
+  };
+
+const update =
+  (deps: WebhookServiceDeps): Service['update'] =>
+  async (caller, { id, events, ...fields }) => {
+    const { forAccount, commit, deliveriesDue } = deps;
+    const { accountId } = caller;
+    const { webhooks, deliveries } = forAccount(accountId);
+    const given = { ...fields, events: events && [...new Set(events)] };
+    const changes = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+    const resumes = fields.status === 'ACTIVE' && (await get(deps, accountId, id)).status === 'PAUSED';
+    // First, while nothing is sent: if the process dies between the two, no delivery of an ACTIVE webhook is left waiting.
+    if (resumes) await deliveries.expedite(id);
+    const webhook = await commit({ caller, subjectId: id }, (session) => webhooks.update(id, changes, session));
+    if (!webhook) throw notFound('webhook');
+    if (resumes) deliveriesDue();
+    return toWebhook(webhook);
+  };
+
+const remove =
+  ({ forAccount, commit }: WebhookServiceDeps): Service['delete'] =>
+  async (caller, { id }) => {
+    const { webhooks, deliveries } = forAccount(caller.accountId);
+    const isRemoved = await commit({ caller, subjectId: id }, (session) => webhooks.remove(id, session));
+    if (!isRemoved) throw notFound('webhook');
+    await deliveries.cancelPending(id);
+    return { id, deleted: true };
+  };
+
+const deliveries =
+  (deps: WebhookServiceDeps): Service['deliveries'] =>
+  async ({ accountId }, { id, status, ...request }) => {
+    const { deliveries } = deps.forAccount(accountId);
+    await get(deps, accountId, id);
+    const { items, meta } = await deliveries.list(id, { status }, request);
+    return { items: items.map(toDelivery), meta };
+  };
+
+const test =
+  (deps: WebhookServiceDeps): Service['test'] =>
+  async (caller, { id }) => {
+    const { commit, send, newId, clock, publicUrl } = deps;
+    const webhook = await get(deps, caller.accountId, id);
+    // Only this is stored of it.
+    await commit({ caller, subjectId: id }, async () => undefined);
+    return send(webhook, sampleEvent(newId, clock.now(), publicUrl));
+  };
+
+const rotateSecret =
+  (deps: WebhookServiceDeps): Service['rotateSecret'] =>
+  async (caller, { id }) => {
+    const { forAccount, clock, secrets, commit } = deps;
+    const { accountId } = caller;
+    const { webhooks } = forAccount(accountId);
+    const now = clock.now();
+    const { secrets: known } = await get(deps, accountId, id);
+    if (known.filter(({ until }) => until === null || until > now).length >= MAX_SECRETS) {
+      throw conflict(
+        'This webhook has too many valid secrets: end the older ones (DELETE …/previous-secret) or wait until they end.',
+      );
+    }
+    const secret = newWebhookSecret(clock);
+    const kept = { sealed: secrets.seal(secret, id), masked: mask(secret) };
+    const webhook = await commit({ caller, subjectId: id }, (session) => webhooks.rotate(id, kept, now, session));
+    if (!webhook) throw notFound('webhook');
+    return { ...toWebhook(webhook), secret };
+  };
+
+const deletePreviousSecret =
+  ({ forAccount, commit }: WebhookServiceDeps): Service['deletePreviousSecret'] =>
+  async (caller, { id }) => {
+    const { webhooks } = forAccount(caller.accountId);
+    const webhook = await commit({ caller, subjectId: id }, (session) => webhooks.dropOlderSecrets(id, session));
+    if (!webhook) throw notFound('webhook');
+    return { id, deleted: true };
+  };
