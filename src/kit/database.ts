@@ -1,5 +1,7 @@
 /** The connection to MongoDB, and transactions on it. Writes are acknowledged by a majority before they are answered. */
+
 import mongoose from 'mongoose';
+import type { LedgerStamp } from '../domain/terms.js';
 import { AlreadyMade } from './already-made.js';
 import { createAvailability, followMonitors, type Guard, MONITORING } from './availability.js';
 import { monotonicClock } from './clock.js';
@@ -48,6 +50,10 @@ export const SCHEMA_OPTIONS = {
 
 /** Options of schemas within documents. */
 export const PART_OPTIONS = { _id: false, strict: 'throw' } as const;
+export const stampSchema = new mongoose.Schema<LedgerStamp>(
+  { at: Date, ledger: Number, isNewest: Boolean },
+  PART_OPTIONS,
+);
 
 /** Makes the missing indexes of a collection by one command: mongoose would take one for each. */
 export async function makeIndexes<Doc>({ collection, schema }: mongoose.Model<Doc>): Promise<void> {

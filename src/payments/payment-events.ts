@@ -4,9 +4,10 @@ import { parseAmount } from '../domain/amount.js';
 import type { OutboxEvent } from '../events/outbox.js';
 import type { CheckoutDoc } from '../selling/checkout-document.js';
 import { toCheckout } from '../selling/checkout-resource.js';
-import { toPayment, toPaymentLink, toProduct } from '../selling/resources.js';
+import { toPaymentLink, toProduct } from '../selling/resources.js';
 import type { CheckoutPayable, Payable } from './payable.js';
 import type { PaymentDoc } from './payment-document.js';
+import { toPayment } from './payment-resource.js';
 
 /** Payments shown in an event of a checkout. */
 const SHOWN_PAYMENTS = 1000;

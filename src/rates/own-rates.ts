@@ -3,10 +3,9 @@ import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import type { Span } from '../domain/shown-rates.js';
 import type { LedgerStamp } from '../domain/terms.js';
-import { makeIndexes, removeSome, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
+import { makeIndexes, removeSome, SCHEMA_OPTIONS, type Session, stampSchema } from '../kit/database.js';
 import { heldWithin, NEWEST_FIRST } from '../kit/held.js';
 import { createSharedRead } from '../kit/tick-loader.js';
-import { stampSchema } from '../watching/wallet-store.js';
 
 export interface OwnRateDoc {
   _id: string;

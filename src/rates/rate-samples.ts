@@ -3,10 +3,9 @@
 import mongoose from 'mongoose';
 import type { Span } from '../domain/shown-rates.js';
 import type { LedgerStamp } from '../domain/terms.js';
-import { isDuplicateKey, makeIndexes, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
+import { isDuplicateKey, makeIndexes, SCHEMA_OPTIONS, type Session, stampSchema } from '../kit/database.js';
 import { heldWithin, NEWEST_FIRST } from '../kit/held.js';
 import { createSharedRead } from '../kit/tick-loader.js';
-import { stampSchema } from '../watching/wallet-store.js';
 
 export interface RateSampleDoc {
   /** The pair's key and the time: two processes that take one at the same moment keep one. */

@@ -3,8 +3,7 @@ import mongoose from 'mongoose';
 import type { CheckoutStatus } from '../../contracts/checkouts.js';
 import type { Language } from '../../contracts/languages.js';
 import type { LedgerStamp } from '../domain/terms.js';
-import { PART_OPTIONS, SCHEMA_OPTIONS } from '../kit/database.js';
-import { stampSchema } from '../watching/wallet-store.js';
+import { PART_OPTIONS, SCHEMA_OPTIONS, stampSchema } from '../kit/database.js';
 
 export interface CheckoutDoc {
   _id: string;

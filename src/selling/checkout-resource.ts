@@ -5,10 +5,11 @@ import { formatAmount, parseAmount } from '../domain/amount.js';
 import { excessOf, remainingOf } from '../domain/checkout.js';
 import { memoIdOf } from '../domain/memo.js';
 import { muxedAddressOf } from '../domain/muxed.js';
+import { toWalletSummary } from '../watching/wallet-resource.js';
 import type { WalletDoc } from '../watching/wallet-store.js';
 import type { CheckoutDoc } from './checkout-document.js';
 import type { ProductDoc } from './product-document.js';
-import { toProductSummary, toWalletSummary } from './resources.js';
+import { toProductSummary } from './resources.js';
 
 export type Checkout = OutputOf<Contract['checkouts']['get']>;
 

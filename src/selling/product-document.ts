@@ -2,8 +2,7 @@
 import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import type { LedgerStamp } from '../domain/terms.js';
-import { PART_OPTIONS, SCHEMA_OPTIONS } from '../kit/database.js';
-import { stampSchema } from '../watching/wallet-store.js';
+import { PART_OPTIONS, SCHEMA_OPTIONS, stampSchema } from '../kit/database.js';
 
 /** The terms of payments. Amounts in canonical decimal text. */
 export interface StoredTerms {

@@ -2,8 +2,7 @@
  *  afterwards. */
 import mongoose from 'mongoose';
 import { type LedgerClose, type LedgerStamp, sideOfBegin } from '../domain/terms.js';
-import { makeIndexes, removeSome, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
-import { stampSchema } from '../watching/wallet-store.js';
+import { makeIndexes, removeSome, SCHEMA_OPTIONS, type Session, stampSchema } from '../kit/database.js';
 import type { ProductDoc, ProductVersion } from './product-document.js';
 
 /** A version that was moved here from its product's document. */

@@ -3,8 +3,8 @@ import type { Network } from '../../contracts/networks.js';
 import type { Outbox, OutboxEvent } from '../events/outbox.js';
 import type { Database, Session } from '../kit/database.js';
 import type { NewId } from '../kit/ids.js';
-import { toWalletSummary } from '../selling/resources.js';
 import type { GapDoc, GapStore } from './gap-store.js';
+import { toWalletSummary } from './wallet-resource.js';
 import type { WalletDoc, WalletStore } from './wallet-store.js';
 import type { GapScope } from './watched-wallets.js';
 

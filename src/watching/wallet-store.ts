@@ -11,6 +11,7 @@ import {
   PART_OPTIONS,
   SCHEMA_OPTIONS,
   type Session,
+  stampSchema,
 } from '../kit/database.js';
 import { foldText } from '../kit/fold.js';
 import { createPages, type PageRequest } from '../kit/paging.js';
@@ -55,11 +56,6 @@ export interface WalletDoc {
   nextAuditAt?: Date;
   createdAt: Date;
 }
-
-export const stampSchema = new mongoose.Schema<LedgerStamp>(
-  { at: Date, ledger: Number, isNewest: Boolean },
-  PART_OPTIONS,
-);
 
 const walletSchema = new mongoose.Schema<WalletDoc>(
   {

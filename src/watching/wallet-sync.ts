@@ -2,10 +2,10 @@
 import type { Network } from '../../contracts/networks.js';
 import { cursorId, effectiveCursor, FEED, LAGGING_AFTER_MS } from '../domain/coverage.js';
 import type { Clock } from '../kit/clock.js';
-import type { Wallet } from '../selling/resources.js';
 import type { CursorDoc, CursorStore } from './cursors.js';
 import type { NetworkStateDoc, NetworkStateStore } from './network-states.js';
 import type { ParkedRecordStore } from './parked-store.js';
+import type { Wallet } from './wallet-resource.js';
 import type { WalletDoc } from './wallet-store.js';
 
 export type ReadSync = (wallets: readonly WalletDoc[]) => Promise<Map<string, Wallet['sync']>>;

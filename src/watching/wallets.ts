@@ -15,8 +15,8 @@ import type { ServiceOf } from '../kit/caller.js';
 import type { Clock } from '../kit/clock.js';
 import type { NewId } from '../kit/ids.js';
 import { assetOf } from '../payments/checkout.js';
-import { toGap, toWallet, toWalletAssets } from '../selling/resources.js';
 import type { ForAccount } from '../stores.js';
+import { toGap, toWallet, toWalletAssets } from './wallet-resource.js';
 import type { WalletDoc } from './wallet-store.js';
 import type { ReadSync } from './wallet-sync.js';
 

@@ -4,8 +4,8 @@ import type { ActivityStore } from '../accounts/activity-store.js';
 import type { Outbox } from '../events/outbox.js';
 import type { Database } from '../kit/database.js';
 import type { NewId } from '../kit/ids.js';
-import { toWebhook } from '../selling/resources.js';
 import type { WebhookHealth } from './health-store.js';
+import { toWebhook } from './webhook-resource.js';
 import type { WebhookStore } from './webhook-store.js';
 
 /** Does nothing if the webhook is already PAUSED or leased by another dispatcher. */

@@ -10,12 +10,12 @@ import type { Clock } from '../kit/clock.js';
 import type { Database } from '../kit/database.js';
 import type { NewId } from '../kit/ids.js';
 import type { SecretBox } from '../kit/secrets.js';
-import { toWebhook } from '../selling/resources.js';
 import type { ForAccount } from '../stores.js';
 import { toDelivery } from './deliveries.js';
 import { createReadDeliveryHealth, toHealth } from './health.js';
 import { createReplay } from './replay.js';
 import { type SampleEvent, sampleEvent } from './sample-event.js';
+import { toWebhook } from './webhook-resource.js';
 import type { WebhookDoc } from './webhook-store.js';
 
 /** Each rotated secret signs for 24 h, so a day allows one rotation fewer than this. */
