@@ -1,7 +1,7 @@
-/** Checks imports between rooms: a room may import the rooms on its line, some for types only, and no others. A room that is a workspace may import the
- *  packages of its package.json, and may be imported only through its `index`, also by tests and scripts.
+/** Checks imports between rooms: a room may import the rooms on its line, some for types only, and no others. A room with an `index` is imported through
+ *  it alone; tests and scripts may look inside. One that is a workspace may import the packages of its package.json, and has no other entrance for anyone.
  *  Exits with 1 and names file and line of each violation. */
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -9,41 +9,38 @@ import { fileURLToPath } from 'node:url';
  *  A path such as `contracts/networks` allows only that file. */
 const MAY_IMPORT: Readonly<Record<string, string>> = {
   contracts: '',
-  clock: '',
-  domain: 'contracts clock',
-  'package-root': '',
-  settings: 'contracts',
-  config: 'contracts domain settings',
-  stores: 'contracts domain clock type:ledger',
-  ledger: 'contracts domain clock',
-  rates: 'contracts domain clock ledger type:stores',
-  resources: 'contracts domain type:stores',
-  runtime: 'clock stores/change-stream type:stores',
-  events: 'contracts domain clock runtime type:stores',
-  payments: 'contracts domain clock resources type:rates type:events type:ledger type:stores',
-  ingest: 'contracts domain clock ledger runtime resources events payments type:stores',
-  audit: 'contracts domain clock ledger runtime resources events ingest type:payments type:stores',
-  webhooks: 'contracts domain clock runtime resources type:events type:stores',
-  mail: 'contracts domain clock runtime page/html page/words type:events type:stores',
-  services: 'contracts domain clock type:rates rates/quote runtime resources events payments type:ingest type:stores',
-  api: 'contracts domain clock resources type:client type:services',
-  page: 'contracts domain clock runtime type:rates rates/quote package-root resources payments/payable api/answer api/input api/rest-body type:stores type:ingest',
-  dashboard: 'contracts domain package-root api type:services',
+  // General: the subjects are built with these.
+  domain: 'contracts type:kit',
+  kit: 'contracts type:domain',
+  ledger: 'contracts domain type:kit',
+  // The subjects.
+  watching: 'contracts domain kit ledger payments audit type:accounts type:asking type:events type:selling type:stores',
+  asking: 'contracts domain kit ledger watching',
+  audit: 'domain kit ledger watching type:contracts type:events type:payments',
+  rates: 'contracts domain kit ledger selling type:accounts type:asking type:stores',
+  selling: 'contracts domain kit payments rates watching type:accounts type:asking type:stores',
+  payments: 'contracts domain kit selling type:accounts type:events type:ledger type:rates type:stores type:watching',
+  events: 'contracts kit webhooks type:accounts type:stores',
+  webhooks: 'accounts contracts domain events kit type:stores',
+  mail: 'contracts domain kit page/html page/words webhooks type:accounts type:events type:selling type:stores type:watching',
+  accounts: 'domain kit type:contracts type:rates type:stores',
+  // What people and programs meet.
+  page: 'contracts domain kit api/answer api/input api/rest-body asking payments rates selling type:stores type:watching',
+  dashboard: 'api contracts kit type:accounts',
   // Types only: values of contracts would bring zod into the browser.
   'dashboard/client':
     'type:contracts contracts/currencies contracts/known-assets contracts/secret-seed domain/brand domain/money-text domain/typed-amount',
-  http: 'contracts domain clock api dashboard type:services type:stores type:ingest',
-  jobs: 'contracts clock runtime stores/jobs',
-  mcp: 'contracts clock',
-  core: 'contracts domain clock config package-root stores ledger rates runtime events payments ingest audit webhooks mail services page http jobs mongod local-ledger',
-  cli: 'contracts domain clock config stores ledger resources ingest webhooks services client core jobs start mcp local-ledger',
-  start: 'domain clock config core',
-  main: 'core/node-version start',
+  api: 'contracts domain kit audit dashboard payments selling type:accounts type:client type:mail type:rates type:stores type:watching',
+  // The programs, composed of all of it.
+  stores: 'kit accounts api app audit events mail payments rates selling watching webhooks',
+  app: 'contracts domain kit stores ledger accounts api asking audit events mail page payments rates selling watching webhooks mongod local-ledger',
+  cli: 'contracts domain kit accounts api app audit client ledger local-ledger selling watching webhooks webhooks/development-certificate',
+  main: 'app/node-version app/start',
+  index: 'contracts client',
   client: '',
   mongod: '',
   proof: '',
   'local-ledger': '',
-  index: 'contracts client',
 };
 /** The only packages that contracts may import. */
 const CONTRACTS_PACKAGES = ['zod'];
@@ -88,9 +85,10 @@ function mistakeIn(file: string, target: string, isType: boolean): string | null
   if (WITHOUT_LINE.includes(from)) return null;
   const allowed = MAY_IMPORT[from]?.split(' ');
   if (!allowed) return `${from} is not listed in scripts/check-imports.ts`;
-  const names = [to, path, path.replace(/^src\//, ''), `type:${to}`];
-  const entry = names.find((name) => allowed.includes(name));
-  if (!entry) return `${from} may not import ${to}`;
+  const inSrc = path.replace(/^src\//, '');
+  const isEntrance = !existsSync(join(ROOT, 'src', to, 'index.ts')) || inSrc === `${to}/index`;
+  const entry = [path, inSrc, ...(isEntrance ? [to, `type:${to}`] : [])].find((name) => allowed.includes(name));
+  if (!entry) return isEntrance ? `${from} may not import ${to}` : `${to} is entered through its index`;
   used.add(`${from} ${entry}`);
   return isType || !entry.startsWith('type:') ? null : `${from} may import only types of ${to} (import type)`;
 }

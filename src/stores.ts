@@ -2,47 +2,50 @@
  *
  *  Code that acts for a caller gets `forAccount` only. No method of an account's view takes an account id, so none can reach another account's documents. The
  *  watcher, the dispatchers, authentication and administration get `system`. */
+
 import type mongoose from 'mongoose';
-import { createAccountStore } from './accounts/account-store.js';
-import { createActivityStore } from './accounts/activity-store.js';
-import { createApiKeyStore } from './accounts/api-key-store.js';
-import { createPasskeyChallengeStore } from './accounts/passkey-challenges.js';
-import { createSessionStore } from './accounts/session-store.js';
-import { createUserStore } from './accounts/user-store.js';
+import {
+  createAccountStore,
+  createActivityStore,
+  createApiKeyStore,
+  createPasskeyChallengeStore,
+  createSessionStore,
+  createUserStore,
+} from './accounts/index.js';
 import { createIdempotencyStore } from './api/idempotency-store.js';
 import { createInstallationStore } from './app/installation.js';
 import { createJobStore } from './app/jobs/store.js';
-import { createAuditStore } from './audit/audit-store.js';
-import { createEventCounterStore } from './events/event-counters.js';
-import { createEventStore } from './events/event-store.js';
+import { createAuditStore } from './audit/index.js';
+import { createEventCounterStore, createEventStore } from './events/index.js';
 import type { Clock } from './kit/clock.js';
 import { createCountSegments } from './kit/count-segments.js';
 import { behindDoor } from './kit/door.js';
 import type { NewId } from './kit/ids.js';
 import { createLeaseStore } from './kit/leases.js';
-import { createMailStore } from './mail/mail-store.js';
-import { createSentMailStore } from './mail/mails-sent.js';
-import { createPaymentStore } from './payments/payment-store.js';
-import { createRefundStore } from './payments/refund-store.js';
-import { createOwnRateStore } from './rates/own-rates.js';
-import { createRateAnswerStore } from './rates/rate-answers.js';
-import { createRatePairStore } from './rates/rate-pairs.js';
-import { createRateSampleStore } from './rates/rate-samples.js';
-import { createCheckoutStore } from './selling/checkout-store.js';
-import { createPaymentLinkStore } from './selling/link-store.js';
-import { createPayableNames } from './selling/payable-names.js';
-import { createProductStore } from './selling/product-store.js';
-import { createRequestKeyStore } from './selling/request-keys.js';
-import { createCursorStore } from './watching/cursors.js';
-import { createGapStore } from './watching/gap-store.js';
-import { createNetworkStateStore } from './watching/network-states.js';
-import { createParkedRecordStore } from './watching/parked-store.js';
-import { createRequestBudgetStore } from './watching/request-budgets.js';
-import { createWalletStore } from './watching/wallet-store.js';
-import { createDeliveryStore } from './webhooks/delivery-store.js';
-import { createReplayStore } from './webhooks/replay-store.js';
-import { createWebhookKeyStore } from './webhooks/webhook-keys.js';
-import { createWebhookStore } from './webhooks/webhook-store.js';
+import { createMailStore, createSentMailStore } from './mail/index.js';
+import { createPaymentStore, createRefundStore } from './payments/index.js';
+import {
+  createOwnRateStore,
+  createRateAnswerStore,
+  createRatePairStore,
+  createRateSampleStore,
+} from './rates/index.js';
+import {
+  createCheckoutStore,
+  createPayableNames,
+  createPaymentLinkStore,
+  createProductStore,
+  createRequestKeyStore,
+} from './selling/index.js';
+import {
+  createCursorStore,
+  createGapStore,
+  createNetworkStateStore,
+  createParkedRecordStore,
+  createRequestBudgetStore,
+  createWalletStore,
+} from './watching/index.js';
+import { createDeliveryStore, createReplayStore, createWebhookKeyStore, createWebhookStore } from './webhooks/index.js';
 
 export type Stores = ReturnType<typeof createStores>;
 export type SystemStores = Stores['system'];

@@ -1,4 +1,5 @@
 /** The caller's account. Also opens accounts with their first key, for an administrator or the demo, not through the API. */
+
 import type { Contract } from '../../contracts/index.js';
 import { formatAmount, parseAmount } from '../domain/amount.js';
 import { NO_BRAND } from '../domain/brand.js';
@@ -6,7 +7,7 @@ import { notFound, rateLimited } from '../kit/api-error.js';
 import type { Caller, ServiceOf } from '../kit/caller.js';
 import type { Clock } from '../kit/clock.js';
 import type { NewId } from '../kit/ids.js';
-import type { RateNeeds } from '../rates/rate-needs.js';
+import type { RateNeeds } from '../rates/index.js';
 import type { ForAccount } from '../stores.js';
 import type { AccountDoc, AccountStore } from './account-store.js';
 import type { Commit } from './commit.js';

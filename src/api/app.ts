@@ -1,15 +1,16 @@
 /** The express app: REST, tRPC, docs, hosted pages, health and metrics. Every answer has an `X-Request-Id`; every error but a page's has the envelope. */
+
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import express, { type ErrorRequestHandler, type Request, type RequestHandler } from 'express';
 import type { Logger } from 'pino';
 import { Histogram, type Registry } from 'prom-client';
 import type { Network } from '../../contracts/networks.js';
-import type { WatchCaller } from '../accounts/key-watch.js';
+import type { WatchCaller } from '../accounts/index.js';
 import { createDashboard, type DashboardDeps } from '../dashboard/router.js';
 import { ApiError, notFound, rateLimited } from '../kit/api-error.js';
 import type { Caller, Services } from '../kit/caller.js';
 import type { Clock } from '../kit/clock.js';
-import type { Download, ExportService } from '../selling/exports.js';
+import type { Download, ExportService } from '../selling/index.js';
 import { sendError, sendJson } from './answer.js';
 import { createCallerOf } from './bearer.js';
 import { clientAddressOf, dropForwardedPorts, isDirectLocalRequest, isForwarded } from './client-address.js';

@@ -1,9 +1,10 @@
 /** Sends a file while it is made: no faster than the client takes it, and no longer than the client stays. */
+
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { ApiError } from '../kit/api-error.js';
-import type { Download } from '../selling/exports.js';
+import type { Download } from '../selling/index.js';
 
 /** As long as MongoDB keeps the moment that the file is of. */
 const MAX_MS = 300_000;

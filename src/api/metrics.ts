@@ -1,12 +1,11 @@
 /** The service's metrics, for Prometheus. */
+
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { Network } from '../../contracts/networks.js';
 import { protocolWarning } from '../domain/stellar-sdk.js';
 import { type Clock, within } from '../kit/clock.js';
-import type { MailStore } from '../mail/mail-store.js';
-import type { NetworkStateStore } from '../watching/network-states.js';
-import type { ParkedRecordStore } from '../watching/parked-store.js';
-import type { WatcherMetrics } from '../watching/watcher.js';
+import type { MailStore } from '../mail/index.js';
+import type { NetworkStateStore, ParkedRecordStore, WatcherMetrics } from '../watching/index.js';
 
 const DATABASE_MS = 1000;
 const MAIL_WAITS_MS = 60_000;

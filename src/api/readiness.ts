@@ -1,15 +1,15 @@
 /** Why this process is not ready for work: MongoDB is away, a network is not being read, or the process is about to end; and what an operator should
  *  mend although it is. */
+
 import type { Network } from '../../contracts/networks.js';
 import { LAGGING_AFTER_MS } from '../domain/coverage.js';
 import { isClockOff } from '../domain/ledger-time.js';
 import { protocolWarning } from '../domain/stellar-sdk.js';
 import { type Clock, within } from '../kit/clock.js';
 import type { Database } from '../kit/database.js';
-import type { MailStore } from '../mail/mail-store.js';
-import type { RatePairDoc, RatePairStore } from '../rates/rate-pairs.js';
-import type { NetworkStateDoc, NetworkStateStore } from '../watching/network-states.js';
-import type { ParkedRecordStore } from '../watching/parked-store.js';
+import type { MailStore } from '../mail/index.js';
+import type { RatePairDoc, RatePairStore } from '../rates/index.js';
+import type { NetworkStateDoc, NetworkStateStore, ParkedRecordStore } from '../watching/index.js';
 
 /** Records parked for longer are reported. */
 const PARKED_AFTER_MS = 60_000;

@@ -1,14 +1,15 @@
 /** REST as a thin adapter over the tRPC procedures: it turns a request into their input, and what they return into the envelope. */
+
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { callTRPCProcedure } from '@trpc/server';
 import type { Operation, ValidationContext } from '../../contracts/operation.js';
-import type { WatchCaller } from '../accounts/key-watch.js';
-import { statementCsv } from '../audit/statement-resource.js';
+import type { WatchCaller } from '../accounts/index.js';
+import { statementCsv } from '../audit/index.js';
 import type { AppRouter } from '../client/index.js';
 import { ApiError, badRequestOf, notFound } from '../kit/api-error.js';
 import type { Caller, StreamedEvent } from '../kit/caller.js';
 import { CSV_TYPE, type CsvForm } from '../kit/csv.js';
-import type { Download } from '../selling/exports.js';
+import type { Download } from '../selling/index.js';
 import { type OnInternalError, sendError, sendJson, sendText } from './answer.js';
 import { authorize } from './authorize.js';
 import type { CallerOf } from './bearer.js';

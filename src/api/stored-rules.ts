@@ -1,13 +1,14 @@
 /** Faults of a body that only stored data reveal: it names missing resources, or ones that it does not fit. The services refuse the same one fault at a time;
  *  these rules complete the list for a refused body. */
+
 import type { FieldError } from '../../contracts/errors.js';
 import type { RawBody } from '../../contracts/operation.js';
 import { productFieldErrors } from '../../contracts/products.js';
 import type { Caller } from '../kit/caller.js';
 import type { Database } from '../kit/database.js';
 import { NO_SUCH } from '../kit/no-such.js';
-import { faultOfAssignment, findAssigned } from '../payments/decisions.js';
-import { productTermFaults } from '../selling/checkout-terms.js';
+import { faultOfAssignment, findAssigned } from '../payments/index.js';
+import { productTermFaults } from '../selling/index.js';
 import type { ForAccount } from '../stores.js';
 
 /** By resource and operation. They get parameters and body as sent, valid or not. */

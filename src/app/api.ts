@@ -1,18 +1,21 @@
 /** The parts of an API process besides the services: authentication, the hosted pages, the specification. */
+
 import { readFile } from 'node:fs/promises';
-import { createAuthentication } from '../accounts/authentication.js';
-import type { WatchCaller } from '../accounts/key-watch.js';
-import { createPasskeys } from '../accounts/passkeys.js';
-import { createSessions, SESSION_MS } from '../accounts/sessions.js';
+import {
+  createAuthentication,
+  createPasskeys,
+  createSessions,
+  SESSION_MS,
+  type WatchCaller,
+} from '../accounts/index.js';
 import type { HttpApi } from '../api/app.js';
 import { clientAddressOf } from '../api/client-address.js';
 import { createIdempotency } from '../api/idempotency.js';
 import { createRateLimit } from '../api/rate-limit.js';
 import { createStoredRules } from '../api/stored-rules.js';
-import { createDestinationCheck } from '../asking/destination-check.js';
-import { createPayerLedger } from '../asking/payer-ledger.js';
+import { createDestinationCheck, createPayerLedger } from '../asking/index.js';
 import type { PayUri } from '../domain/sep7.js';
-import type { EventNotifier } from '../events/notifier.js';
+import type { EventNotifier } from '../events/index.js';
 import type { Guard } from '../kit/availability.js';
 import type { Services } from '../kit/caller.js';
 import type { Database } from '../kit/database.js';
@@ -23,7 +26,7 @@ import { createPageRouter, type PageRouter } from '../page/router.js';
 import { createPageSource, toPagePayment } from '../page/source.js';
 import { createStatusFeed } from '../page/status-feed.js';
 import type { TestPayer } from '../page/types.js';
-import { createExportService } from '../selling/exports.js';
+import { createExportService } from '../selling/index.js';
 import type { Config } from './config.js';
 import type { Core } from './core.js';
 import { guardEach, guardExports } from './guarded.js';

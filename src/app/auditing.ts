@@ -1,11 +1,8 @@
 /** Audits, composed around the core: for the workers' job, and for the cli, which runs them itself if no worker does. */
 
-import type { AuditDoc } from '../audit/audit-document.js';
-import { type Auditor, type AuditorDeps, createAuditor } from '../audit/auditor.js';
-import { createTakeTurn } from '../audit/turn.js';
+import { type AuditDoc, type Auditor, type AuditorDeps, createAuditor, createTakeTurn } from '../audit/index.js';
 import { AlreadyMade } from '../kit/already-made.js';
-import type { WalletDoc } from '../watching/wallet-store.js';
-import { createReadSync } from '../watching/wallet-sync.js';
+import { createReadSync, type WalletDoc } from '../watching/index.js';
 import type { Config } from './config.js';
 import type { Core } from './core.js';
 import { actOfOperator } from './operator.js';

@@ -1,12 +1,13 @@
 /** The only reader of `process.env`. Checks every setting at the start; an invalid one ends the start with one line that names it. */
+
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import ipaddr from 'ipaddr.js';
 import { NETWORKS, type Network, networkInfo } from '../../contracts/networks.js';
 import { parseAmount } from '../domain/amount.js';
 import { StartupError } from '../kit/startup-error.js';
-import { type MailSettings, parseMailSettings } from '../mail/mail-settings.js';
-import { type Peg, parseRatePegs, parseRateSources, type RateSourceSetting } from '../rates/rate-settings.js';
+import { type MailSettings, parseMailSettings } from '../mail/index.js';
+import { type Peg, parseRatePegs, parseRateSources, type RateSourceSetting } from '../rates/index.js';
 import { LOG_LEVELS, type LogLevel, probablyMeant, type SETTINGS } from './settings.js';
 
 export interface Config {

@@ -1,29 +1,34 @@
 /** Composes the service; parts close in the reverse order of opening. */
+
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
-import type { Commit } from '../accounts/commit.js';
+import type { Commit } from '../accounts/index.js';
 import { createHttpApp } from '../api/app.js';
 import { createMetrics } from '../api/metrics.js';
 import { createOperationsApp } from '../api/operations.js';
 import { createReadiness } from '../api/readiness.js';
 import { listen } from '../api/server.js';
-import { createLedgerStamper, type LedgerStamper } from '../asking/ledger-stamper.js';
+import { createLedgerStamper, type LedgerStamper } from '../asking/index.js';
 import type { Pair } from '../domain/rate-pair.js';
 import type { PayUri } from '../domain/sep7.js';
-import type { EventTail } from '../events/event-tail.js';
+import type { EventTail } from '../events/index.js';
 import type { Services } from '../kit/caller.js';
 import { type Clock, monotonicClock, systemClock } from '../kit/clock.js';
 import { createIds } from '../kit/ids.js';
 import { createSecretBox, type SecretBox } from '../kit/secrets.js';
 import type { LedgerClient } from '../local-ledger/index.js';
-import type { NeedRate } from '../rates/sampler.js';
-import { openPayRequests } from '../selling/pay-requests.js';
+import type { NeedRate } from '../rates/index.js';
+import { openPayRequests } from '../selling/index.js';
 import type { Stores } from '../stores.js';
-import { readDevelopmentCa } from '../webhooks/development-ca.js';
-import { createKeyring, type Keyring } from '../webhooks/keyring.js';
-import { createPoster, type Poster } from '../webhooks/poster.js';
-import { createSend } from '../webhooks/send.js';
+import {
+  createKeyring,
+  createPoster,
+  createSend,
+  type Keyring,
+  type Poster,
+  readDevelopmentCa,
+} from '../webhooks/index.js';
 import { type Api, createApi } from './api.js';
 import { createAuditing } from './auditing.js';
 import { type Config, originOf } from './config.js';

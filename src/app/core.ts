@@ -1,18 +1,17 @@
 /** The core around which the service in each role, the cli and the simulation are composed. It runs nothing by itself. */
+
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
-import { type Commit, createCommit } from '../accounts/commit.js';
-import { createOutbox, type Outbox } from '../events/outbox.js';
+import { type Commit, createCommit } from '../accounts/index.js';
+import { createOutbox, type Outbox } from '../events/index.js';
 import type { Clock, MonotonicClock } from '../kit/clock.js';
 import type { Database } from '../kit/database.js';
 import type { NewId } from '../kit/ids.js';
 import { createSignals, type Signals } from '../kit/signal.js';
 import type { NetworkLedger } from '../ledger/network-ledger.js';
-import { createTell, type Tell } from '../mail/bounded.js';
-import { createFollowEvents } from '../mail/follow.js';
-import { createTellOfActivity } from '../mail/news.js';
-import { createPayments, type Payments } from '../payments/payments.js';
-import { createRateBook, type RateBook } from '../rates/book.js';
+import { createFollowEvents, createTell, createTellOfActivity, type Tell } from '../mail/index.js';
+import { createPayments, type Payments } from '../payments/index.js';
+import { createRateBook, type RateBook } from '../rates/index.js';
 import type { Stores } from '../stores.js';
 
 interface CoreDeps {

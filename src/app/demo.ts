@@ -1,7 +1,7 @@
 /** The demo of a first start: an account with an API key, a wallet that exists on the local ledger, products, links, and a
  *  checkout. */
 
-import { openAccount } from '../accounts/account.js';
+import { openAccount } from '../accounts/index.js';
 import type { Clock } from '../kit/clock.js';
 import type { NewId } from '../kit/ids.js';
 import type { Context } from './context.js';

@@ -1,8 +1,7 @@
 /** Follows events in this process for all waiting pulls and all streams, composed around the core. */
 
-import { createKeyWatch, type WatchCaller } from '../accounts/key-watch.js';
-import { createEventTail, type EventTail } from '../events/event-tail.js';
-import { createEventNotifier, type EventNotifier } from '../events/notifier.js';
+import { createKeyWatch, type WatchCaller } from '../accounts/index.js';
+import { createEventNotifier, createEventTail, type EventNotifier, type EventTail } from '../events/index.js';
 import type { Core } from './core.js';
 
 export interface OpenEventTail {

@@ -1,7 +1,7 @@
 /** Wraps the functions that an API process hands out, so that no caller waits for a MongoDB that is away. */
 
 import type { Guard } from '../kit/availability.js';
-import type { Download, ExportService } from '../selling/exports.js';
+import type { Download, ExportService } from '../selling/index.js';
 
 type AsyncFunctions<T> = { [Name in keyof T]: (...args: never[]) => Promise<unknown> };
 

@@ -1,17 +1,16 @@
 /** The runs of the jobs in the table. */
+
 import type mongoose from 'mongoose';
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
-import type { Auditor } from '../audit/auditor.js';
+import type { Auditor } from '../audit/index.js';
 import { type Clock, monotonicClock } from '../kit/clock.js';
 import type { CountSegments } from '../kit/count-segments.js';
-import type { MailStore } from '../mail/mail-store.js';
-import type { SentMailStore } from '../mail/mails-sent.js';
-import { decideLeftParts } from '../payments/left-parts.js';
-import type { Sampler } from '../rates/sampler.js';
-import { createPollScheduler } from '../watching/poll-scheduler.js';
-import { type WatchDeps, watch } from '../watching/watch.js';
-import type { DeliveryStore } from '../webhooks/delivery-store.js';
+import type { MailStore, SentMailStore } from '../mail/index.js';
+import { decideLeftParts } from '../payments/index.js';
+import type { Sampler } from '../rates/index.js';
+import { createPollScheduler, type WatchDeps, watch } from '../watching/index.js';
+import type { DeliveryStore } from '../webhooks/index.js';
 import type { Config } from './config.js';
 import type { Core } from './core.js';
 import { type Jobs, startJobs } from './jobs/agenda.js';

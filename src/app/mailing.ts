@@ -1,9 +1,13 @@
 /** The sending of e-mails, composed around the core. */
 
-import { createTellOfFailing } from '../mail/failing.js';
-import { createMailer, type Mailer, type MailerDeps } from '../mail/mailer.js';
-import { createRender } from '../mail/render.js';
-import { createMailTransport } from '../mail/transport.js';
+import {
+  createMailer,
+  createMailTransport,
+  createRender,
+  createTellOfFailing,
+  type Mailer,
+  type MailerDeps,
+} from '../mail/index.js';
 import type { Config } from './config.js';
 import type { Core } from './core.js';
 

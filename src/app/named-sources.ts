@@ -1,16 +1,13 @@
 /** Horizons named for mending a gap. One named by a caller of the API is reached like a webhook's endpoint: by https, at a public address checked when the
  *  connection is opened. */
+
 import { Agent, fetch as undiciFetch } from 'undici';
 import { NETWORKS, type Network, networkInfo } from '../../contracts/networks.js';
 import { WrongNetwork } from '../ledger/errors.js';
 import type { NetworkLedger } from '../ledger/network-ledger.js';
 import { createLedger } from '../ledger/sources.js';
-import { createMendGaps, type MendDeps, type MendOutcome } from '../watching/mend-gap.js';
-import type { WalletDoc } from '../watching/wallet-store.js';
-import type { MendGaps } from '../watching/wallets.js';
-import { createAddressGuard, isPublicAddress } from '../webhooks/address.js';
-import { createConnector } from '../webhooks/connect.js';
-import { createHostResolver } from '../webhooks/resolver.js';
+import { createMendGaps, type MendDeps, type MendGaps, type MendOutcome, type WalletDoc } from '../watching/index.js';
+import { createAddressGuard, createConnector, createHostResolver, isPublicAddress } from '../webhooks/index.js';
 import type { Core } from './core.js';
 import { actOfOperator } from './operator.js';
 

@@ -1,14 +1,13 @@
 /** The operator's actions on accounts at the command line, recorded in the activity of each. An action on many accounts is recorded batch by batch and takes
  *  effect with the last; each batch stores its progress in the same transaction, so that the next run continues an interrupted one. */
 
-import type { Act } from '../accounts/commit.js';
+import type { Act } from '../accounts/index.js';
 import { conflict } from '../kit/api-error.js';
 import type { Caller } from '../kit/caller.js';
 import type { Session } from '../kit/database.js';
 import type { Doing } from '../kit/doing.js';
-import { ANY_WALLET } from '../watching/any-wallet.js';
-import type { ParkedRecordDoc } from '../watching/parked-store.js';
-import type { Keyring } from '../webhooks/keyring.js';
+import { ANY_WALLET, type ParkedRecordDoc } from '../watching/index.js';
+import type { Keyring } from '../webhooks/index.js';
 import type { Core } from './core.js';
 import type { StoreResealed } from './secrets-key.js';
 

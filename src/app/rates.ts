@@ -1,22 +1,33 @@
 /** The rates, composed: the sources of the settings, and the sampler that asks them. */
+
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
 import type { Pair } from '../domain/rate-pair.js';
 import type { LedgerStamp } from '../domain/terms.js';
 import type { Clock } from '../kit/clock.js';
 import type { Fetch } from '../ledger/request.js';
-import { type Ask, createAsk } from '../rates/ask.js';
-import { COINBASE_URL, createCoinbase } from '../rates/coinbase.js';
-import { COINGECKO_URL, createCoingecko } from '../rates/coingecko.js';
-import { createCustom } from '../rates/custom.js';
-import { createDemoSource } from '../rates/demo.js';
-import { createEcb, ECB_URL } from '../rates/ecb.js';
-import { createKraken, KRAKEN_URL } from '../rates/kraken.js';
-import { createLedgerMarket, type Market } from '../rates/ledger-market.js';
-import { createRemember } from '../rates/remember.js';
-import { createSampler, type Sampler } from '../rates/sampler.js';
-import type { CrossSource, RateSource } from '../rates/source.js';
-import { createTake } from '../rates/take.js';
+import {
+  type Ask,
+  COINBASE_URL,
+  COINGECKO_URL,
+  type CrossSource,
+  createAsk,
+  createCoinbase,
+  createCoingecko,
+  createCustom,
+  createDemoSource,
+  createEcb,
+  createKraken,
+  createLedgerMarket,
+  createRemember,
+  createSampler,
+  createTake,
+  ECB_URL,
+  KRAKEN_URL,
+  type Market,
+  type RateSource,
+  type Sampler,
+} from '../rates/index.js';
 import type { SystemStores } from '../stores.js';
 import type { Config } from './config.js';
 import { requestsPerHourOf } from './ledgers.js';

@@ -1,39 +1,41 @@
 /** The services of the API, composed around the core. */
+
 import type { Network } from '../../contracts/networks.js';
-import { createAccountService } from '../accounts/account.js';
-import { createActivityService } from '../accounts/activity.js';
-import { createApiKeyService } from '../accounts/api-keys.js';
-import { createQuota, type Quota, unlimited } from '../accounts/quota.js';
-import { createUserService } from '../accounts/users.js';
+import {
+  createAccountService,
+  createActivityService,
+  createApiKeyService,
+  createQuota,
+  createUserService,
+  type Quota,
+  unlimited,
+} from '../accounts/index.js';
 import { withAllRules } from '../api/context-rules.js';
-import type { LedgerStamper } from '../asking/ledger-stamper.js';
-import { createReadWalletAssets } from '../asking/wallet-assets.js';
-import { createReadStatement } from '../audit/statement.js';
+import { createReadWalletAssets, type LedgerStamper } from '../asking/index.js';
+import { createReadStatement } from '../audit/index.js';
 import type { PayUri } from '../domain/sep7.js';
-import type { EventTail } from '../events/event-tail.js';
-import { createEventService } from '../events/events.js';
+import { createEventService, type EventTail } from '../events/index.js';
 import type { Services } from '../kit/caller.js';
 import { withAllDoing } from '../kit/doing.js';
 import type { SecretBox } from '../kit/secrets.js';
-import { createNotificationService } from '../mail/notifications.js';
-import { createAcceptCheckout } from '../payments/acceptance.js';
-import { createPaymentService } from '../payments/decisions.js';
-import { createRemoveLeftovers } from '../payments/deleted-products.js';
-import { createMoveRefund } from '../payments/moved-refunds.js';
-import { createPaymentEvents } from '../payments/payment-events.js';
-import { createRateService } from '../rates/own.js';
-import { createRateNeeds } from '../rates/rate-needs.js';
-import type { NeedRate } from '../rates/sampler.js';
-import { createCheckoutService } from '../selling/checkouts.js';
-import { createPaymentLinkService } from '../selling/links.js';
-import { createProductService } from '../selling/products.js';
-import { createQuotes } from '../selling/quotes.js';
-import { createReportService } from '../selling/reports.js';
-import { createBookByHash } from '../watching/refund-by-hash.js';
-import { createReadSync } from '../watching/wallet-sync.js';
-import { createWalletService, type MendGaps } from '../watching/wallets.js';
-import { createDeliveryService } from '../webhooks/deliveries.js';
-import { createWebhookService } from '../webhooks/webhooks.js';
+import { createNotificationService } from '../mail/index.js';
+import {
+  createAcceptCheckout,
+  createMoveRefund,
+  createPaymentEvents,
+  createPaymentService,
+  createRemoveLeftovers,
+} from '../payments/index.js';
+import { createRateNeeds, createRateService, type NeedRate } from '../rates/index.js';
+import {
+  createCheckoutService,
+  createPaymentLinkService,
+  createProductService,
+  createQuotes,
+  createReportService,
+} from '../selling/index.js';
+import { createBookByHash, createReadSync, createWalletService, type MendGaps } from '../watching/index.js';
+import { createDeliveryService, createWebhookService } from '../webhooks/index.js';
 import type { Core } from './core.js';
 
 interface ServicesOptions {

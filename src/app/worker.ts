@@ -1,19 +1,25 @@
 /** The parts of a worker, composed around the core, whose signals wake them: polling ledgers, numbering events, delivering webhooks, expiring checkouts. The
  *  service runs them as jobs of its table; the simulation runs them directly. */
+
 import type { Network } from '../../contracts/networks.js';
-import { createSequencer, type Sequencer, type SequencerDeps } from '../events/sequencer.js';
+import { createSequencer, type Sequencer, type SequencerDeps } from '../events/index.js';
 import type { SecretBox } from '../kit/secrets.js';
-import type { Mailer } from '../mail/mailer.js';
-import { createAcceptanceFinisher } from '../payments/acceptance.js';
-import { createCheckoutExpiry } from '../payments/checkout-expiry.js';
-import { createLeftoverRemoval } from '../payments/deleted-products.js';
-import { createFlagGap } from '../watching/flag-gap.js';
-import { createParkedRetries } from '../watching/parked.js';
-import type { WatchDeps } from '../watching/watch.js';
-import { createWatcher, type WatcherDeps } from '../watching/watcher.js';
-import { createDispatcher, type Dispatcher, type DispatcherDeps } from '../webhooks/dispatch.js';
-import { createPause } from '../webhooks/pause.js';
-import { createReplayer } from '../webhooks/replayer.js';
+import type { Mailer } from '../mail/index.js';
+import { createAcceptanceFinisher, createCheckoutExpiry, createLeftoverRemoval } from '../payments/index.js';
+import {
+  createFlagGap,
+  createParkedRetries,
+  createWatcher,
+  type WatchDeps,
+  type WatcherDeps,
+} from '../watching/index.js';
+import {
+  createDispatcher,
+  createPause,
+  createReplayer,
+  type Dispatcher,
+  type DispatcherDeps,
+} from '../webhooks/index.js';
 import type { Core } from './core.js';
 
 interface WorkerOptions {

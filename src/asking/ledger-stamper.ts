@@ -1,13 +1,19 @@
 /** Stamps moments with the newest known ledger, and with the ledger's time where this host's clock may be off. It costs no request while the watcher is up to
  *  date and the clock agrees; otherwise concurrent callers share one. */
+
 import type { Network } from '../../contracts/networks.js';
 import { toLedgerTime } from '../domain/ledger-time.js';
 import type { LedgerStamp } from '../domain/terms.js';
 import { type Clock, type MonotonicClock, within } from '../kit/clock.js';
 import type { NetworkLedger } from '../ledger/network-ledger.js';
 import type { LedgerTip } from '../ledger/source.js';
-import { type ClockBound, createClockBound, likelyBound } from '../watching/clock-check.js';
-import type { NetworkStateDoc, NetworkStateStore } from '../watching/network-states.js';
+import {
+  type ClockBound,
+  createClockBound,
+  likelyBound,
+  type NetworkStateDoc,
+  type NetworkStateStore,
+} from '../watching/index.js';
 
 const PATIENCE_MS = 1500;
 /** How long the watcher's tip counts as the newest ledger: on a small request budget its polls are minutes apart. */

@@ -1,11 +1,12 @@
 /** Reads from the ledger what a wallet holds and can receive now. */
+
 import type { Network } from '../../contracts/networks.js';
 import type { Asset } from '../domain/asset.js';
 import { rateLimited, unavailable } from '../kit/api-error.js';
 import { BudgetUsedUp, LedgerUnavailable, UnfitServer } from '../ledger/errors.js';
 import type { NetworkLedger } from '../ledger/network-ledger.js';
 import { type Holding, MOST_ASSETS } from '../ledger/source.js';
-import type { WalletDoc } from '../watching/wallet-store.js';
+import type { WalletDoc } from '../watching/index.js';
 
 export type ReadWalletAssets = (wallet: WalletDoc, likely: readonly Asset[]) => Promise<readonly Holding[]>;
 

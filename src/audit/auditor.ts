@@ -1,5 +1,6 @@
 /** Runs the audits of a network: plans them over the day, and gives each that runs its turns, one at a time, within its share of the request budget.
  *  Those that accounts asked for go on beside the planned ones: they are paid for by the accounts' share. */
+
 import { createHash } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
@@ -9,7 +10,7 @@ import { whileHeld } from '../kit/lease.js';
 import type { LeaseStore } from '../kit/leases.js';
 import type { Asker } from '../ledger/budget.js';
 import type { NetworkLedger, ServerTip } from '../ledger/network-ledger.js';
-import type { WalletStore } from '../watching/wallet-store.js';
+import type { WalletStore } from '../watching/index.js';
 import type { AuditDoc } from './audit-document.js';
 import type { AuditStore } from './audit-store.js';
 import type { AuditLedger, TakeTurn } from './turn.js';

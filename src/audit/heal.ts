@@ -1,13 +1,12 @@
 /** Heals: credits of the ledger that should be payments and are none are recorded the ordinary way. */
+
 import type { Network } from '../../contracts/networks.js';
 import { isWatched } from '../domain/terms.js';
 import type { Clock } from '../kit/clock.js';
 import type { LedgerSession } from '../ledger/network-ledger.js';
 import type { Credit, LedgerRecord } from '../ledger/records.js';
-import type { Recorder } from '../payments/recorder.js';
-import type { ParkedRecordStore } from '../watching/parked-store.js';
-import { readRecords } from '../watching/reading.js';
-import type { WalletDoc } from '../watching/wallet-store.js';
+import type { Recorder } from '../payments/index.js';
+import { type ParkedRecordStore, readRecords, type WalletDoc } from '../watching/index.js';
 
 export interface HealDeps {
   parkedRecords: Pick<ParkedRecordStore, 'park' | 'openOf' | 'openIn'>;

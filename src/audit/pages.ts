@@ -1,12 +1,13 @@
 /** Reads the pages of a running audit, one a step: what moved the balances goes into its books, and what was missed is recorded. A list counts as read
  *  only once a server has shown that it ends there. */
+
 import { type Books, forgetSettled } from '../domain/books.js';
 import { isWatched } from '../domain/terms.js';
 import type { ListEnd } from '../ledger/history.js';
 import type { LedgerSession } from '../ledger/network-ledger.js';
 import { cursorAfter, ledgerOfCursor } from '../ledger/toid.js';
-import type { PaymentStore } from '../payments/payment-store.js';
-import type { WalletDoc } from '../watching/wallet-store.js';
+import type { PaymentStore } from '../payments/index.js';
+import type { WalletDoc } from '../watching/index.js';
 import type { AuditDoc, AuditProgress, HealedOperation } from './audit-document.js';
 import { checkEnd, mustShow } from './ends.js';
 import { creditsIn, type HealDeps, heal } from './heal.js';

@@ -10,7 +10,7 @@ import type { AccountEffect, AccountHistory } from '../ledger/history.js';
 import type { LedgerSession } from '../ledger/network-ledger.js';
 import type { LedgerRecord } from '../ledger/records.js';
 import { ledgerOfCursor } from '../ledger/toid.js';
-import type { OwnedWallet, PaymentStore } from '../payments/payment-store.js';
+import type { OwnedWallet, PaymentStore } from '../payments/index.js';
 import { ListFailed } from './trouble.js';
 
 const PAGE_LIMIT = 200;

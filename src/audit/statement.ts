@@ -1,4 +1,5 @@
 /** Reads a wallet's statement from the ledger: what it holds now, and everything that moved it since the statement begins. Nothing is stored. */
+
 import type { Network } from '../../contracts/networks.js';
 import { NATIVE, sameAsset } from '../domain/asset.js';
 import { cursorId } from '../domain/coverage.js';
@@ -7,10 +8,8 @@ import { BudgetUsedUp, LedgerUnavailable, UnfitServer, UnsureHistory } from '../
 import type { AccountEffect, AccountFee, AccountOperation, HistoryPage } from '../ledger/history.js';
 import type { LedgerSession, NetworkLedger, ServerTip } from '../ledger/network-ledger.js';
 import { cursorAfter, ledgerOfCursor, transactionOf } from '../ledger/toid.js';
-import type { PaymentDoc } from '../payments/payment-document.js';
-import type { PaymentStore } from '../payments/payment-store.js';
-import type { CursorStore } from '../watching/cursors.js';
-import type { WalletDoc } from '../watching/wallet-store.js';
+import type { PaymentDoc, PaymentStore } from '../payments/index.js';
+import type { CursorStore, WalletDoc } from '../watching/index.js';
 import { chooseServers } from './plan.js';
 import { toGroups } from './read.js';
 import {

@@ -1,16 +1,15 @@
 /** One turn of a running audit: takes the balances, reads a few pages of what moved them, and in the end holds the one against the other. Each step is
  *  saved before the next one, so that an audit may be cut off at any moment and goes on where it was, in whichever process. */
+
 import type { Logger } from 'pino';
 import { closeBooks, isBalanced, MOST_BOOKED, netChange } from '../domain/books.js';
-import type { Outbox } from '../events/outbox.js';
+import type { Outbox } from '../events/index.js';
 import type { Clock } from '../kit/clock.js';
 import type { Database } from '../kit/database.js';
 import { LedgerUnavailable, UnfitServer } from '../ledger/errors.js';
 import type { LedgerSession, ServerTip } from '../ledger/network-ledger.js';
-import type { PaymentStore } from '../payments/payment-store.js';
-import type { NetworkStateStore } from '../watching/network-states.js';
-import { toWalletSummary } from '../watching/wallet-resource.js';
-import type { WalletDoc, WalletStore } from '../watching/wallet-store.js';
+import type { PaymentStore } from '../payments/index.js';
+import { type NetworkStateStore, toWalletSummary, type WalletDoc, type WalletStore } from '../watching/index.js';
 import type { AuditDoc, AuditProgress } from './audit-document.js';
 import { toAuditAssets } from './audit-resource.js';
 import type { AuditStore } from './audit-store.js';

@@ -1,10 +1,9 @@
 /** Connects the commands to the core around the database of these settings, whether or not the service runs. */
+
 import { pino } from 'pino';
 import { contract } from '../../contracts/index.js';
 import { NETWORKS } from '../../contracts/networks.js';
-import { createApiKeyService } from '../accounts/api-keys.js';
-import { unlimited } from '../accounts/quota.js';
-import { createUserService } from '../accounts/users.js';
+import { createApiKeyService, createUserService, unlimited } from '../accounts/index.js';
 import { withContextRules } from '../api/context-rules.js';
 import { auditByOperator } from '../app/auditing.js';
 import { type Config, originOf, readConfig } from '../app/config.js';
@@ -17,15 +16,15 @@ import { openDatabase } from '../app/open-database.js';
 import { dismissParked, rotateWebhookKey, storeResealed } from '../app/operator.js';
 import { sealedRows } from '../app/sealed-values.js';
 import { checkSecretsKey, openSecretsKey, resealSecrets } from '../app/secrets-key.js';
-import { toAudit } from '../audit/audit-resource.js';
+import { toAudit } from '../audit/index.js';
 import { monotonicClock, systemClock } from '../kit/clock.js';
 import type { Database } from '../kit/database.js';
 import { withDoing } from '../kit/doing.js';
 import { createIds } from '../kit/ids.js';
 import { createSecretBox } from '../kit/secrets.js';
-import { createExportService } from '../selling/exports.js';
-import { retryParked } from '../watching/parked.js';
-import { createKeyring } from '../webhooks/keyring.js';
+import { createExportService } from '../selling/index.js';
+import { retryParked } from '../watching/index.js';
+import { createKeyring } from '../webhooks/index.js';
 import type { Administration } from './program.js';
 
 /** @param localLedgerUrl where LOCAL is read when it has no sources of its own */

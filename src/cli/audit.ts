@@ -1,6 +1,7 @@
 /** `audit`: holds the balances of wallets against everything that moved them. */
+
 import type { Command } from 'commander';
-import type { Audit } from '../audit/audit-resource.js';
+import type { Audit } from '../audit/index.js';
 import { type Connect, connected, print, printTable } from './program.js';
 
 export function registerAuditCommand(program: Command, connect: Connect<'audit'>): void {

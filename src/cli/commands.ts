@@ -1,10 +1,11 @@
 /** Administration from the shell, on the same database as the service, whether or not the service runs; installed as a package, its command also starts
  *  the service. */
+
 import { networkInfo } from '../../contracts/networks.js';
 import { originOf, readClientSettings, readConfig } from '../app/config.js';
 import { commandName } from '../domain/command-name.js';
 import { systemClock } from '../kit/clock.js';
-import { DEVELOPMENT_CA_FILE } from '../webhooks/development-ca.js';
+import { DEVELOPMENT_CA_FILE } from '../webhooks/index.js';
 import { registerAccountCommands } from './account.js';
 import { registerAuditCommand } from './audit.js';
 import { registerBackupCommands } from './backup.js';

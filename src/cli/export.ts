@@ -1,4 +1,5 @@
 /** `export payments`: an account's payments as a file, written beside the service. */
+
 import { createWriteStream } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import { Readable } from 'node:stream';
@@ -6,8 +7,8 @@ import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
 import { downloads } from '../../contracts/exports.js';
 import type { ParsedInputOf } from '../../contracts/operation.js';
-import { hashApiKey } from '../accounts/api-key.js';
-import type { Download } from '../selling/exports.js';
+import { hashApiKey } from '../accounts/index.js';
+import type { Download } from '../selling/index.js';
 import { type Administration, type Connect, connected, print } from './program.js';
 
 const operation = downloads.payments.export;

@@ -1,6 +1,7 @@
 /** `gap mend`: reads ledgers that wallets missed from a Horizon that still has them. */
+
 import type { Command } from 'commander';
-import type { MendOutcome } from '../watching/mend-gap.js';
+import type { MendOutcome } from '../watching/index.js';
 import { type Connect, connected, print, printTable } from './program.js';
 
 /** The result for a wallet's gaps. */

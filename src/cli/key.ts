@@ -1,7 +1,8 @@
 /** `key create`, `key list`, `key revoke`: what the API does with keys, for the operator. */
+
 import { type Command, Option } from 'commander';
 import { momentInput, nameInput } from '../../contracts/primitives.js';
-import type { AccountStore } from '../accounts/account-store.js';
+import type { AccountStore } from '../accounts/index.js';
 import { notFound } from '../kit/api-error.js';
 import type { Caller } from '../kit/caller.js';
 import { allOf, type Connect, checkedBy, connected, print, printTable } from './program.js';

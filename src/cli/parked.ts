@@ -1,8 +1,8 @@
 /** `parked list`, `parked retry`, `parked dismiss`: records of the ledger that could not be recorded. */
+
 import type { Command } from 'commander';
 import { BudgetUsedUp } from '../ledger/errors.js';
-import type { ParkedRetry } from '../watching/parked.js';
-import type { ParkedRecordDoc } from '../watching/parked-store.js';
+import type { ParkedRecordDoc, ParkedRetry } from '../watching/index.js';
 import { type Administration, allOf, type Connect, connected, print, printTable } from './program.js';
 
 const MOST_WHY = 500;

@@ -1,22 +1,20 @@
 /** What all commands share: how arguments are checked, how results are printed, and that whatever fails is one line on stderr and exit code 1. */
+
 import { createRequire } from 'node:module';
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
 import type { z } from 'zod';
 import type { Contract } from '../../contracts/index.js';
 import { isSecretSeed, SEED_REFUSED } from '../../contracts/secret-seed.js';
-import type { AccountStore } from '../accounts/account-store.js';
-import type { ApiKeyStore } from '../accounts/api-key-store.js';
-import type { Commit } from '../accounts/commit.js';
-import type { Audit } from '../audit/audit-resource.js';
+import type { AccountStore, ApiKeyStore, Commit } from '../accounts/index.js';
+import type { Audit } from '../audit/index.js';
 import { ApiError } from '../kit/api-error.js';
 import type { ServiceOf } from '../kit/caller.js';
 import type { Clock } from '../kit/clock.js';
 import type { NewId } from '../kit/ids.js';
 import type { Page, PageRequest } from '../kit/paging.js';
-import type { ExportService } from '../selling/exports.js';
-import type { ParkedRetry } from '../watching/parked.js';
-import type { ParkedRecordDoc, ParkedRecordStore } from '../watching/parked-store.js';
-import type { Keyring } from '../webhooks/keyring.js';
+import type { ExportService } from '../selling/index.js';
+import type { ParkedRecordDoc, ParkedRecordStore, ParkedRetry } from '../watching/index.js';
+import type { Keyring } from '../webhooks/index.js';
 import type { MendReport } from './gap.js';
 import type { JobReport } from './jobs.js';
 

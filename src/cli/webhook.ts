@@ -1,4 +1,5 @@
 /** `webhook listen`: a webhook of the developer's own machine. It registers itself with the running service, shows what comes, and removes itself. */
+
 import { connect } from 'node:net';
 import { join, resolve } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
@@ -8,7 +9,7 @@ import type { WebhookPayload } from '../../contracts/events.js';
 import { makeDirectory } from '../app/directory.js';
 import { createClient } from '../client/index.js';
 import type { Clock } from '../kit/clock.js';
-import { type Heard, listenForWebhooks } from '../webhooks/listen.js';
+import { type Heard, listenForWebhooks } from '../webhooks/index.js';
 import { allOf, print } from './program.js';
 import { refusal, toHttpUrl } from './service.js';
 

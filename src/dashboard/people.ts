@@ -3,8 +3,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { PublicKeyCredentialRequestOptionsJSON } from '@simplewebauthn/server';
 import express, { type Request, type Response, type Router } from 'express';
-import type { Invited, PasskeyUser } from '../accounts/passkeys.js';
-import type { OpenSession } from '../accounts/sessions.js';
+import type { Invited, OpenSession, PasskeyUser } from '../accounts/index.js';
 import { sendJson } from '../api/answer.js';
 import { readBody } from '../api/rest-body.js';
 import { ApiError, rateLimited } from '../kit/api-error.js';

@@ -1,10 +1,11 @@
 /** The dashboard over HTTP: the application's files, its session, and the API's procedures for requests with a session. */
+
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import express, { type Request, type RequestHandler, type Response, type Router } from 'express';
 import { contract } from '../../contracts/index.js';
 import type { Network } from '../../contracts/networks.js';
 import type { Operation } from '../../contracts/operation.js';
-import type { OpenSession } from '../accounts/sessions.js';
+import type { OpenSession } from '../accounts/index.js';
 import { mayCall } from '../api/authorize.js';
 import type { CallerOf } from '../api/bearer.js';
 import { cutFaults, unknownParameter } from '../api/input.js';

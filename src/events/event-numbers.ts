@@ -1,11 +1,12 @@
 /** The numbers of events: finds unnumbered events, stores numbers, and reads events in numbered order for the sequencer and replays. Part of the event store.
  *  */
+
 import type mongoose from 'mongoose';
 import type { EventType } from '../../contracts/event-kinds.js';
 import type { CountSegments } from '../kit/count-segments.js';
 import type { Session } from '../kit/database.js';
 import { accountsOf } from '../kit/owners.js';
-import { idRangeOf, type ReplayDoc } from '../webhooks/replay-store.js';
+import { idRangeOf, type ReplayDoc } from '../webhooks/index.js';
 import type { EventDoc } from './event-store.js';
 import type { NumberedEvent, UnnumberedEvent } from './sequence.js';
 

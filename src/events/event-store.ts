@@ -1,11 +1,12 @@
 /** Events, as webhooks receive them. A subject has one event of a kind (and occurrence), which never changes. */
+
 import mongoose from 'mongoose';
 import type { EventType } from '../../contracts/event-kinds.js';
 import { type CountSegments, createCountSegments } from '../kit/count-segments.js';
 import { inOneBatch, makeIndexes, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
 import { firstIdOf } from '../kit/ids.js';
 import type { PageRequest } from '../kit/paging.js';
-import { idRangeOf, type ReplayDoc } from '../webhooks/replay-store.js';
+import { idRangeOf, type ReplayDoc } from '../webhooks/index.js';
 import { createEventNumbers, listOfEvents } from './event-numbers.js';
 
 export interface EventDoc {

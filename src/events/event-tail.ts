@@ -1,7 +1,7 @@
 /** Follows an account's events for its waiters: pulls with `wait`, and streams. Waiters are bounded in number, end with their key, their caller or the process,
  *  and cost only a little memory while idle. */
 
-import type { KeyWatch } from '../accounts/key-watch.js';
+import type { KeyWatch } from '../accounts/index.js';
 import { ApiError, rateLimited } from '../kit/api-error.js';
 import type { Caller, StreamedEvent } from '../kit/caller.js';
 import type { ForAccount } from '../stores.js';

@@ -3,6 +3,7 @@
  *  Each account's events get the numbers 1, 2, 3 … without holes, in an order that never changes: a client that has read up to n has everything up to n.
  *  One process does it at a time, under a lease, which only avoids conflicts: the transaction that gives numbers fails if another process gave them
  *  meanwhile. Every transaction is bounded, whatever the number of events and webhooks, and accounts take turns. */
+
 import type { Logger } from 'pino';
 import { predecessorOf } from '../../contracts/event-kinds.js';
 import { type Clock, type MonotonicClock, monotonicClock } from '../kit/clock.js';
@@ -10,9 +11,7 @@ import type { Database } from '../kit/database.js';
 import { whileHeld } from '../kit/lease.js';
 import type { LeaseStore } from '../kit/leases.js';
 import { createLoop } from '../kit/loop.js';
-import type { DeliveryStore } from '../webhooks/delivery-store.js';
-import type { ReplayRound } from '../webhooks/replayer.js';
-import type { WebhookStore } from '../webhooks/webhook-store.js';
+import type { DeliveryStore, ReplayRound, WebhookStore } from '../webhooks/index.js';
 import type { EventCounterStore } from './event-counters.js';
 import type { EventStore } from './event-store.js';
 import { CounterConflict, numberEvents, planOpening } from './sequence.js';

@@ -1,7 +1,7 @@
 /** Tells accounts of webhooks that fail, once until a delivery succeeds. Looked for beside the dispatcher, which has no part in it. */
-import type { AccountStore } from '../accounts/account-store.js';
+import type { AccountStore } from '../accounts/index.js';
 import type { Database } from '../kit/database.js';
-import type { WebhookDoc, WebhookStore } from '../webhooks/webhook-store.js';
+import type { WebhookDoc, WebhookStore } from '../webhooks/index.js';
 import type { Tell } from './bounded.js';
 import type { Notice } from './facts.js';
 

@@ -3,8 +3,8 @@
 
 import type { EventDataOf } from '../../contracts/event-kinds.js';
 import { NOTICE_KINDS, type NoticeKind } from '../../contracts/notifications.js';
-import type { AccountStore } from '../accounts/account-store.js';
-import type { FollowEvents, StoredEvent } from '../events/outbox.js';
+import type { AccountStore } from '../accounts/index.js';
+import type { FollowEvents, StoredEvent } from '../events/index.js';
 import { createdAtOf, type NewId } from '../kit/ids.js';
 import { accountsOf } from '../kit/owners.js';
 import type { Tell } from './bounded.js';

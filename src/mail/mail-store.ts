@@ -1,9 +1,10 @@
 /** E-mails to send and sent, one document for each recipient. `nextAttemptAt` is a date exactly while it is PENDING. Sending takes the e-mail's lease, which
  *  goes by the database's clock; after a crash the lease ends and another process sends it: at least once. */
+
 import mongoose from 'mongoose';
 import { makeIndexes, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
 import { accountsOf } from '../kit/owners.js';
-import { EPOCH } from '../webhooks/due-deliveries.js';
+import { EPOCH } from '../webhooks/index.js';
 
 export type MailSort = 'receipt' | 'notice' | 'security';
 

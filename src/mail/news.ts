@@ -1,8 +1,6 @@
 /** Selects the activity that OWNERs are told of by e-mail: changes to where money goes and to who may change that. */
 
-import type { ActivityDoc } from '../accounts/activity-store.js';
-import type { CommitDeps } from '../accounts/commit.js';
-import type { UserDoc, UserStore } from '../accounts/user-store.js';
+import type { ActivityDoc, CommitDeps, UserDoc, UserStore } from '../accounts/index.js';
 import type { Session } from '../kit/database.js';
 import { createdAtOf } from '../kit/ids.js';
 import type { AccountStores, Stores } from '../stores.js';

@@ -1,9 +1,9 @@
 /** An account's settings for e-mail: kinds and recipients. */
+
 import type { Contract } from '../../contracts/index.js';
 import { NOTICE_KINDS } from '../../contracts/notifications.js';
 import type { OutputOf } from '../../contracts/operation.js';
-import type { AccountDoc } from '../accounts/account-store.js';
-import type { Commit } from '../accounts/commit.js';
+import type { AccountDoc, Commit } from '../accounts/index.js';
 import { notFound } from '../kit/api-error.js';
 import type { ServiceOf } from '../kit/caller.js';
 import type { ForAccount } from '../stores.js';

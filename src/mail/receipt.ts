@@ -1,9 +1,10 @@
 /** The receipt of a paid checkout, in the payer's language and the shop's name. */
+
 import { formatAmount } from '../domain/amount.js';
 import type { Brand } from '../domain/brand.js';
 import { wordsOf } from '../page/words.js';
-import type { CheckoutDoc } from '../selling/checkout-document.js';
-import type { WalletDoc } from '../watching/wallet-store.js';
+import type { CheckoutDoc } from '../selling/index.js';
+import type { WalletDoc } from '../watching/index.js';
 import type { Letter } from './letter.js';
 
 interface ReceiptParts {

@@ -1,6 +1,6 @@
 /** Renders a stored e-mail when its attempt begins. */
 
-import type { AccountStore } from '../accounts/account-store.js';
+import type { AccountStore } from '../accounts/index.js';
 import { NO_BRAND } from '../domain/brand.js';
 import type { ForAccount } from '../stores.js';
 import type { Notice, ReceiptFacts, SecurityFacts } from './facts.js';

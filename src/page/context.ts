@@ -1,11 +1,12 @@
 /** Shared by all routes of the hosted page: finds a request's link or checkout, and its state. */
+
 import type { Request, Response } from 'express';
 import type { Logger } from 'pino';
-import type { PayerLedger } from '../asking/payer-ledger.js';
+import type { PayerLedger } from '../asking/index.js';
 import { parseAmount } from '../domain/amount.js';
 import { type PayRequest, type PayUri, payUri } from '../domain/sep7.js';
 import type { Clock } from '../kit/clock.js';
-import { quoteOf } from '../rates/quote.js';
+import { quoteOf } from '../rates/index.js';
 import { type Assets, createAssets } from './assets.js';
 import { checkoutStateOf } from './checkout-state.js';
 import { unknownView } from './document.js';

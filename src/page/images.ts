@@ -1,6 +1,7 @@
 /** QR codes of a link or checkout: one for the page itself, and two to embed elsewhere. */
+
 import express, { type Response, type Router } from 'express';
-import { qrPng, qrSvg } from '../selling/qr.js';
+import { qrPng, qrSvg } from '../selling/index.js';
 import { type PageContext, sendUnknown, termsOf, uriOf, withCode } from './context.js';
 import { embeddedAnywhere } from './headers.js';
 import { closedBecause } from './page-state.js';

@@ -1,20 +1,17 @@
 /** Loads the hosted page's links and payments. */
+
 import { networkInfo } from '../../contracts/networks.js';
-import type { DestinationCheck } from '../asking/destination-check.js';
+import type { DestinationCheck } from '../asking/index.js';
 import { formatAmount, parseAmount } from '../domain/amount.js';
 import { NO_BRAND } from '../domain/brand.js';
 import { memoIdOf } from '../domain/memo.js';
 import { muxedAddressOf } from '../domain/muxed.js';
 import type { Clock } from '../kit/clock.js';
-import { loadPayable } from '../payments/payable.js';
-import type { PaymentDoc } from '../payments/payment-document.js';
-import type { CurrentRate, RateBook } from '../rates/book.js';
-import { quoteOf } from '../rates/quote.js';
-import { balanceOf } from '../selling/checkout-resource.js';
-import type { CheckoutStore } from '../selling/checkout-store.js';
-import type { PaymentLinkStore } from '../selling/link-store.js';
+import { loadPayable, type PaymentDoc } from '../payments/index.js';
+import { type CurrentRate, quoteOf, type RateBook } from '../rates/index.js';
+import { balanceOf, type CheckoutStore, type PaymentLinkStore } from '../selling/index.js';
 import type { ForAccount } from '../stores.js';
-import type { WalletDoc } from '../watching/wallet-store.js';
+import type { WalletDoc } from '../watching/index.js';
 import type { PageLink, PagePayment, PageSource } from './types.js';
 
 interface PageSourceDeps {

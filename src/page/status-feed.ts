@@ -1,9 +1,10 @@
 /** News of payments for all open pages of this process, from one change stream, or from their accounts' events where change streams lag. Reports when it is out
  *  of service. */
+
 import type { Logger } from 'pino';
 import type { Clock } from '../kit/clock.js';
 import { createFollower } from '../kit/follower.js';
-import type { PaymentChanges } from '../payments/payment-changes.js';
+import type { PaymentChanges } from '../payments/index.js';
 import { type AccountEvents, createPaymentNews, MARGIN_MS } from './payment-news.js';
 import { PAYMENTS_SHOWN, type PagePayment, type StatusFeed } from './types.js';
 

@@ -1,9 +1,10 @@
 /** The hosted page's interfaces to the rest of the service, and the fields of a payment that it may know. */
+
 import type { CheckoutStatus } from '../../contracts/checkouts.js';
 import type { Network } from '../../contracts/networks.js';
 import type { PaymentReason } from '../../contracts/payments.js';
 import type { Brand } from '../domain/brand.js';
-import type { CurrentRate } from '../rates/book.js';
+import type { CurrentRate } from '../rates/index.js';
 
 /** A link or checkout with everything that its page shows. Amounts are canonical decimal text. */
 export interface PageLink {

@@ -1,5 +1,6 @@
 /** Paying from a wallet in the browser: lists ways to pay, builds an unsigned transaction, and submits the signed one. Answers have the API's envelope. Only a
  *  payment to the page's own payable is submitted. */
+
 import express, { type Router } from 'express';
 import type { FieldError } from '../../contracts/errors.js';
 import { networkInfo } from '../../contracts/networks.js';
@@ -11,10 +12,11 @@ import {
   buildPayment,
   type Detour,
   faultOf,
+  type NotNow,
   type Payable,
+  type PayerLedger,
   parseTransaction,
-} from '../asking/pay-transaction.js';
-import type { NotNow, PayerLedger } from '../asking/payer-ledger.js';
+} from '../asking/index.js';
 import { formatAmount, parseAmount } from '../domain/amount.js';
 import { type Asset, sameAsset } from '../domain/asset.js';
 import { type ApiError, conflict, invalid, rateLimited, unavailable } from '../kit/api-error.js';

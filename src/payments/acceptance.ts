@@ -1,13 +1,13 @@
 /** The acceptance of a checkout: all payments in its asset are accepted as enough. The accepting request completes the largest payments; the rest are completed
  *  later, in batches, so that thousands of tiny payments cannot make a transaction large. */
+
 import type { Logger } from 'pino';
 import { type AcceptOutcome, accept } from '../domain/checkout.js';
 import { parseRate } from '../domain/rate.js';
 import type { LedgerStamp } from '../domain/terms.js';
 import type { Clock } from '../kit/clock.js';
 import type { Database, Session } from '../kit/database.js';
-import type { CheckoutDoc } from '../selling/checkout-document.js';
-import type { CheckoutStore } from '../selling/checkout-store.js';
+import type { CheckoutDoc, CheckoutStore } from '../selling/index.js';
 import type { ForAccount } from '../stores.js';
 import { assetOf, leftSumOf, toCheckoutState, withState } from './checkout.js';
 import { type CheckoutPayable, loadPayable, ofAllAccounts, type SystemPayables } from './payable.js';

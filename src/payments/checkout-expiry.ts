@@ -3,18 +3,15 @@
  *  The transaction that moves the cursor past a record stores its payment or parks it, and a parked record stays until the transaction that stores its payment.
  *  Reading the cursor first, then parked records, then the checkout therefore sees every payment that the cursor covers. Several processes may run at once: of
  *  two that expire a checkout, one finds it OPEN. */
+
 import type { Logger } from 'pino';
 import { isReadToEnd, type ReadState } from '../domain/checkout.js';
 import { cursorId, FEED, gapFoundAt, shownCursor } from '../domain/coverage.js';
 import type { Clock } from '../kit/clock.js';
 import type { Database } from '../kit/database.js';
-import type { CheckoutDoc } from '../selling/checkout-document.js';
-import type { CheckoutStore } from '../selling/checkout-store.js';
+import type { CheckoutDoc, CheckoutStore } from '../selling/index.js';
 import type { ForAccount } from '../stores.js';
-import type { CursorStore } from '../watching/cursors.js';
-import type { NetworkStateStore } from '../watching/network-states.js';
-import type { ParkedRecordStore } from '../watching/parked-store.js';
-import type { WalletDoc } from '../watching/wallet-store.js';
+import type { CursorStore, NetworkStateStore, ParkedRecordStore, WalletDoc } from '../watching/index.js';
 import { toCheckoutState, withState } from './checkout.js';
 import { type CheckoutPayable, loadPayables, ofAllAccounts, type SystemPayables } from './payable.js';
 import type { Settle } from './settle.js';

@@ -1,11 +1,12 @@
 /** The payments of a checkout. A payer can send thousands of tiny ones, so every read is bounded. */
+
 import type mongoose from 'mongoose';
 import { minorDigits } from '../../contracts/currencies.js';
 import type { Sum } from '../domain/checkout.js';
 import type { Session } from '../kit/database.js';
 import { createdAtOf } from '../kit/ids.js';
 import { accountsOf } from '../kit/owners.js';
-import type { CheckoutDoc } from '../selling/checkout-document.js';
+import type { CheckoutDoc } from '../selling/index.js';
 import type { PaymentDoc } from './payment-document.js';
 
 /** Most payments in one read. */

@@ -1,10 +1,11 @@
 /** Applies the rules in `domain/checkout.ts` to stored checkouts. */
+
 import type { CheckoutStatus } from '../../contracts/checkouts.js';
 import { minorDigits } from '../../contracts/currencies.js';
 import { formatAmount, parseAmount, parseSum } from '../domain/amount.js';
 import { acceptLate, type Checkout, type Counted, cancel, giveBack, type Sum, takeAgain } from '../domain/checkout.js';
 import type { LedgerStamp } from '../domain/terms.js';
-import type { CheckoutDoc } from '../selling/checkout-document.js';
+import type { CheckoutDoc } from '../selling/index.js';
 import type { PaymentDoc } from './payment-document.js';
 import type { RefundDoc } from './refund-store.js';
 

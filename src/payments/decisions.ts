@@ -1,10 +1,11 @@
 /** Payments in the API: reading them, and a merchant's decisions about those that were not taken. */
+
 import type { FieldError } from '../../contracts/errors.js';
 import type { Contract } from '../../contracts/index.js';
 import type { OutputOf, ParsedInputOf } from '../../contracts/operation.js';
 import { PAYMENT_STATUSES } from '../../contracts/payments.js';
 import { minorDigitErrors } from '../../contracts/rates.js';
-import type { Commit } from '../accounts/commit.js';
+import type { Commit } from '../accounts/index.js';
 import { formatAmount, parseAmount, parseSum } from '../domain/amount.js';
 import type { Pair } from '../domain/rate-pair.js';
 import { isPayable, type PayUri } from '../domain/sep7.js';
@@ -13,12 +14,10 @@ import { onlySeller, type ServiceOf } from '../kit/caller.js';
 import type { Clock } from '../kit/clock.js';
 import type { Session } from '../kit/database.js';
 import { NO_SUCH } from '../kit/no-such.js';
-import type { LoadRates } from '../rates/book.js';
-import type { CheckoutDoc } from '../selling/checkout-document.js';
-import type { AccountProducts } from '../selling/product-store.js';
-import type { Quotes } from '../selling/quotes.js';
+import type { LoadRates } from '../rates/index.js';
+import type { AccountProducts, CheckoutDoc, Quotes } from '../selling/index.js';
 import type { ForAccount } from '../stores.js';
-import type { BookByHash } from '../watching/refund-by-hash.js';
+import type { BookByHash } from '../watching/index.js';
 import { assetOf, isUnneeded, leftOf, withLate } from './checkout.js';
 import { judgeAssigned, toJudgedFields } from './judge.js';
 import { networksOf, type Payable, pairsOf, payableOf, withTermsAt } from './payable.js';

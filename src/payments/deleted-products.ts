@@ -1,8 +1,9 @@
 /** Removes the links and checkouts of deleted products in batches, because a product may have any number. Requests no longer find them, since their product is
  *  gone. */
+
 import type { Logger } from 'pino';
 import type { Database } from '../kit/database.js';
-import type { ProductStore } from '../selling/product-store.js';
+import type { ProductStore } from '../selling/index.js';
 import type { ForAccount } from '../stores.js';
 
 /** Products dealt with in one run, a batch each: the run precedes the next check of expiring checkouts. */

@@ -1,4 +1,5 @@
 /** Judge: decides the outcome of money for a payable. Pure. The outcomes are in `domain/outcomes.ts`, the rules for checkouts in `domain/checkout.ts`. */
+
 import type { Network } from '../../contracts/networks.js';
 import { formatAmount, MAX_STROOPS, parseAmount } from '../domain/amount.js';
 import { type Asset, sameAsset } from '../domain/asset.js';
@@ -10,7 +11,7 @@ import type { Pair } from '../domain/rate-pair.js';
 import type { ShownRate } from '../domain/shown-rates.js';
 import { type LedgerClose, type LinkTerms, mayBeInForce, type ProductTerms } from '../domain/terms.js';
 import { wordsOf } from '../kit/words.js';
-import type { StoredTerms } from '../selling/product-document.js';
+import type { StoredTerms } from '../selling/index.js';
 import { assetOf, type Later, leftOf, needsDecision, toCheckoutState, withState } from './checkout.js';
 import type { CheckoutPayable, LinkPayable, Payable } from './payable.js';
 import type { PaymentDoc, StoredValue } from './payment-document.js';

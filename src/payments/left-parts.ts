@@ -1,8 +1,8 @@
 /** Decides the parts that were left over when a checkout with very many payments became PAID; the other parts were decided then. */
+
 import type { Logger } from 'pino';
 import type { Database, Session } from '../kit/database.js';
-import type { CheckoutDoc } from '../selling/checkout-document.js';
-import type { CheckoutStore } from '../selling/checkout-store.js';
+import type { CheckoutDoc, CheckoutStore } from '../selling/index.js';
 import type { PaymentStore } from './payment-store.js';
 
 const CHECKOUTS = 10;

@@ -1,11 +1,12 @@
 /** Match: finds the wallets of a credit, and the link or checkout that its memo names. */
+
 import type { Network } from '../../contracts/networks.js';
 import { memosNamedBy } from '../domain/memo.js';
 import { paymentKeyOf } from '../domain/payment-key.js';
 import { isWatched } from '../domain/terms.js';
 import type { Session } from '../kit/database.js';
 import type { Credit } from '../ledger/records.js';
-import type { WalletDoc, WalletStore } from '../watching/wallet-store.js';
+import type { WalletDoc, WalletStore } from '../watching/index.js';
 import { type Later, laterThan } from './checkout.js';
 import { networksOf, type Payable, paidFor, payablesByMemo, type SystemPayables } from './payable.js';
 import type { PaymentDoc } from './payment-document.js';

@@ -1,6 +1,7 @@
 /** Moves refunds: what was booked by memo at one payment of a payer belongs to the one that the merchant names. */
+
 import { formatAmount, parseAmount, parseSum } from '../domain/amount.js';
-import type { Outbox } from '../events/outbox.js';
+import type { Outbox } from '../events/index.js';
 import type { Session } from '../kit/database.js';
 import type { ForAccount } from '../stores.js';
 import { afterRefundMoved, laterThan, leftOf, needsDecision } from './checkout.js';

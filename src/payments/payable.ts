@@ -1,18 +1,22 @@
 /** A payable: a link or checkout that money can come for, with its product and wallet. Its memo and slug are unique over all accounts. */
+
 import type { Network } from '../../contracts/networks.js';
 import { type Pair, pairKey } from '../domain/rate-pair.js';
 import { type LedgerClose, mayBeInForce } from '../domain/terms.js';
 import type { Session } from '../kit/database.js';
 import { isCheckoutId } from '../kit/ids.js';
 import { accountsOf } from '../kit/owners.js';
-import type { CheckoutDoc } from '../selling/checkout-document.js';
-import type { CheckoutStore } from '../selling/checkout-store.js';
-import type { PaymentLinkDoc, PaymentLinkStore } from '../selling/link-store.js';
-import type { PayableNameStore } from '../selling/payable-names.js';
-import type { ProductDoc } from '../selling/product-document.js';
-import type { ProductStore } from '../selling/product-store.js';
+import type {
+  CheckoutDoc,
+  CheckoutStore,
+  PayableNameStore,
+  PaymentLinkDoc,
+  PaymentLinkStore,
+  ProductDoc,
+  ProductStore,
+} from '../selling/index.js';
 import type { ForAccount } from '../stores.js';
-import type { WalletDoc, WalletStore } from '../watching/wallet-store.js';
+import type { WalletDoc, WalletStore } from '../watching/index.js';
 
 export type Payable = LinkPayable | CheckoutPayable;
 

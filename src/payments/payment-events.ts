@@ -1,10 +1,9 @@
 /** Builds the events about payments and checkouts from the documents that the API shows. Stores nothing. */
+
 import type { EventDataOf } from '../../contracts/event-kinds.js';
 import { parseAmount } from '../domain/amount.js';
-import type { OutboxEvent } from '../events/outbox.js';
-import type { CheckoutDoc } from '../selling/checkout-document.js';
-import { toCheckout } from '../selling/checkout-resource.js';
-import { toPaymentLink, toProduct } from '../selling/resources.js';
+import type { OutboxEvent } from '../events/index.js';
+import { type CheckoutDoc, toCheckout, toPaymentLink, toProduct } from '../selling/index.js';
 import type { CheckoutPayable, Payable } from './payable.js';
 import type { PaymentDoc } from './payment-document.js';
 import { toPayment } from './payment-resource.js';

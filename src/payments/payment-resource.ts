@@ -1,9 +1,9 @@
 /** Payments as the API and the events show them. */
+
 import type { Contract } from '../../contracts/index.js';
 import { networkInfo } from '../../contracts/networks.js';
 import type { OutputOf } from '../../contracts/operation.js';
-import type { ProductDoc } from '../selling/product-document.js';
-import { toProductSummary } from '../selling/resources.js';
+import { type ProductDoc, toProductSummary } from '../selling/index.js';
 import type { PaymentDoc } from './payment-document.js';
 
 export type Payment = OutputOf<Contract['payments']['get']>;

@@ -1,4 +1,5 @@
 /** Payments: how they are found, stored and judged. */
+
 import type mongoose from 'mongoose';
 import type { PaymentStatus } from '../../contracts/payments.js';
 import { formatAmount, parseAmount, parseSum } from '../domain/amount.js';
@@ -12,7 +13,7 @@ import { type PageRequest, withinIds } from '../kit/paging.js';
 import { batchesOf, LINES_AT_ONCE } from '../kit/snapshot.js';
 import { beginning, wordLike } from '../kit/text-search.js';
 import { queryWords } from '../kit/words.js';
-import type { WalletDoc } from '../watching/wallet-store.js';
+import type { WalletDoc } from '../watching/index.js';
 import { createCheckoutPayments, type PaidCheckout } from './checkout-payments.js';
 import { createPaymentChanges } from './payment-changes.js';
 import { PAYMENT_KEY, type PaymentDoc, paymentModel } from './payment-document.js';

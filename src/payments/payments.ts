@@ -1,5 +1,5 @@
 /** Composes this room: what happens when money meets a payable. */
-import type { Outbox } from '../events/outbox.js';
+import type { Outbox } from '../events/index.js';
 import { createPaymentEvents } from './payment-events.js';
 import { createRecorder, type Recorder, type RecorderDeps } from './recorder.js';
 import { createRefundBook, type RefundBook, type RefundDeps } from './refunds.js';

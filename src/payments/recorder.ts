@@ -1,5 +1,6 @@
 /** Record: stores matched and judged credits, their events and the cursor in one transaction. A crash leaves all or nothing, and a record that is read twice is
  *  stored once. */
+
 import type { Network } from '../../contracts/networks.js';
 import { formatAmount } from '../domain/amount.js';
 import { unmatchedReason } from '../domain/memo.js';
@@ -9,10 +10,16 @@ import type { Pair } from '../domain/rate-pair.js';
 import type { Database, Session } from '../kit/database.js';
 import { createdAtOf, type NewId } from '../kit/ids.js';
 import type { Credit } from '../ledger/records.js';
-import type { Came, RateBook, RatesOf, WorthOf } from '../rates/book.js';
-import type { CursorDoc, CursorStore, Progress } from '../watching/cursors.js';
-import type { ParkedRecordDoc, ParkedRecordStore } from '../watching/parked-store.js';
-import type { WalletDoc, WalletStore } from '../watching/wallet-store.js';
+import type { Came, RateBook, RatesOf, WorthOf } from '../rates/index.js';
+import type {
+  CursorDoc,
+  CursorStore,
+  ParkedRecordDoc,
+  ParkedRecordStore,
+  Progress,
+  WalletDoc,
+  WalletStore,
+} from '../watching/index.js';
 import { judge, toJudgedFields, toStoredValue } from './judge.js';
 import { type CreditBatch, type Match, type MatchDeps, matchCredits } from './match.js';
 import { type CheckoutPayable, pairsOf } from './payable.js';

@@ -1,5 +1,6 @@
 /** Books refunds: finds the payment, adds the refund to it, and publishes `payment.refunded`, in the caller's transaction, so that a refund read several times
  *  is booked once. */
+
 import type { Network } from '../../contracts/networks.js';
 import { formatAmount, parseAmount } from '../domain/amount.js';
 import { muxedAddressOf } from '../domain/muxed.js';
@@ -13,13 +14,11 @@ import {
   shareOut,
 } from '../domain/refund.js';
 import { isWatched } from '../domain/terms.js';
-import type { Outbox } from '../events/outbox.js';
+import type { Outbox } from '../events/index.js';
 import type { Session } from '../kit/database.js';
 import type { Credit } from '../ledger/records.js';
-import type { CheckoutDoc } from '../selling/checkout-document.js';
-import type { CheckoutStore } from '../selling/checkout-store.js';
-import type { PaymentLinkStore } from '../selling/link-store.js';
-import type { WalletDoc, WalletStore } from '../watching/wallet-store.js';
+import type { CheckoutDoc, CheckoutStore, PaymentLinkStore } from '../selling/index.js';
+import type { WalletDoc, WalletStore } from '../watching/index.js';
 import { afterRefund, laterThan, leftOf } from './checkout.js';
 import { networksOf, type Payable, paidFor, payablesByMemo, type SystemPayables } from './payable.js';
 import type { PaymentDoc } from './payment-document.js';

@@ -1,13 +1,11 @@
 /** Settle: stores what follows from changes to payments and payables that were read from the ledger, assigned, accepted or found unpaid: documents, counts and
  *  events, all in the given session. */
+
 import type { CheckoutStatus } from '../../contracts/checkouts.js';
 import type { PaymentStatus } from '../../contracts/payments.js';
-import type { Outbox, OutboxEvent } from '../events/outbox.js';
+import type { Outbox, OutboxEvent } from '../events/index.js';
 import type { Session } from '../kit/database.js';
-import type { CheckoutDoc } from '../selling/checkout-document.js';
-import type { CheckoutStore } from '../selling/checkout-store.js';
-import type { LinkCountChange, PaymentLinkStore } from '../selling/link-store.js';
-import type { ProductStore } from '../selling/product-store.js';
+import type { CheckoutDoc, CheckoutStore, LinkCountChange, PaymentLinkStore, ProductStore } from '../selling/index.js';
 import { decidedWith } from './checkout.js';
 import type { CheckoutPayable, LinkPayable, Payable } from './payable.js';
 import type { PaymentDoc } from './payment-document.js';

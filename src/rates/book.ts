@@ -1,6 +1,7 @@
 /** The rates of accounts from stored data: current ones, and those that may have been shown when a payment was made. It asks no source. */
+
 import type { Network } from '../../contracts/networks.js';
-import type { AccountDoc, AccountStore } from '../accounts/account-store.js';
+import type { AccountDoc, AccountStore } from '../accounts/index.js';
 import type { Asset } from '../domain/asset.js';
 import { lowerRate, parseRate, type Rate } from '../domain/rate.js';
 import { type Pair, pairKey } from '../domain/rate-pair.js';

@@ -1,7 +1,8 @@
 /** Rates in the API. */
+
 import type { Contract } from '../../contracts/index.js';
-import type { Commit } from '../accounts/commit.js';
-import type { LedgerStamper } from '../asking/ledger-stamper.js';
+import type { Commit } from '../accounts/index.js';
+import type { LedgerStamper } from '../asking/index.js';
 import { parseAmount } from '../domain/amount.js';
 import { formatRate, parseRate } from '../domain/rate.js';
 import { MAX_PAIRS_PER_ACCOUNT, type Pair, pairKey } from '../domain/rate-pair.js';
@@ -9,7 +10,7 @@ import { beginAfter } from '../domain/terms.js';
 import { conflict, notFound, rateLimited } from '../kit/api-error.js';
 import type { Caller, ServiceOf } from '../kit/caller.js';
 import type { Clock } from '../kit/clock.js';
-import { noQuote } from '../selling/quotes.js';
+import { noQuote } from '../selling/index.js';
 import type { ForAccount } from '../stores.js';
 import type { RateBook } from './book.js';
 import type { OwnRateDoc } from './own-rates.js';

@@ -5,10 +5,11 @@
  *  a wallet, or its deactivation, first clears `takesCheckouts` and then looks for checkouts; a creation that finds it cleared sets it again, which fails once
  *  the wallet is gone or inactive, and counts up `checkoutEpoch`, without which two deletions at once would hide it from each other. In any order, one of the
  *  two sees the other. */
+
 import { DEFAULT_LIFETIME_MS } from '../../contracts/checkouts.js';
 import type { Contract } from '../../contracts/index.js';
 import type { ParsedInputOf } from '../../contracts/operation.js';
-import type { Act, Commit } from '../accounts/commit.js';
+import type { Act, Commit } from '../accounts/index.js';
 import { createMemo } from '../domain/memo.js';
 import { notFound } from '../kit/api-error.js';
 import type { Caller, ServiceOf } from '../kit/caller.js';
@@ -16,8 +17,8 @@ import type { Clock } from '../kit/clock.js';
 import { createGroupCommit } from '../kit/group-commit.js';
 import { createdAtOf, type NewId } from '../kit/ids.js';
 import { Taken } from '../kit/taken.js';
-import { loadPayable } from '../payments/payable.js';
-import type { RateNeeds } from '../rates/rate-needs.js';
+import { loadPayable } from '../payments/index.js';
+import type { RateNeeds } from '../rates/index.js';
 import type { ForAccount } from '../stores.js';
 import type { CheckoutDoc } from './checkout-document.js';
 import { type CheckoutFacts, toCheckout } from './checkout-resource.js';

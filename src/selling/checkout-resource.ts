@@ -1,12 +1,12 @@
 /** Stored checkout → the shape that the contract promises. */
+
 import type { Contract } from '../../contracts/index.js';
 import type { OutputOf } from '../../contracts/operation.js';
 import { formatAmount, parseAmount } from '../domain/amount.js';
 import { excessOf, remainingOf } from '../domain/checkout.js';
 import { memoIdOf } from '../domain/memo.js';
 import { muxedAddressOf } from '../domain/muxed.js';
-import { toWalletSummary } from '../watching/wallet-resource.js';
-import type { WalletDoc } from '../watching/wallet-store.js';
+import { toWalletSummary, type WalletDoc } from '../watching/index.js';
 import type { CheckoutDoc } from './checkout-document.js';
 import type { ProductDoc } from './product-document.js';
 import { toProductSummary } from './resources.js';

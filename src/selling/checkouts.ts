@@ -1,13 +1,12 @@
 /** Checkouts in the API, except their creation (`checkout-creation.ts`). */
+
 import type { Contract } from '../../contracts/index.js';
 import type { ParsedInputOf } from '../../contracts/operation.js';
-import type { LedgerStamper } from '../asking/ledger-stamper.js';
+import type { LedgerStamper } from '../asking/index.js';
 import type { PayUri } from '../domain/sep7.js';
 import { conflict, notFound } from '../kit/api-error.js';
 import { type Caller, onlySeller, type ServiceOf } from '../kit/caller.js';
-import type { AcceptCheckout } from '../payments/acceptance.js';
-import { cancelled } from '../payments/checkout.js';
-import { type CheckoutPayable, loadPayable, loadPayables } from '../payments/payable.js';
+import { type AcceptCheckout, type CheckoutPayable, cancelled, loadPayable, loadPayables } from '../payments/index.js';
 import { type CheckoutCreationDeps, createCheckoutCreation } from './checkout-creation.js';
 import { balanceOf, type CheckoutFacts, checkoutUrl, toCheckout } from './checkout-resource.js';
 import type { CheckoutFilter } from './checkout-store.js';

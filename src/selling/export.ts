@@ -1,7 +1,8 @@
 /** Lists as files: what a line of each format holds. */
+
 import type { ExportFormat } from '../../contracts/exports.js';
 import { CSV_TYPE, type CsvForm, type CsvValue, csvWriter } from '../kit/csv.js';
-import type { Payment } from '../payments/payment-resource.js';
+import type { Payment } from '../payments/index.js';
 import type { Checkout } from './checkout-resource.js';
 
 export interface Lines<Item> {

@@ -1,16 +1,20 @@
 /** Exports lists for the API and the cli, line by line, as of the moment when the export began. */
+
 import type { downloads } from '../../contracts/exports.js';
 import type { ParsedInputOf } from '../../contracts/operation.js';
-import type { UserDoc } from '../accounts/user-store.js';
+import type { UserDoc } from '../accounts/index.js';
 import { rateLimited } from '../kit/api-error.js';
 import { momentIn } from '../kit/calendar.js';
 import { calendarNamed } from '../kit/calendar-named.js';
 import type { Caller } from '../kit/caller.js';
 import type { Database, Session } from '../kit/database.js';
-import { refundedValueOf } from '../payments/checkout.js';
-import { filterOf as paymentFilterOf, withProducts } from '../payments/decisions.js';
-import { loadPayables } from '../payments/payable.js';
-import type { PaymentDoc } from '../payments/payment-document.js';
+import {
+  loadPayables,
+  type PaymentDoc,
+  filterOf as paymentFilterOf,
+  refundedValueOf,
+  withProducts,
+} from '../payments/index.js';
 import type { ForAccount } from '../stores.js';
 import type { CheckoutDoc } from './checkout-document.js';
 import { toCheckout } from './checkout-resource.js';

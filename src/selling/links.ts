@@ -1,8 +1,9 @@
 /** Payment links in the API. */
+
 import type { Contract } from '../../contracts/index.js';
 import { minorDigitErrors } from '../../contracts/rates.js';
-import type { Act, Commit } from '../accounts/commit.js';
-import type { LedgerStamper } from '../asking/ledger-stamper.js';
+import type { Act, Commit } from '../accounts/index.js';
+import type { LedgerStamper } from '../asking/index.js';
 import { formatAmount, parseAmount } from '../domain/amount.js';
 import { createMemo } from '../domain/memo.js';
 import type { PayUri } from '../domain/sep7.js';

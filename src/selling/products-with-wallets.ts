@@ -1,6 +1,7 @@
 /** Products with their wallets: two reads, between which others may write. */
+
 import type { ForAccount } from '../stores.js';
-import type { WalletDoc } from '../watching/wallet-store.js';
+import type { WalletDoc } from '../watching/index.js';
 import type { ProductDoc } from './product-document.js';
 
 type Listed = Omit<ProductDoc, 'history'>;

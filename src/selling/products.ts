@@ -1,8 +1,9 @@
 /** Products in the API. */
+
 import type { Contract } from '../../contracts/index.js';
 import { productFieldErrors } from '../../contracts/products.js';
-import type { Act, Commit } from '../accounts/commit.js';
-import type { LedgerStamper } from '../asking/ledger-stamper.js';
+import type { Act, Commit } from '../accounts/index.js';
+import type { LedgerStamper } from '../asking/index.js';
 import { formatAmount, parseAmount } from '../domain/amount.js';
 import { conflict, invalid, notFound } from '../kit/api-error.js';
 import type { Caller, ServiceOf } from '../kit/caller.js';
@@ -11,9 +12,9 @@ import { foldText } from '../kit/fold.js';
 import { countBy, createGroupCommit } from '../kit/group-commit.js';
 import type { NewId } from '../kit/ids.js';
 import { NO_SUCH } from '../kit/no-such.js';
-import type { RateNeeds } from '../rates/rate-needs.js';
+import type { RateNeeds } from '../rates/index.js';
 import type { ForAccount } from '../stores.js';
-import type { WalletDoc } from '../watching/wallet-store.js';
+import type { WalletDoc } from '../watching/index.js';
 import type { ProductDoc, ProductVersion, StoredTerms } from './product-document.js';
 import { type WithWallet, withWallet, withWallets } from './products-with-wallets.js';
 import type { Quotes } from './quotes.js';

@@ -1,4 +1,5 @@
 /** Reports in the API. */
+
 import type { Contract } from '../../contracts/index.js';
 import { MAX_SUMMARY_ROWS } from '../../contracts/reports.js';
 import { badRequest } from '../kit/api-error.js';
@@ -6,7 +7,7 @@ import { momentIn } from '../kit/calendar.js';
 import { calendarNamed } from '../kit/calendar-named.js';
 import type { ServiceOf } from '../kit/caller.js';
 import { createFairQueue } from '../kit/fair-queue.js';
-import { MATCHED } from '../payments/decisions.js';
+import { MATCHED } from '../payments/index.js';
 import type { ForAccount } from '../stores.js';
 
 /** Concurrent reports of a process, and waiting reports of one account. */

@@ -1,8 +1,8 @@
 /** Products and payment links as the API and the events show them; quotes, which hold for a moment only, are added by the API. */
+
 import type { Contract } from '../../contracts/index.js';
 import type { OutputOf } from '../../contracts/operation.js';
-import { toWalletSummary } from '../watching/wallet-resource.js';
-import type { WalletDoc } from '../watching/wallet-store.js';
+import { toWalletSummary, type WalletDoc } from '../watching/index.js';
 import type { PaymentLinkDoc } from './link-store.js';
 import type { ProductDoc } from './product-document.js';
 

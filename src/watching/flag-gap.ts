@@ -1,6 +1,7 @@
 /** Records the ledgers that wallets missed and publishes `wallet.gap`, each batch in one transaction, so that no gap goes unreported. */
+
 import type { Network } from '../../contracts/networks.js';
-import type { Outbox, OutboxEvent } from '../events/outbox.js';
+import type { Outbox, OutboxEvent } from '../events/index.js';
 import type { Database, Session } from '../kit/database.js';
 import type { NewId } from '../kit/ids.js';
 import type { GapDoc, GapStore } from './gap-store.js';

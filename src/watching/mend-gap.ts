@@ -1,5 +1,6 @@
 /** Mends gaps: reads the ledgers that a wallet missed from a source that still has them, and records their payments as usual. Interrupted at any moment, it
  *  resumes where it stopped. */
+
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
 import { cursorId } from '../domain/coverage.js';
@@ -12,7 +13,7 @@ import { BudgetUsedUp, LedgerUnavailable, UnfitServer } from '../ledger/errors.j
 import type { LedgerSession, NetworkLedger } from '../ledger/network-ledger.js';
 import type { LedgerTip } from '../ledger/source.js';
 import { cursorAfter, ledgerOfCursor } from '../ledger/toid.js';
-import type { Recorder } from '../payments/recorder.js';
+import type { Recorder } from '../payments/index.js';
 import type { CursorStore } from './cursors.js';
 import type { GapDoc, GapStore } from './gap-store.js';
 import { FARTHEST_BEHIND_LEDGERS, FARTHEST_BEHIND_MS } from './plan.js';

@@ -1,4 +1,5 @@
 /** Retries parked records, at growing intervals and on the operator's request. Payments found in one are recorded as usual, judged as of their ledger. */
+
 import type { Logger } from 'pino';
 import { type Network, networkInfo } from '../../contracts/networks.js';
 import type { Clock } from '../kit/clock.js';
@@ -7,7 +8,7 @@ import { BudgetUsedUp, LedgerUnavailable, UnfitServer } from '../ledger/errors.j
 import type { LedgerSession, NetworkLedger } from '../ledger/network-ledger.js';
 import { parseRecord } from '../ledger/parse.js';
 import type { LedgerRecord } from '../ledger/records.js';
-import type { Recorder } from '../payments/recorder.js';
+import type { Recorder } from '../payments/index.js';
 import type { DueRecord, ParkedRecordDoc, ParkedRecordStore } from './parked-store.js';
 import { type Reading, readRecords } from './reading.js';
 import type { WalletStore } from './wallet-store.js';

@@ -1,4 +1,5 @@
 /** Books a refund that the merchant names by its transaction, which is read from the ledger rather than trusted. */
+
 import type { Network } from '../../contracts/networks.js';
 import { parseSum } from '../domain/amount.js';
 import { givesBack } from '../domain/refund.js';
@@ -8,22 +9,23 @@ import type { Database, Session } from '../kit/database.js';
 import { BudgetUsedUp, LedgerUnavailable, UnfitServer } from '../ledger/errors.js';
 import type { NetworkLedger } from '../ledger/network-ledger.js';
 import type { Credit } from '../ledger/records.js';
-import { leftOf } from '../payments/checkout.js';
-import type { MoveRefund } from '../payments/moved-refunds.js';
-import { payableOf } from '../payments/payable.js';
-import type { PaymentDoc } from '../payments/payment-document.js';
-import type { PaymentStore } from '../payments/payment-store.js';
-import type { RefundDoc, RefundStore } from '../payments/refund-store.js';
 import {
+  leftOf,
   MOST_SHARES,
+  type MoveRefund,
+  type PaymentDoc,
+  type PaymentStore,
   partOfRefund,
+  payableOf,
   payerOf,
   type RefundBook,
+  type RefundDoc,
+  type RefundStore,
   sharesOf,
   toMoneyBack,
   toRefundable,
   toRefundDoc,
-} from '../payments/refunds.js';
+} from '../payments/index.js';
 import type { ForAccount } from '../stores.js';
 import { readRecords } from './reading.js';
 import type { WalletStore } from './wallet-store.js';

@@ -1,4 +1,5 @@
 /** Resets of a test network: the old ledgers are lost, and watching continues from the newest one. */
+
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
 import { cursorId, FEED } from '../domain/coverage.js';
@@ -6,8 +7,7 @@ import type { Clock } from '../kit/clock.js';
 import type { LedgerSession } from '../ledger/network-ledger.js';
 import type { LedgerTip } from '../ledger/source.js';
 import { cursorAfter } from '../ledger/toid.js';
-import type { PaymentLinkStore } from '../selling/link-store.js';
-import type { ProductStore } from '../selling/product-store.js';
+import type { PaymentLinkStore, ProductStore } from '../selling/index.js';
 import type { CursorDoc, CursorStore } from './cursors.js';
 import type { FlagGap } from './flag-gap.js';
 import type { NetworkStateDoc, NetworkStateStore } from './network-states.js';

@@ -1,4 +1,5 @@
 /** Reads one stream from its cursor to its end. Pages are read ahead; the cursor moves in the transaction that stores them. */
+
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
 import type { Clock } from '../kit/clock.js';
@@ -6,7 +7,7 @@ import { LedgerUnavailable } from '../ledger/errors.js';
 import type { LedgerSession } from '../ledger/network-ledger.js';
 import { type LedgerTip, MOST_AMONG, type Page } from '../ledger/source.js';
 import { ledgerOfCursor } from '../ledger/toid.js';
-import type { Recorder } from '../payments/recorder.js';
+import type { Recorder } from '../payments/index.js';
 import type { CursorDoc, CursorStore, Progress } from './cursors.js';
 import type { KnownCloses } from './known-closes.js';
 import { FARTHEST_BEHIND_LEDGERS, FARTHEST_BEHIND_MS, planRead } from './plan.js';

@@ -1,20 +1,17 @@
 /** Wallets in the API. */
+
 import type { Contract } from '../../contracts/index.js';
 import { KNOWN_ASSETS } from '../../contracts/known-assets.js';
-import type { Commit } from '../accounts/commit.js';
-import type { Quota } from '../accounts/quota.js';
-import type { LedgerStamper } from '../asking/ledger-stamper.js';
-import type { ReadWalletAssets } from '../asking/wallet-assets.js';
-import { toAudit } from '../audit/audit-resource.js';
-import { toStatement } from '../audit/statement-resource.js';
-import type { StatementRead, StatementRefusal } from '../audit/statement-rules.js';
+import type { Commit, Quota } from '../accounts/index.js';
+import type { LedgerStamper, ReadWalletAssets } from '../asking/index.js';
+import { type StatementRead, type StatementRefusal, toAudit, toStatement } from '../audit/index.js';
 import { badRequest, conflict, notFound, unavailable } from '../kit/api-error.js';
 import { momentIn } from '../kit/calendar.js';
 import { calendarNamed } from '../kit/calendar-named.js';
 import type { ServiceOf } from '../kit/caller.js';
 import type { Clock } from '../kit/clock.js';
 import type { NewId } from '../kit/ids.js';
-import { assetOf } from '../payments/checkout.js';
+import { assetOf } from '../payments/index.js';
 import type { ForAccount } from '../stores.js';
 import { toGap, toWallet, toWalletAssets } from './wallet-resource.js';
 import type { WalletDoc } from './wallet-store.js';

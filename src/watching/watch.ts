@@ -1,5 +1,6 @@
 /** Keeps watching a network, round after round, while this process holds the lease. The lease only saves requests; unique keys and cursors ensure that
  *  everything is stored once. */
+
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
 import type { Clock, MonotonicClock } from '../kit/clock.js';
@@ -8,7 +9,7 @@ import type { LeaseStore } from '../kit/leases.js';
 import { createLoop } from '../kit/loop.js';
 import { LedgerUnavailable, UnfitServer } from '../ledger/errors.js';
 import type { NetworkLedger } from '../ledger/network-ledger.js';
-import { CursorConflict } from '../payments/recorder.js';
+import { CursorConflict } from '../payments/index.js';
 import type { NetworkStateStore } from './network-states.js';
 import type { ParkedRetries } from './parked.js';
 import { createPollScheduler, type PollScheduler } from './poll-scheduler.js';

@@ -1,5 +1,6 @@
 /** One round of watching a network, in short repeatable steps: deal with a reset, start new wallets, choose the mode of reading, read the streams, stop ended
  *  wallets. The pure functions in `plan.ts` decide; `watch.ts` calls the rounds. */
+
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
 import { isClockOff } from '../domain/ledger-time.js';
@@ -8,9 +9,8 @@ import type { Clock, MonotonicClock } from '../kit/clock.js';
 import { LedgerUnavailable, UnsureHistory } from '../ledger/errors.js';
 import type { LedgerSession } from '../ledger/network-ledger.js';
 import type { LedgerTip } from '../ledger/source.js';
-import type { Recorder } from '../payments/recorder.js';
-import type { PaymentLinkStore } from '../selling/link-store.js';
-import type { ProductStore } from '../selling/product-store.js';
+import type { Recorder } from '../payments/index.js';
+import type { PaymentLinkStore, ProductStore } from '../selling/index.js';
 import { createClockCheck } from './clock-check.js';
 import type { CursorDoc, CursorStore } from './cursors.js';
 import type { FlagGap } from './flag-gap.js';

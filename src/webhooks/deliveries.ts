@@ -1,6 +1,7 @@
 /** Deliveries in the API. */
+
 import type { Contract } from '../../contracts/index.js';
-import type { Commit } from '../accounts/commit.js';
+import type { Commit } from '../accounts/index.js';
 import { conflict, notFound } from '../kit/api-error.js';
 import type { ServiceOf } from '../kit/caller.js';
 import type { ForAccount } from '../stores.js';

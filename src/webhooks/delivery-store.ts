@@ -1,8 +1,9 @@
 /** Deliveries: one for each webhook and event; `nextAttemptAt` is a date exactly while it is PENDING, and then says when it is due. */
+
 import mongoose from 'mongoose';
 import { deliveryStatusSchema } from '../../contracts/deliveries.js';
 import type { EventType } from '../../contracts/event-kinds.js';
-import type { OpeningPlan } from '../events/sequence.js';
+import type { OpeningPlan } from '../events/index.js';
 import type { Clock } from '../kit/clock.js';
 import { type CountSegments, createCountSegments } from '../kit/count-segments.js';
 import { makeIndexes, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from '../kit/database.js';

@@ -1,8 +1,9 @@
 /** The way of a delivery: due → endpoint queue → signed post → record → next. Several dispatchers may run at once; a webhook's lease keeps two of them from
  *  sending the same delivery. Each endpoint has its own queue and its own limit of requests in flight, so that a slow endpoint delays no other. */
+
 import type { Logger } from 'pino';
 import type { RetrySettings } from '../domain/retry.js';
-import type { EventStore } from '../events/event-store.js';
+import type { EventStore } from '../events/index.js';
 import { type Clock, type MonotonicClock, monotonicClock, within } from '../kit/clock.js';
 import { every } from '../kit/every.js';
 import { createLoop } from '../kit/loop.js';

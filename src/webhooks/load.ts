@@ -1,7 +1,8 @@
 /** Loads due deliveries into the endpoint queues, each behind its predecessor. The number of queries is bounded, however many queues or deliveries there are. */
+
 import type { Logger } from 'pino';
 import type { EventType } from '../../contracts/event-kinds.js';
-import type { EventStore } from '../events/event-store.js';
+import type { EventStore } from '../events/index.js';
 import type { Clock } from '../kit/clock.js';
 import { accountsOf } from '../kit/owners.js';
 import type { DeliveryStore } from './delivery-store.js';

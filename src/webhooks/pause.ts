@@ -1,7 +1,6 @@
 /** Pauses a webhook whose endpoint is gone or has failed for days, and tells the account's other webhooks in the same transaction. */
-import { SYSTEM } from '../accounts/activity-changes.js';
-import type { ActivityStore } from '../accounts/activity-store.js';
-import type { Outbox } from '../events/outbox.js';
+import { type ActivityStore, SYSTEM } from '../accounts/index.js';
+import type { Outbox } from '../events/index.js';
 import type { Database } from '../kit/database.js';
 import type { NewId } from '../kit/ids.js';
 import type { WebhookHealth } from './health-store.js';

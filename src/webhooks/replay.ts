@@ -1,7 +1,8 @@
 /** Requests a replay: counts what it will send and stores it for the workers. */
+
 import type { Contract } from '../../contracts/index.js';
 import type { OutputOf, ParsedInputOf } from '../../contracts/operation.js';
-import type { Commit } from '../accounts/commit.js';
+import type { Commit } from '../accounts/index.js';
 import { conflict, notFound } from '../kit/api-error.js';
 import type { Caller } from '../kit/caller.js';
 import type { Clock } from '../kit/clock.js';

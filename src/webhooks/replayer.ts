@@ -1,9 +1,9 @@
 /** Makes the deliveries of replays due, a batch of one replay in each round, so that fresh events are numbered and opened between two of them. A replay's
  *  progress moves in the transaction that makes its deliveries due, so that after a crash none is lost or made due twice. Dispatchers send what is fresh
  *  first, however many deliveries of replays are due. */
+
 import type { Logger } from 'pino';
-import type { EventStore } from '../events/event-store.js';
-import { CounterConflict } from '../events/sequence.js';
+import { CounterConflict, type EventStore } from '../events/index.js';
 import type { Clock } from '../kit/clock.js';
 import type { Database, Session } from '../kit/database.js';
 import type { DeliveryStore } from './delivery-store.js';

@@ -1,8 +1,9 @@
 /** Builds a request to an endpoint: the body of an event and the headers that sign it. */
+
 import type { KeyObject } from 'node:crypto';
 import { type SignatureHeaders, signatureHeaders } from '../domain/signature.js';
 import { signWithKey } from '../domain/webhook-key.js';
-import { type SentEvent, toEventBody } from '../events/event-resource.js';
+import { type SentEvent, toEventBody } from '../events/index.js';
 import type { SecretBox } from '../kit/secrets.js';
 import type { WebhookDoc } from './webhook-store.js';
 

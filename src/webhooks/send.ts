@@ -1,6 +1,7 @@
 /** Sends a test event to a webhook at once, without a delivery. Works while the webhook is PAUSED. */
+
 import type { Logger } from 'pino';
-import type { SentEvent } from '../events/event-resource.js';
+import type { SentEvent } from '../events/index.js';
 import type { Clock } from '../kit/clock.js';
 import type { SecretBox } from '../kit/secrets.js';
 import { type Signers, signAndPost } from './attempt.js';

@@ -1,6 +1,7 @@
 /** Sends from the endpoint queues: read → sign → post → record, with as many concurrent requests to an endpoint as it has slots. */
+
 import type { KeyObject } from 'node:crypto';
-import type { EventStore } from '../events/event-store.js';
+import type { EventStore } from '../events/index.js';
 import { type AttemptDeps, attempt, type Signers } from './attempt.js';
 import type { AttemptRecorder } from './attempt-recorder.js';
 import type { AttemptRecord } from './due-deliveries.js';

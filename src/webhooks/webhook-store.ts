@@ -1,7 +1,8 @@
 /** Webhooks: an account's endpoints, their secrets, and how far their deliveries are opened. */
+
 import mongoose from 'mongoose';
 import type { EventType } from '../../contracts/event-kinds.js';
-import type { OpeningPlan, Subscriber } from '../events/sequence.js';
+import type { OpeningPlan, Subscriber } from '../events/index.js';
 import { makeIndexes, orAlreadyMade, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
 import { createPages, type PageRequest } from '../kit/paging.js';
 import { EPOCH } from './due-deliveries.js';

@@ -1,8 +1,8 @@
 /** Webhooks in the API. A signing secret appears only in the answer that made it and, sealed, in the store. */
+
 import type { Contract } from '../../contracts/index.js';
 import type { OutputOf } from '../../contracts/operation.js';
-import type { Commit } from '../accounts/commit.js';
-import type { Quota } from '../accounts/quota.js';
+import type { Commit, Quota } from '../accounts/index.js';
 import { mask, newWebhookSecret } from '../domain/signature.js';
 import { conflict, notFound } from '../kit/api-error.js';
 import type { ServiceOf } from '../kit/caller.js';

@@ -1,0 +1,27 @@
+/** The room's entrance: what happens when money meets an order. */
+export { type AcceptCheckout, createAcceptanceFinisher, createAcceptCheckout } from './acceptance.js';
+export { assetOf, cancelled, leftOf, refundedValueOf } from './checkout.js';
+export { createCheckoutExpiry } from './checkout-expiry.js';
+export { createPaymentService, faultOfAssignment, filterOf, findAssigned, MATCHED, withProducts } from './decisions.js';
+export { createLeftoverRemoval, createRemoveLeftovers } from './deleted-products.js';
+export { decideLeftParts } from './left-parts.js';
+export { createMoveRefund, type MoveRefund } from './moved-refunds.js';
+export { type CheckoutPayable, loadPayable, loadPayables, payableOf } from './payable.js';
+export type { PaymentChanges } from './payment-changes.js';
+export type { PaymentDoc } from './payment-document.js';
+export { createPaymentEvents } from './payment-events.js';
+export type { Payment } from './payment-resource.js';
+export { createPaymentStore, type OwnedWallet, type PaymentStore } from './payment-store.js';
+export { createPayments, type Payments } from './payments.js';
+export { CursorConflict, type Recorder } from './recorder.js';
+export { createRefundStore, type RefundDoc, type RefundStore } from './refund-store.js';
+export {
+  MOST_SHARES,
+  partOfRefund,
+  payerOf,
+  type RefundBook,
+  sharesOf,
+  toMoneyBack,
+  toRefundable,
+  toRefundDoc,
+} from './refunds.js';
