@@ -1,5 +1,4 @@
-/** The numbers of events: finds unnumbered events, stores numbers, and reads events in numbered order for the sequencer and replays. Part of the event store.
- *  */
+/** The numbers of events: finds unnumbered events, stores numbers, and reads events in numbered order for the sequencer and replays. Part of the event store. */
 
 import type mongoose from 'mongoose';
 import type { EventType } from '../../contracts/event-kinds.js';

@@ -41,11 +41,14 @@ export async function matchCredits(deps: MatchDeps, batch: CreditBatch, session:
   const due = await receiversOf(deps, batch, session);
   if (due.length === 0) return [];
   const known = batch.mayBeKnown ? await knownKeys(deps, due, session) : new Set<string>();
-  const fresh = due.filter(({ wallet, credit }) => {
-    const key = paymentKeyOf({ ...credit, walletId: wallet._id });
+  const fresh: Receipt[] = [];
+  for (const receipt of due) {
+    const key = paymentKeyOf({ ...receipt.credit, walletId: receipt.wallet._id });
+    if (known.has(key)) continue;
+    fresh.push(receipt);
     // A batch may contain a record twice.
-    return known.has(key) ? false : known.add(key);
-  });
+    known.add(key);
+  }
   const named = fresh.flatMap(({ credit, wallet: { accountId } }) =>
     memosNamedBy(credit).map((memo) => ({ memo, close: credit, accountId })),
   );

@@ -127,11 +127,10 @@ export async function payablesByMemo(
   for (const { memo, close } of named) closes.set(memo, [...(closes.get(memo) ?? []), close]);
   if (closes.size === 0) return new Map();
   const names = await stores.payableNames.byMemos([...closes.keys()], session);
-  const [linkIds, checkoutIds] = [false, true].map((is) =>
-    names.map(({ payableId }) => payableId).filter((id) => isCheckoutId(id) === is),
-  );
-  const links = await stores.paymentLinks.ofAccounts(accountsOf(names), linkIds!, session);
-  const checkouts = await stores.checkouts.ofAccounts(accountsOf(names), checkoutIds!, session);
+  const ids = names.map(({ payableId }) => payableId);
+  const linkIds = ids.filter((id) => !isCheckoutId(id));
+  const links = await stores.paymentLinks.ofAccounts(accountsOf(names), linkIds, session);
+  const checkouts = await stores.checkouts.ofAccounts(accountsOf(names), ids.filter(isCheckoutId), session);
   const docs = [...links, ...checkouts];
   const known = new Set(docs.map(({ memo }) => memo));
   docs.push(

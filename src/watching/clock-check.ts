@@ -24,8 +24,7 @@ function createSetCheck(): (nowMs: number, steadyMs: number) => boolean {
 interface ClockCheck {
   /** @param steadyMs of the monotonic clock. Default: the clock is never set */
   saw(tip: Newest, nowMs: number, steadyMs?: number): void;
-  /** Milliseconds, negative when the clock is behind; null until a few ledgers were seen. The smallest of the last samples, because it holds the least delay.
-   *  */
+  /** Milliseconds, negative when the clock is behind; null until a few ledgers were seen. The smallest of the last samples, because it holds the least delay. */
   aheadMs(): number | null;
   /** Call after a reset. */
   forget(): void;

@@ -124,8 +124,7 @@ type GapPlan =
   /** No source has them any more. */
   | { kind: 'gap'; toLedger: number };
 
-/** Decides what to do about ledgers that the session's server has dropped. @param fromLedger the first unread one. @param waitedMs how long servers were away
- *  */
+/** Decides what to do about ledgers that the session's server has dropped. @param fromLedger the first unread one. @param waitedMs how long servers were away */
 export function planGap(
   fromLedger: number,
   tip: Pick<LedgerTip, 'oldestLedger'>,

@@ -49,8 +49,7 @@ export interface WalletDoc {
   hasPayments: boolean;
   /** While true, checkouts are made without a write here. To prevent new ones, clear it, then look for open ones. Missing means false. */
   takesCheckouts?: boolean;
-  /** Counts how often `takesCheckouts` was set: unchanged, it proves that no checkout was made since the search for open ones. Missing before the first time.
-   *  */
+  /** Counts how often `takesCheckouts` was set: unchanged, it proves that no checkout was made since the search for open ones. Missing before the first time. */
   checkoutEpoch?: number | null;
   /** When its next audit begins. Missing until planned. */
   nextAuditAt?: Date;

@@ -1,6 +1,5 @@
 /** The endpoint queues of one dispatcher, one for each webhook whose lease it holds. Nothing starts that could outlast the lease. Dispatchers share the
- *  webhooks: each takes half of the free ones at a time; one with nothing to send marks half of the others' leases as wanted, and their holders release them.
- *  */
+ *  webhooks: each takes half of the free ones at a time; one with nothing to send marks half of the others' leases as wanted, and their holders release them. */
 import { type MonotonicClock, monotonicClock } from '../kit/clock.js';
 import type { DeliveryStore } from './delivery-store.js';
 import { EndpointQueue } from './endpoint-queue.js';

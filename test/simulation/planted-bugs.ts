@@ -62,7 +62,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     guard: 'a payment that is stored already is left out',
-    changes: [[MATCH, 'return known.has(key) ? false : known.add(key);', 'return true;']],
+    changes: [[MATCH, 'if (known.has(key)) continue;', '']],
   },
   {
     guard: 'the unique key of payments',
