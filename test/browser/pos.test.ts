@@ -190,7 +190,7 @@ t.test('the headline and the code are of one moment', async (t) => {
     'seen.filter(([, code]) => code === before).map(([amount]) => amount)',
   );
   t.notOk(together.includes('10 XLM'), 'the old code was never beside the new amount');
-  await page.unroute(/checkouts\.instructions/);
+  await page.unrouteAll({ behavior: 'wait' });
   await page.getByRole('button', { name: 'Cancel' }).click();
   await page.getByRole('button', { name: 'Charge' }).waitFor();
 });
