@@ -34,7 +34,8 @@ const MAY_IMPORT: Readonly<Record<string, string>> = {
   // The programs, composed of all of it.
   stores: 'kit accounts api app audit events mail payments rates selling watching webhooks',
   app: 'contracts domain kit stores ledger accounts api asking audit events mail page payments rates selling watching webhooks mongod local-ledger',
-  cli: 'contracts domain kit accounts api app audit client ledger local-ledger selling watching webhooks webhooks/development-certificate',
+  // Files past their room's index are loaded with every command, the rest by the command that needs it.
+  cli: 'contracts domain kit accounts accounts/account accounts/api-key api app audit client ledger local-ledger selling watching webhooks webhooks/development-ca webhooks/development-certificate webhooks/listen',
   main: 'app/node-version app/start',
   index: 'contracts client',
   client: '',

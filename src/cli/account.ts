@@ -2,7 +2,7 @@
 
 import type { Command } from 'commander';
 import { nameInput } from '../../contracts/primitives.js';
-import { openAccount, toAccount } from '../accounts/index.js';
+import { openAccount, toAccount } from '../accounts/account.js';
 import { allOf, type Connect, checkedBy, connected, print, printTable } from './program.js';
 
 export function registerAccountCommands(

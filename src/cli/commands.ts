@@ -5,7 +5,7 @@ import { networkInfo } from '../../contracts/networks.js';
 import { originOf, readClientSettings, readConfig } from '../app/config.js';
 import { commandName } from '../domain/command-name.js';
 import { systemClock } from '../kit/clock.js';
-import { DEVELOPMENT_CA_FILE } from '../webhooks/index.js';
+import { DEVELOPMENT_CA_FILE } from '../webhooks/development-ca.js';
 import { registerAccountCommands } from './account.js';
 import { registerAuditCommand } from './audit.js';
 import { registerBackupCommands } from './backup.js';

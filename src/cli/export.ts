@@ -7,7 +7,7 @@ import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
 import { downloads } from '../../contracts/exports.js';
 import type { ParsedInputOf } from '../../contracts/operation.js';
-import { hashApiKey } from '../accounts/index.js';
+import { hashApiKey } from '../accounts/api-key.js';
 import type { Download } from '../selling/index.js';
 import { type Administration, type Connect, connected, print } from './program.js';
 

@@ -9,7 +9,7 @@ import type { WebhookPayload } from '../../contracts/events.js';
 import { makeDirectory } from '../app/directory.js';
 import { createClient } from '../client/index.js';
 import type { Clock } from '../kit/clock.js';
-import { type Heard, listenForWebhooks } from '../webhooks/index.js';
+import { type Heard, listenForWebhooks } from '../webhooks/listen.js';
 import { allOf, print } from './program.js';
 import { refusal, toHttpUrl } from './service.js';
 

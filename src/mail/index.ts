@@ -2,7 +2,6 @@
 export { createTell, type Tell } from './bounded.js';
 export { createTellOfFailing } from './failing.js';
 export { createFollowEvents } from './follow.js';
-export { type MailSettings, parseMailSettings } from './mail-settings.js';
 export { createMailStore, type MailStore } from './mail-store.js';
 export { createMailer, type Mailer, type MailerDeps } from './mailer.js';
 export { createSentMailStore, type SentMailStore } from './mails-sent.js';

@@ -2,9 +2,9 @@
 import { domainToASCII } from 'node:url';
 import MailComposer from 'nodemailer/lib/mail-composer';
 import SmtpConnection from 'nodemailer/lib/smtp-connection';
+import type { MailSettings } from '../domain/mail-settings.js';
 import { monotonicClock, within } from '../kit/clock.js';
 import type { Content } from './letter.js';
-import type { MailSettings } from './mail-settings.js';
 
 export interface Outgoing extends Content {
   /** The e-mail's: it has the same when it is sent again, by which mailboxes know it. */

@@ -23,7 +23,6 @@ export { createRateAnswerStore } from './rate-answers.js';
 export { createRateNeeds, type Priced, type RateNeeds } from './rate-needs.js';
 export { createRatePairStore, type RatePairDoc, type RatePairStore } from './rate-pairs.js';
 export { createRateSampleStore } from './rate-samples.js';
-export { type Peg, parseRatePegs, parseRateSources, type RateSourceSetting } from './rate-settings.js';
 export { createRemember } from './remember.js';
 export { createSampler, type NeedRate, type Sampler } from './sampler.js';
 export type { CrossSource, RateSource } from './source.js';

@@ -4,11 +4,11 @@ import type { Network } from '../../contracts/networks.js';
 import { parseAmount } from '../domain/amount.js';
 import type { Asset } from '../domain/asset.js';
 import { toRate } from '../domain/rate.js';
+import type { Peg } from '../domain/rate-settings.js';
 import type { Clock } from '../kit/clock.js';
 import type { RequestBudget } from '../ledger/budget.js';
 import { BudgetUsedUp } from '../ledger/errors.js';
 import { type Ask, decimalText, shaped } from './ask.js';
-import type { Peg } from './rate-settings.js';
 import { BadAnswer, type RateSource } from './source.js';
 
 /** The hypothetical amount sent: one unit of a cheap asset would give too few digits. */

@@ -3,9 +3,9 @@ import type { Logger } from 'pino';
 import { sameAsset } from '../domain/asset.js';
 import { agree, crossRate, formatRate, jumps, parseRate, type Rate, type RateAnswer } from '../domain/rate.js';
 import type { Pair } from '../domain/rate-pair.js';
+import type { Peg } from '../domain/rate-settings.js';
 import { type Clock, within } from '../kit/clock.js';
 import { SourceError } from '../ledger/errors.js';
-import type { Peg } from './rate-settings.js';
 import { BadAnswer, type CrossSource, type Quote, type RateSource, UnknownPair } from './source.js';
 
 /** Time limit of all requests to one source. */

@@ -1,11 +1,11 @@
 /** The queue of e-mails on a real database and a real mail server: who sends, when, how often, and in whose turn. */
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
+import { parseMailSettings } from '../../src/domain/mail-settings.js';
 import { createOutbox } from '../../src/events/outbox.js';
 import { systemClock } from '../../src/kit/clock.js';
 import { createTell } from '../../src/mail/bounded.js';
 import { createFollowEvents } from '../../src/mail/follow.js';
-import { parseMailSettings } from '../../src/mail/mail-settings.js';
 import type { MailDoc, MailSort } from '../../src/mail/mail-store.js';
 import { createMailer, type MailerDeps } from '../../src/mail/mailer.js';
 import { createRender } from '../../src/mail/render.js';

@@ -1,7 +1,7 @@
 /** Parses `RATE_SOURCES` and `RATE_PEGS`. */
 import { isAccountAddress } from '../../contracts/address.js';
 import { isCurrency } from '../../contracts/currencies.js';
-import { type Asset, sameAsset } from '../domain/asset.js';
+import { type Asset, sameAsset } from './asset.js';
 
 export const RATE_SOURCES = ['kraken', 'coinbase', 'coingecko', 'ecb', 'ledger', 'custom'] as const;
 export type RateSourceName = (typeof RATE_SOURCES)[number];
