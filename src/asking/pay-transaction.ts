@@ -115,17 +115,19 @@ export function faultOf(signed: SignedTransaction, payable: Payable, now: Date):
 
 /** The asset that leaves the payer; null for anything but a payment. */
 export function assetSentBy(signed: SignedTransaction): Asset | null {
-  const [operation] = 'innerTransaction' in signed ? [] : signed.operations;
+  const operation = operationIn(signed);
   if (operation?.type === 'payment') return assetOf(operation.asset);
   return operation?.type === 'pathPaymentStrictReceive' ? assetOf(operation.sendAsset) : null;
 }
 
 /** The stroops that a transaction without a fault brings. */
 export function arrivingBy(signed: SignedTransaction): bigint {
-  const [operation] = 'innerTransaction' in signed ? [] : signed.operations;
+  const operation = operationIn(signed);
   if (operation?.type === 'payment') return parseAmount(operation.amount)!;
   return operation?.type === 'pathPaymentStrictReceive' ? parseAmount(operation.destAmount)! : 0n;
 }
+
+const operationIn = (signed: SignedTransaction) => ('innerTransaction' in signed ? undefined : signed.operations[0]);
 
 const assetOf = (asset: StellarAsset): Asset =>
   asset.isNative() ? NATIVE : { code: asset.getCode(), issuer: asset.getIssuer() ?? null };
