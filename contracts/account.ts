@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { accountExample } from './examples.js';
 import { operation } from './operation.js';
-import { colorInput, emailInput, httpsUrlInput, idOf, nameInput, timestamp } from './primitives.js';
+import { colorInput, emailInput, httpsUrlInput, idOf, nameInput, percentInput, timestamp } from './primitives.js';
 import { currencyInput } from './rates.js';
 import { ROLES } from './roles.js';
 
@@ -27,15 +27,7 @@ const brandInput = z.strictObject({
   supportEmail: emailInput.nullish(),
 });
 
-const percentInput = z
-  .string({
-    error: (issue) => (issue.input === undefined ? undefined : 'A percentage is a decimal string, such as "1.5".'),
-  })
-  .refine((text) => /^(?:\d|1\d)(?:\.\d{1,4})?$|^20(?:\.0{1,4})?$/.test(text), {
-    message: 'Must be a decimal from "0" to "20" with at most 4 decimals.',
-    params: { code: 'invalid_format' },
-  })
-  .meta({ description: '`0` to `20`.', examples: ['1.5'] });
+const markupInput = percentInput({ most: 20, decimals: 4 });
 
 export const accountSchema = z
   .object({
@@ -78,7 +70,7 @@ export const account = {
     tag,
     body: {
       brand: brandInput.optional(),
-      rateMarkupPercent: percentInput.optional(),
+      rateMarkupPercent: markupInput.optional(),
       booksCurrency: currencyInput.nullish(),
     },
     output: accountSchema,

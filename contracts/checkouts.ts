@@ -6,6 +6,7 @@ import { checkoutExample } from './examples.js';
 import { instructionsSchema } from './instructions.js';
 import { languageSchema } from './languages.js';
 import { operation, type RawBody, type ValidationContext } from './operation.js';
+import { orderFieldErrors, orderFields, orderInput, quantityInput } from './orders.js';
 import {
   accountAddress,
   amount,
@@ -37,7 +38,6 @@ export const checkoutStatusSchema = z.enum(CHECKOUT_STATUSES).meta({
 /** The state of a checkout. */
 export type CheckoutStatus = z.infer<typeof checkoutStatusSchema>;
 
-export const MAX_QUANTITY = 10_000;
 const MAX_METADATA_ENTRIES = 20;
 const MIN_LIFETIME_MS = 60_000;
 const MAX_LIFETIME_MS = 90 * 24 * 3_600_000;
@@ -66,20 +66,21 @@ export const checkoutSchema = z
     assetIssuer: z.string().nullable().meta({ description: 'Null for the native asset.' }),
     amount: amount
       .nullable()
-      .meta({ description: 'What the order costs. It never changes. Null where it is priced in a currency.' }),
+      .meta({ description: 'What the order costs: `total`. It never changes. Null where it is priced in a currency.' }),
     currency: z
       .string()
       .nullable()
       .default(null)
       .meta({ description: 'The currency of `price`; null where it is priced in its asset.' }),
-    price: amount.nullable().default(null).meta({ description: 'What the order costs, in the currency.' }),
+    price: amount.nullable().default(null).meta({ description: 'What the order costs, in the currency: `total`.' }),
     quote: quoteSchema.nullable().default(null).meta({
       description:
         'The amount asked now for the rest. Null without a currency, without a fresh rate, once closed, and in events.',
     }),
     quantity: z.int().nullable().meta({
-      description: 'How many of a FIXED product: `amount` is its price times this. Null for other checkouts.',
+      description: 'How many of the FIXED product of a checkout made for it. Null for other checkouts.',
     }),
+    ...orderFields,
     receivedAmount: amount.meta({ description: 'Payments in time and in the right asset. They add up.' }),
     receivedValue: amount.nullable().default(null).meta({ description: 'The same in the currency.' }),
     remainingAmount: amount.nullable().meta({
@@ -115,16 +116,33 @@ const WALLET_FIELDS = ['name', 'assetCode', 'assetIssuer', 'description', 'curre
 
 /** Rules between the fields of a new checkout. Rules that depend on the product are checked once it is loaded. */
 export function checkoutFieldErrors(body: RawBody): FieldError[] {
+  return [...wayErrors(body), ...orderFieldErrors(body), ...metadataErrors(body)];
+}
+
+/** For a product, for lines, or for a name with a price. */
+function wayErrors(body: RawBody): FieldError[] {
   const ofProduct = given(body.productId);
+  if (given(body.lines)) return linesFieldErrors(body);
   if (ofProduct === given(body.walletId)) {
     const message = 'Give exactly one of productId and walletId.';
-    return [{ path: 'productId', message, code: ofProduct ? 'not_allowed' : 'required' }, ...metadataErrors(body)];
+    return [{ path: 'productId', message, code: ofProduct ? 'not_allowed' : 'required' }];
   }
-  const digits = minorDigitErrors(body.currency, { price: body.price });
   const fields = ofProduct
     ? WALLET_FIELDS.filter((name) => given(body[name])).map((name) => notAllowed(name, 'The product says this.'))
     : walletFieldErrors(body);
-  return [...fields, ...digits, ...metadataErrors(body)];
+  return [...fields, ...minorDigitErrors(body.currency, { price: body.price })];
+}
+
+/** Fields that the lines say. */
+const LINES_FIELDS = ['productId', 'amount', 'price', 'quantity'] as const;
+
+function linesFieldErrors(body: RawBody): FieldError[] {
+  const faults = LINES_FIELDS.filter((name) => given(body[name])).map((name) =>
+    notAllowed(name, 'The lines say this.'),
+  );
+  for (const path of ['walletId', 'assetCode'] as const)
+    if (!given(body[path])) faults.push({ path, message: 'Required with lines.', code: 'required' });
+  return [...faults, ...issuerErrors(body)];
 }
 
 const notAllowed = (path: string, message: string): FieldError => ({ path, message, code: 'not_allowed' });
@@ -139,14 +157,15 @@ function walletFieldErrors(body: RawBody): FieldError[] {
     .map((path): FieldError => ({ path, message: 'Required without a product.', code: 'required' }));
   if (inCurrency && given(body.amount)) faults.push(notAllowed('amount', 'Give either amount, or currency and price.'));
   if (given(body.quantity)) faults.push(notAllowed('quantity', 'Only a FIXED product has a quantity.'));
-  const { assetCode } = body;
-  if (assetCode === 'XLM' && given(body.assetIssuer)) {
-    faults.push(notAllowed('assetIssuer', 'XLM has no issuer; with one it would be a different asset.'));
-  }
-  if (typeof assetCode === 'string' && assetCode !== 'XLM' && !given(body.assetIssuer)) {
-    faults.push({ path: 'assetIssuer', message: 'Every asset but XLM needs its issuer.', code: 'required' });
-  }
-  return faults;
+  return [...faults, ...issuerErrors(body)];
+}
+
+function issuerErrors({ assetCode, assetIssuer }: RawBody): FieldError[] {
+  if (assetCode === 'XLM' && given(assetIssuer))
+    return [notAllowed('assetIssuer', 'XLM has no issuer; with one it would be a different asset.')];
+  if (typeof assetCode === 'string' && assetCode !== 'XLM' && !given(assetIssuer))
+    return [{ path: 'assetIssuer', message: 'Every asset but XLM needs its issuer.', code: 'required' }];
+  return [];
 }
 
 /** Covers two gaps of the record's schema: it drops `__proto__` silently, and counts only when every entry is valid. */
@@ -189,15 +208,12 @@ export const checkouts = {
     roles: SELLERS,
     summary: 'Create a checkout',
     description:
-      'For one order: from a product (`productId`, with `quantity` for a FIXED or `amount` for a CUSTOM one), or without (`walletId`, `name`, `assetCode`, `assetIssuer`, and `amount` or `currency` and `price`). Its terms are frozen. Send the payer to `url`. Refused (409) while the product or wallet is inactive, and in a currency without a fresh rate.',
+      'For one order: from a product (`productId`, with `quantity` for a FIXED or `amount` for a CUSTOM one), without (`walletId`, `name`, `assetCode`, `assetIssuer`, and `amount` or `currency` and `price`), or of several `lines` (with `walletId`, `assetCode`, `assetIssuer`, `currency`). Discount and tip fit each of them. Its terms are frozen. Send the payer to `url`. Refused (409) while the product or wallet is inactive, and in a currency without a fresh rate.',
     tag,
     status: 201,
     body: {
       productId: referenceInput('prod', 'product', 'product that is bought').nullish(),
-      quantity: z
-        .int({ error: 'Must be a whole number from 1 to 10,000.' })
-        .min(1)
-        .max(MAX_QUANTITY)
+      quantity: quantityInput
         .nullish()
         .meta({ description: 'How many of a FIXED product, 1 to 10,000; 1 when left out.' }),
       amount: amountInput
@@ -209,10 +225,13 @@ export const checkouts = {
           'In a currency, in place of `amount`: with `walletId` in the one that `currency` names, or of a CUSTOM product that is priced in one.',
       }),
       walletId: referenceInput('wallet', 'wallet', 'wallet that receives the money, in place of `productId`').nullish(),
-      name: nameInput.optional().meta({ description: 'What the payer buys. Required with `walletId`.' }),
+      name: nameInput.optional().meta({
+        description: 'What the payer buys. Required with `walletId`; with `lines` their names when left out.',
+      }),
       description: text({ max: 2000 }).nullish(),
       assetCode: assetCodeInput.optional(),
       assetIssuer: accountAddress.nullish().meta({ description: 'Required for every asset but XLM, refused for XLM.' }),
+      ...orderInput,
       reference: text({ max: 120 }).nullish().meta({ description: 'Your name for the order. Need not be unique.' }),
       metadata: metadataInput.optional(),
       customerEmail: emailInput.nullish().meta({

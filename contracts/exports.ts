@@ -38,7 +38,7 @@ export const downloads = {
       path: '/checkouts/export',
       effect: 'reads',
       summary: 'Export checkouts',
-      description: `With the filters of the list. ${WHAT_HOLDS} In CSV the product is \`productId\` and \`productName\`, the wallet \`walletId\`, \`walletName\`, \`walletAddress\` and \`network\`, the cashier \`soldBy\` and \`soldByName\`, and \`metadata\` is JSON.`,
+      description: `With the filters of the list. ${WHAT_HOLDS} In CSV the product is \`productId\` and \`productName\`, the wallet \`walletId\`, \`walletName\`, \`walletAddress\` and \`network\`, the cashier \`soldBy\` and \`soldByName\`, \`metadata\` is JSON, and what the order comes to is \`subtotal\`, \`discount\`, \`tax\`, \`tip\` and \`total\`.`,
       tag: 'Checkouts',
       query: { format, ...csvQuery, ...checkoutFilters },
       output,

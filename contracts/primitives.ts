@@ -58,6 +58,41 @@ export const amount = z.string().meta({
   examples: ['10.5'],
 });
 
+/** The same, or nothing: `0`. */
+export const amountOrNone = z
+  .string({
+    error: (issue) => (issue.input === undefined ? undefined : 'An amount is a decimal string, such as "10.5".'),
+  })
+  .superRefine((text, ctx) => {
+    if (/^0(\.0{1,7})?$/.test(text)) return;
+    for (const { message, params } of (amountInput.safeParse(text).error?.issues ?? []) as z.core.$ZodIssueCustom[])
+      ctx.addIssue({ code: 'custom', message, ...(params && { params }) });
+  })
+  .meta({ description: 'Decimal string, at most 7 decimals; `0` for nothing.', examples: ['1.5'] });
+
+/** A percentage from a caller: text, from `"0"` to the most, or greater than 0 where none is not one. */
+export function percentInput({ most, decimals, positive }: { most: number; decimals: number; positive?: true }) {
+  const form = new RegExp(`^(0|[1-9]\\d{0,2})(\\.\\d{1,${decimals}})?$`);
+  const isWithin = (text: string) => Number(text) <= most && !(positive && Number(text) === 0);
+  return z
+    .string({
+      error: (issue) => (issue.input === undefined ? undefined : 'A percentage is a decimal string, such as "1.5".'),
+    })
+    .refine((text) => form.test(text) && isWithin(text), {
+      message: positive
+        ? `Must be a decimal greater than "0", at most "${most}", with at most ${decimals} decimals.`
+        : `Must be a decimal from "0" to "${most}" with at most ${decimals} decimals.`,
+      ...issueCode('invalid_format'),
+    })
+    .meta({
+      description: positive ? `More than \`0\`, at most \`${most}\`.` : `\`0\` to \`${most}\`.`,
+      examples: ['1.5'],
+    });
+}
+
+/** A percentage from the service. */
+export const percent = z.string().meta({ description: 'Percentage: a decimal in canonical form.', examples: ['19'] });
+
 /** Only blanks, control characters and characters without width. */
 const INVISIBLE = /^[\s\p{Z}\p{Cc}\p{Cf}\p{DI}]*$/u;
 

@@ -4,7 +4,7 @@ import { timeZoneInput } from './csv.js';
 import { summaryRowExample } from './examples.js';
 import { operation } from './operation.js';
 import { paymentStatusSchema } from './payments.js';
-import { amount, momentInput } from './primitives.js';
+import { amount, momentInput, percent } from './primitives.js';
 import { currencyInput } from './rates.js';
 
 export const SUMMARY_GROUPS = ['day', 'month', 'product', 'paymentLink', 'asset', 'status'] as const;
@@ -13,6 +13,18 @@ export type SummaryGroup = (typeof SUMMARY_GROUPS)[number];
 
 /** A summary of more rows is refused. */
 export const MAX_SUMMARY_ROWS = 10_000;
+
+const taxSumSchema = z
+  .object({
+    currency: z
+      .string()
+      .optional()
+      .meta({ description: 'What the amounts are in; missing where they are in the row’s asset.' }),
+    taxPercent: percent,
+    net: amount.meta({ description: 'Turnover without the tax, after discounts.' }),
+    tax: amount,
+  })
+  .meta({ id: 'TaxSum' });
 
 const summaryRowSchema = z
   .object({
@@ -29,6 +41,10 @@ const summaryRowSchema = z
     }),
     value: amount.optional().meta({ description: 'With `currency`: the exact sum of their values in it.' }),
     valued: z.int().optional().meta({ description: 'With `currency`: payments that have a value in it.' }),
+    taxes: z.array(taxSumSchema).optional().meta({
+      description:
+        'With `taxes=true`: those of checkouts that became PAID on that day or in that month and are paid in this asset.',
+    }),
   })
   .meta({ id: 'SummaryRow', examples: [summaryRowExample] });
 
@@ -37,6 +53,9 @@ const momentInTimezone = momentInput.meta({
     'ISO 8601 with an offset, or a date: the beginning of that day in `timezone`, which is its first midnight.',
   examples: ['2026-11-01'],
 });
+
+/** In a query as it was sent. */
+const isTrue = (value: unknown) => value === true || value === 'true';
 
 const tag = 'Reports';
 
@@ -63,7 +82,15 @@ export const reports = {
           'With `true` the parts of PAID checkouts as well, in any `status`: with `status=COMPLETED` all that was received.',
       }),
       currency: currencyInput.optional().meta({ description: 'Adds up values in this currency as well.' }),
+      taxes: z.boolean().optional().meta({
+        description:
+          'With `true` the taxes of PAID checkouts as well, by when they were paid, whatever `status` says. Only by day or month.',
+      }),
     },
+    rules: ({ taxes, groupBy = 'day' }) =>
+      isTrue(taxes) && groupBy !== 'day' && groupBy !== 'month'
+        ? [{ path: 'taxes', message: 'Taxes are added up by day or month only.', code: 'not_allowed' }]
+        : [],
     output: z.array(summaryRowSchema).meta({ id: 'Summary' }),
   }),
 };

@@ -22,7 +22,7 @@ const MAY_IMPORT: Readonly<Record<string, string>> = {
   payments: 'contracts domain kit selling type:accounts type:events type:ledger type:rates type:stores type:watching',
   events: 'contracts kit webhooks type:accounts type:stores',
   webhooks: 'accounts contracts domain events kit type:stores',
-  mail: 'contracts domain kit page/html page/words webhooks type:accounts type:events type:selling type:stores type:watching',
+  mail: 'contracts domain kit page/html page/order-rows page/words webhooks type:accounts type:events type:selling type:stores type:watching',
   accounts: 'domain kit type:contracts type:rates type:stores',
   // What people and programs meet.
   page: 'contracts domain kit api/answer api/input api/rest-body asking payments rates selling type:stores type:watching',

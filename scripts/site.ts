@@ -19,6 +19,7 @@ const GUIDES = [
   'dashboard',
   'books',
   'currencies',
+  'orders',
   'mail',
   'go-live',
   'scale',

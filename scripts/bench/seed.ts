@@ -157,6 +157,8 @@ export async function seed(db: mongo.Db, accountId: string, sizes: Sizes): Promi
       assetIssuer: null,
       amount: '25',
       quantity: null,
+      lines: [{ productId: null, name: 'Thing', quantity: 1, price: '25', total: '25', net: '25', tax: '0' }],
+      taxIncluded: true,
       successUrl: null,
       cancelUrl: null,
       status: luck < 0.5 ? 'PAID' : luck < 0.95 ? 'EXPIRED' : 'CANCELLED',

@@ -3,12 +3,13 @@
 
 import type { FieldError } from '../../contracts/errors.js';
 import type { RawBody } from '../../contracts/operation.js';
+import { MAX_LINES } from '../../contracts/orders.js';
 import { productFieldErrors } from '../../contracts/products.js';
 import type { Caller } from '../kit/caller.js';
 import type { Database } from '../kit/database.js';
 import { NO_SUCH } from '../kit/no-such.js';
 import { faultOfAssignment, findAssigned } from '../payments/index.js';
-import { productTermFaults } from '../selling/index.js';
+import { lineProductFaults, productTermFaults } from '../selling/index.js';
 import type { ForAccount } from '../stores.js';
 
 /** By resource and operation. They get parameters and body as sent, valid or not. */
@@ -47,6 +48,14 @@ export function createStoredRules(deps: {
     return id === null || (await forAccount(accountId).wallets.byId(id)) ? [] : [NO_SUCH.wallet];
   }
 
+  async function ofLines({ accountId }: Caller, sent: RawBody): Promise<FieldError[]> {
+    const lines: unknown[] = Array.isArray(sent.lines) ? sent.lines.slice(0, MAX_LINES) : [];
+    const ids = lines.flatMap((line) => textIn((line as RawBody | null)?.productId) ?? []);
+    if (ids.length === 0) return [];
+    const products = await forAccount(accountId).products.byIds([...new Set(ids)]);
+    return lineProductFaults(new Map(products.map((product) => [product._id, product])), sent);
+  }
+
   return {
     products: {
       create: ofWallet,
@@ -63,6 +72,7 @@ export function createStoredRules(deps: {
         return [
           ...(await ofProduct(caller, { productId }, (product) => productTermFaults(product, sent))),
           ...(await ofWallet(caller, { walletId })),
+          ...(await ofLines(caller, sent)),
         ];
       },
     },

@@ -176,16 +176,32 @@ export type Checkout = {
   assetCode: string;
   /** Null for the native asset. */
   assetIssuer: string | null;
-  /** What the order costs. It never changes. Null where it is priced in a currency. */
+  /** What the order costs: `total`. It never changes. Null where it is priced in a currency. */
   amount: Amount | null;
   /** The currency of `price`; null where it is priced in its asset. */
   currency: string | null;
-  /** What the order costs, in the currency. */
+  /** What the order costs, in the currency: `total`. */
   price: Amount | null;
   /** The amount asked now for the rest. Null without a currency, without a fresh rate, once closed, and in events. */
   quote: Quote | null;
-  /** How many of a FIXED product: `amount` is its price times this. Null for other checkouts. */
+  /** How many of the FIXED product of a checkout made for it. Null for other checkouts. */
   quantity: number | null;
+  /** What is bought: at least one line. */
+  lines: Array<CheckoutLine>;
+  /** The prices contain the tax. */
+  taxIncluded: boolean;
+  /** Sum of the lines, before any discount. */
+  subtotal: Amount;
+  /** `0` for none. */
+  discountAmount: Amount;
+  /** Null for a discount without a name, and for none. */
+  discountName: string | null;
+  /** Contained in the prices, or added to them. `0` for none. */
+  taxAmount: Amount;
+  /** `0` for none. */
+  tipAmount: Amount;
+  /** What is asked: the lines less the discount, with the tax where prices do not contain it, and the tip. Equal to `amount`, or to `price` in a currency. */
+  total: Amount;
   /** Payments in time and in the right asset. They add up. */
   receivedAmount: Amount;
   /** The same in the currency. */
@@ -227,6 +243,19 @@ export type CheckoutEventData = {
   checkout: Checkout;
   /** Every payment of the checkout, oldest first; of more than 1,000 the largest. */
   payments: Array<Payment>;
+};
+
+export type CheckoutLine = {
+  /** Null for a line without a product. */
+  productId: string | null;
+  name: string;
+  quantity: number;
+  /** Of one. */
+  price: Amount;
+  /** Null where no tax was given. */
+  taxPercent: string | null;
+  /** Price times quantity, before any discount. */
+  total: Amount;
 };
 
 /** OPEN: waits for money. PAID: paid in full, or accepted. EXPIRED: the ledger has been read beyond `expiresAt`, and the money did not come in time. CANCELLED: ended by the merchant. */
@@ -837,6 +866,18 @@ export type SummaryRow = {
   value?: Amount | undefined;
   /** With `currency`: payments that have a value in it. */
   valued?: number | undefined;
+  /** With `taxes=true`: those of checkouts that became PAID on that day or in that month and are paid in this asset. */
+  taxes?: Array<TaxSum> | undefined;
+};
+
+export type TaxSum = {
+  /** What the amounts are in; missing where they are in the row’s asset. */
+  currency?: string | undefined;
+  /** Percentage: a decimal in canonical form. */
+  taxPercent: string;
+  /** Turnover without the tax, after discounts. */
+  net: Amount;
+  tax: Amount;
 };
 
 export type User = {
@@ -1520,7 +1561,7 @@ export interface Procedures {
     >;
   };
   checkouts: {
-    /** Create a checkout. For one order: from a product (`productId`, with `quantity` for a FIXED or `amount` for a CUSTOM one), or without (`walletId`, `name`, `assetCode`, `assetIssuer`, and `amount` or `currency` and `price`). Its terms are frozen. Send the payer to `url`. Refused (409) while the product or wallet is inactive, and in a currency without a fresh rate. */
+    /** Create a checkout. For one order: from a product (`productId`, with `quantity` for a FIXED or `amount` for a CUSTOM one), without (`walletId`, `name`, `assetCode`, `assetIssuer`, and `amount` or `currency` and `price`), or of several `lines` (with `walletId`, `assetCode`, `assetIssuer`, `currency`). Discount and tip fit each of them. Its terms are frozen. Send the payer to `url`. Refused (409) while the product or wallet is inactive, and in a currency without a fresh rate. */
     create: Mutation<
       {
         productId?: string | null | undefined;
@@ -1533,13 +1574,41 @@ export interface Procedures {
         /** In a currency, in place of `amount`: with `walletId` in the one that `currency` names, or of a CUSTOM product that is priced in one. */
         price?: AmountInput | null | undefined;
         walletId?: string | null | undefined;
-        /** What the payer buys. Required with `walletId`. */
+        /** What the payer buys. Required with `walletId`; with `lines` their names when left out. */
         name?: string | undefined;
         description?: string | null | undefined;
         /** `XLM` for the native asset. */
         assetCode?: string | undefined;
         /** Required for every asset but XLM, refused for XLM. */
         assetIssuer?: AccountAddress | null | undefined;
+        /** With `walletId` and `assetCode`, in place of `name` with `amount` or `price`: 1 to 50 lines, each of a FIXED product (of that wallet, asset and currency) or with a name and a price. */
+        lines?:
+          | Array<{
+              productId?: string | null | undefined;
+              /** Required without a product. */
+              name?: string | null | undefined;
+              /** Of one. Required without a product. */
+              price?: AmountInput | null | undefined;
+              /** 1 to 10,000; 1 when left out. */
+              quantity?: number | null | undefined;
+              /** Tax of this line, `0` to `100` with at most 3 decimals. */
+              taxPercent?: string | null | undefined;
+            }>
+          | null
+          | undefined;
+        /** Whether the prices contain the tax; true when left out. Otherwise it is added to them. */
+        taxIncluded?: boolean | null | undefined;
+        /** By `percent` of the sum of lines or an `amount`, at most that sum. It is spread over the lines by their totals, before tax. */
+        discount?:
+          | {
+              name?: string | null | undefined;
+              percent?: string | null | undefined;
+              amount?: AmountInput | null | undefined;
+            }
+          | null
+          | undefined;
+        /** Added to the total, without tax. */
+        tip?: string | null | undefined;
         /** Your name for the order. Need not be unique. */
         reference?: string | null | undefined;
         /** At most 20 entries; keys `[A-Za-z0-9_.-]{1,40}`, values strings of at most 500 characters. */
@@ -1953,6 +2022,8 @@ export interface Procedures {
         parts?: boolean | undefined;
         /** Adds up values in this currency as well. */
         currency?: string | undefined;
+        /** With `true` the taxes of PAID checkouts as well, by when they were paid, whatever `status` says. Only by day or month. */
+        taxes?: boolean | undefined;
       },
       Summary
     >;

@@ -2,6 +2,8 @@
 
 import { formatAmount } from '../domain/amount.js';
 import type { Brand } from '../domain/brand.js';
+import { sumsOf } from '../domain/order.js';
+import { orderRows } from '../page/order-rows.js';
 import { wordsOf } from '../page/words.js';
 import type { CheckoutDoc } from '../selling/index.js';
 import type { WalletDoc } from '../watching/index.js';
@@ -19,7 +21,13 @@ export function receiptLetter({ checkout, wallet, brand, publicUrl }: ReceiptPar
   const words = wordsOf(language);
   const { say } = words;
   const received = `${formatAmount(BigInt((currency === undefined ? checkout.received : checkout.paidIn) ?? 0))} ${assetCode}`;
-  const asked = price === undefined ? `${amount} ${assetCode}` : words.money(price, currency!);
+  const amountOf = (of: string) => (currency === undefined ? `${of} ${assetCode}` : words.money(of, currency));
+  const asked = amountOf((price ?? amount)!);
+  const rows = orderRows(words, sumsOf(checkout)).map((row) => ({ name: row.name, value: amountOf(row.amount) }));
+  const what = {
+    name: say('what'),
+    value: quantity !== null && quantity > 1 ? `${name} × ${words.number(quantity)}` : name,
+  };
   const shop = brand.name ?? '';
   return {
     language,
@@ -28,9 +36,9 @@ export function receiptLetter({ checkout, wallet, brand, publicUrl }: ReceiptPar
     heading: shop === '' ? say('receipt') : shop,
     intro: [say('mailPaid')],
     facts: [
-      { name: say('what'), value: quantity !== null && quantity > 1 ? `${name} × ${words.number(quantity)}` : name },
+      ...(rows.length > 0 ? rows : [what]),
       ...(reference === null ? [] : [{ name: say('reference'), value: reference }]),
-      { name: say('amount'), value: asked },
+      ...(rows.length > 0 ? [] : [{ name: say('amount'), value: asked }]),
       ...(received === asked ? [] : [{ name: say('received'), value: received }]),
       ...(paidAt === null ? [] : [{ name: say('paidAt'), value: words.time(paidAt) }]),
       { name: say('paidTo'), value: wallet.address },

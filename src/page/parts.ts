@@ -1,5 +1,7 @@
 /** The small parts that the page's views are made of: amounts, addresses, copy buttons, icons. */
 import { type Html, html, trusted } from './html.js';
+import { orderRows } from './order-rows.js';
+import type { PageLink } from './types.js';
 import type { PlainKey, Words } from './words.js';
 
 /** `GABCDE…UVWXYZ`. */
@@ -34,6 +36,16 @@ export const moment = (words: Words, at: Date): Html =>
 /** Shown only with the script. */
 export const copyButton = (words: Words, value: string, label: PlainKey): Html =>
   html`<button type="button" class="copy" data-copy="${value}" aria-label="${words.say(label)}">${icon('copy')}<span>${words.say('copy')}</span></button>`;
+
+/** The rows of an order, of a `dl`; none for one line without anything else. */
+export function orderFacts(words: Words, { checkout, priced, product }: PageLink): Html[] {
+  const amountOf = (amount: string) =>
+    priced ? worth(words, amount, priced.currency) : money(amount, product.assetCode);
+  return orderRows(words, checkout!.order).map(
+    ({ name, amount, kind }) =>
+      html`<div class="${kind}"><dt><bdi>${name}</bdi></dt><dd>${amountOf(amount)}</dd></div>`,
+  );
+}
 
 const ICONS = {
   copy: '<path d="M9 9h10v10H9zM5 15H4V5h10v1"/>',

@@ -4,7 +4,7 @@ import { askShop, shopHead } from './brand.js';
 import { refundedOf } from './checkout-state.js';
 import { documentOf, type Frame } from './document.js';
 import { type Html, html } from './html.js';
-import { moment, money, worth } from './parts.js';
+import { moment, money, orderFacts, worth } from './parts.js';
 import type { PageLink, PagePayment, PaidBy } from './types.js';
 import type { Words } from './words.js';
 
@@ -19,6 +19,7 @@ export function receiptView(frame: Frame, link: PageLink, { count, largest }: Pa
   const { id, reference, paidAt, quantity, amount, price, received } = checkout!;
   const refunded = refundedOf(link, largest);
   const code = product.assetCode;
+  const rows = orderFacts(words, link);
   return documentOf(
     frame,
     `${say('receipt')} · ${product.name}`,
@@ -27,9 +28,9 @@ export function receiptView(frame: Frame, link: PageLink, { count, largest }: Pa
   ${shopHead(seller)}
   <h1>${say('receipt')}</h1>
   <dl class="facts">
-    <div><dt>${say('what')}</dt><dd dir="auto">${product.name}${quantity !== null && quantity > 1 && ` × ${words.number(quantity)}`}</dd></div>
+    ${rows.length > 0 ? rows : html`<div><dt>${say('what')}</dt><dd dir="auto">${product.name}${quantity !== null && quantity > 1 && ` × ${words.number(quantity)}`}</dd></div>`}
     ${reference !== null && html`<div><dt>${say('reference')}</dt><dd dir="auto">${reference}</dd></div>`}
-    <div><dt>${say('amount')}</dt><dd>${price === undefined ? money(amount!, code) : worth(words, price, priced!.currency)}</dd></div>
+    ${rows.length === 0 && html`<div><dt>${say('amount')}</dt><dd>${price === undefined ? money(amount!, code) : worth(words, price, priced!.currency)}</dd></div>`}
     ${received !== amount && html`<div><dt>${say('received')}</dt><dd>${money(received, code)}</dd></div>`}
     ${refunded > 0n && html`<div><dt>${say('sentBack')}</dt><dd>${money(formatAmount(refunded), code)}</dd></div>`}
     ${paidAt !== null && html`<div><dt>${say('paidAt')}</dt><dd>${moment(words, paidAt)}</dd></div>`}

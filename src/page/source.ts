@@ -6,6 +6,7 @@ import { formatAmount, parseAmount } from '../domain/amount.js';
 import { NO_BRAND } from '../domain/brand.js';
 import { memoIdOf } from '../domain/memo.js';
 import { muxedAddressOf } from '../domain/muxed.js';
+import { sumsOf } from '../domain/order.js';
 import type { Clock } from '../kit/clock.js';
 import { loadPayable, type PaymentDoc } from '../payments/index.js';
 import { type CurrentRate, quoteOf, type RateBook } from '../rates/index.js';
@@ -134,6 +135,7 @@ const checkoutBySlug =
         amount,
         ...(price === undefined ? {} : { price }),
         quantity: checkout.quantity,
+        order: sumsOf(checkout),
         received: receivedAmount,
         remaining,
         excess: excessAmount,

@@ -4,6 +4,7 @@ import type { CheckoutStatus } from '../../contracts/checkouts.js';
 import type { Network } from '../../contracts/networks.js';
 import type { PaymentReason } from '../../contracts/payments.js';
 import type { Brand } from '../domain/brand.js';
+import type { OrderSums } from '../domain/order.js';
 import type { CurrentRate } from '../rates/index.js';
 
 /** A link or checkout with everything that its page shows. Amounts are canonical decimal text. */
@@ -67,6 +68,8 @@ export interface PageCheckout {
   price?: string;
   /** The product's; null without one. */
   quantity: number | null;
+  /** What it consists of, in the currency, or in the asset without one. */
+  order: OrderSums;
   received: string;
   /** Null without a fresh rate. */
   remaining: string | null;

@@ -8,7 +8,7 @@ import type { EnteredAmount } from './entered-amount.js';
 import type { ShownImage } from './headers.js';
 import { type Html, html } from './html.js';
 import type { PageState } from './page-state.js';
-import { copyButton, figure, icon, moment, money, shorten, spelled, worth } from './parts.js';
+import { copyButton, figure, icon, moment, money, orderFacts, shorten, spelled, worth } from './parts.js';
 import type { PageLink, PagePrice, PageWarning } from './types.js';
 import { walletButton, walletData, walletTexts } from './wallet-offer.js';
 import type { PlainKey, Words } from './words.js';
@@ -108,19 +108,19 @@ function countdown({ words, link: { checkout }, nowMs }: PageModel): Html | null
   return html`<p id="countdown" class="countdown"${endsMs - nowMs < SOON_MS && html` data-soon`} data-ends="${endsMs}" data-now="${nowMs}">${words.html('payUntil', { time: moment(words, checkout.expiresAt), left: html`<span role="timer">${words.timeLeft(endsMs - nowMs)}</span>` })}</p>`;
 }
 
-function price({ words, link: { product, checkout, priced }, amount: asked, entered, pageState }: PageModel): Html {
+function price({ words, link, amount: asked, entered, pageState }: PageModel): Html {
+  const { product, checkout, priced } = link;
   const { assetCode, assetIssuer, minAmount } = product;
   const amount = checkout && !pageState.payable ? checkout.amount : asked;
   const whole =
     checkout?.price !== undefined
       ? worth(words, checkout.price, priced!.currency)
       : checkout && money(checkout.amount!, assetCode);
-  const quantity = checkout?.quantity ?? 1;
   return html`
 <p class="price">${priceOf(words, amount, whole ?? null, product, priced)}</p>
 ${priced && pageState.payable && inCurrency(words, priced, entered)}
 ${checkout && pageState.payable && checkout.received !== '0' && html`<p class="least">${words.html('leftOf', { amount: whole! })}</p>`}
-${quantity > 1 && html`<p class="least">${words.count('pieces', quantity)}</p>`}
+${checkout && orderOf(words, link)}
 ${product.priceType === 'CUSTOM' && minAmount !== null && html`<p class="least">${words.html('atLeast', { amount: priced ? worth(words, priced.minAmount!, priced.currency) : money(minAmount, assetCode) })}</p>`}
 ${
   assetIssuer === null
@@ -129,6 +129,14 @@ ${
 <p>${words.say('sameName', { code: assetCode })}</p>
 <p>${spelled(assetIssuer)} ${copyButton(words, assetIssuer, 'copyIssuer')}</p></details>`
 }`;
+}
+
+/** What it consists of, or how many of one thing. */
+function orderOf(words: Words, link: PageLink): Html | null {
+  const rows = orderFacts(words, link);
+  if (rows.length > 0) return html`<dl class="facts order">${rows}</dl>`;
+  const quantity = link.checkout!.quantity ?? 1;
+  return quantity > 1 ? html`<p class="least">${words.count('pieces', quantity)}</p>` : null;
 }
 
 function priceOf(

@@ -22,6 +22,8 @@ export interface Words {
   /** In the form for `n`. */
   count(key: CountedKey, n: number): string;
   number(n: number): string;
+  /** @param percent canonical decimal text, at most 3 decimals */
+  percent(percent: string): string;
   /** Money of a currency. @param amount canonical decimal text */
   money(amount: string, currency: string): string;
   /** `UTC`: shown until the script writes it in the local format. */
@@ -50,6 +52,7 @@ function createWords(language: Language, asked: Language | null): Words {
   const locale = localeOf(language);
   const plural = new Intl.PluralRules(locale);
   const numbers = new Intl.NumberFormat(locale);
+  const percents = new Intl.NumberFormat(locale, { style: 'percent', maximumFractionDigits: 3 });
   const times = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' });
   // Keep left-to-right text such as `25 XLM` in order; markup has elements for that.
   const isolated = (value: string) =>
@@ -75,6 +78,7 @@ function createWords(language: Language, asked: Language | null): Words {
       return fill(forms[plural.select(n)] ?? forms.other, { n: numbers.format(n) }, String);
     },
     number: (n) => numbers.format(n),
+    percent: (percent) => percents.format(Number(percent) / 100),
     money: (amount, currency) => moneyText(locale, amount, currency),
     time: (at) => `${times.format(at)} UTC`,
     timeLeft: (ms) => timeLeft(locale, ms),

@@ -12,6 +12,7 @@ export type { PaymentDoc } from './payment-document.js';
 export { createPaymentEvents } from './payment-events.js';
 export type { Payment } from './payment-resource.js';
 export { createPaymentStore, type OwnedWallet, type PaymentStore } from './payment-store.js';
+export { localDateOf, type SummaryRow, stroopsOf } from './payment-sums.js';
 export { createPayments, type Payments } from './payments.js';
 export { CursorConflict, type Recorder } from './recorder.js';
 export { createRefundStore, type RefundDoc, type RefundStore } from './refund-store.js';

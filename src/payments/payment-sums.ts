@@ -23,7 +23,7 @@ export interface SummaryFilter {
   maxRows: number;
 }
 
-interface SummaryRow {
+export interface SummaryRow {
   key: string | null;
   assetCode: string;
   assetIssuer: string | null;
@@ -255,10 +255,16 @@ function offsetAt(date: string, offsets: readonly OffsetSpan[]): unknown {
   return { $cond: [isLater, offsetAt(date, offsets.slice(middle)), offsetAt(date, offsets.slice(0, middle))] };
 }
 
+const DATE_FORMATS = { day: '%Y-%m-%d', month: '%Y-%m' } as const;
+
+/** The day or month of a field, by these offsets. */
+export const localDateOf = (field: string, groupBy: keyof typeof DATE_FORMATS, offsets: readonly OffsetSpan[]) => ({
+  $dateToString: { date: { $add: [field, offsetAt(field, offsets)] }, format: DATE_FORMATS[groupBy] },
+});
+
 function shownKey(groupBy: SummaryGroup) {
-  if (groupBy === 'day' || groupBy === 'month') {
-    return { $dateToString: { date: '$_id.key', format: groupBy === 'day' ? '%Y-%m-%d' : '%Y-%m' } };
-  }
+  if (groupBy === 'day' || groupBy === 'month')
+    return { $dateToString: { date: '$_id.key', format: DATE_FORMATS[groupBy] } };
   if (groupBy !== 'asset') return '$_id.key';
   const named = { $concat: ['$_id.assetCode', ':', '$_id.assetIssuer'] };
   return { $cond: [{ $eq: ['$_id.assetIssuer', null] }, '$_id.assetCode', named] };
@@ -274,7 +280,7 @@ const toRow = ({ _id, key, count, sums: { amount, refunded } }: Group<'amount' |
 });
 
 /** Stroops of a non-negative decimal in any notation, such as `1E+3`. @throws RangeError when it is no whole number of stroops */
-function stroopsOf(decimal: { toString(): string }): bigint {
+export function stroopsOf(decimal: { toString(): string }): bigint {
   const parts = /^(\d+)(?:\.(\d*))?(?:E([+-]\d+))?$/.exec(decimal.toString());
   if (!parts) throw new RangeError(`no amount: ${decimal}`);
   const [, whole = '', fraction = '', exponent = '0'] = parts;

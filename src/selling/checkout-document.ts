@@ -2,10 +2,12 @@
 import mongoose from 'mongoose';
 import type { CheckoutStatus } from '../../contracts/checkouts.js';
 import type { Language } from '../../contracts/languages.js';
+import type { StoredOrder } from '../domain/order.js';
 import type { LedgerStamp } from '../domain/terms.js';
 import { PART_OPTIONS, SCHEMA_OPTIONS, stampSchema } from '../kit/database.js';
 
-export interface CheckoutDoc {
+/** `amount` or `price` is what the order comes to. */
+export interface CheckoutDoc extends StoredOrder {
   _id: string;
   accountId: string;
   productId: string | null;
@@ -95,6 +97,19 @@ const checkoutSchema = new mongoose.Schema<CheckoutDoc>(
     currency: String,
     price: String,
     quantity: { type: Number, default: null },
+    lines: [
+      new mongoose.Schema(
+        {
+          ...{ productId: nullable, name: String, quantity: Number, price: String },
+          taxPercent: { type: String, required: false },
+          ...{ total: String, net: String, tax: String },
+        },
+        PART_OPTIONS,
+      ),
+    ],
+    taxIncluded: Boolean,
+    discount: { type: new mongoose.Schema({ name: nullable, amount: String }, PART_OPTIONS), required: false },
+    tip: String,
     successUrl: nullable,
     cancelUrl: nullable,
     status: String,
@@ -143,6 +158,11 @@ checkoutSchema.index({ accountId: 1, words: 1, status: 1, _id: -1 });
 checkoutSchema.index(
   { accountId: 1, soldBy: 1, status: 1, _id: -1 },
   { partialFilterExpression: { soldBy: { $gt: '' } }, name: 'sellers' },
+);
+// Partial index: few orders have taxes.
+checkoutSchema.index(
+  { accountId: 1, status: 1, paidAt: 1 },
+  { partialFilterExpression: { 'lines.taxPercent': { $gt: '' } }, name: 'taxes' },
 );
 // Partial index: only OPEN checkouts can expire.
 checkoutSchema.index({ expiryCheckAt: 1 }, { partialFilterExpression: { status: 'OPEN' }, name: 'expiry' });

@@ -6,6 +6,7 @@ import { formatAmount, parseAmount } from '../domain/amount.js';
 import { excessOf, remainingOf } from '../domain/checkout.js';
 import { memoIdOf } from '../domain/memo.js';
 import { muxedAddressOf } from '../domain/muxed.js';
+import { sumsOf } from '../domain/order.js';
 import { toWalletSummary, type WalletDoc } from '../watching/index.js';
 import type { CheckoutDoc } from './checkout-document.js';
 import type { ProductDoc } from './product-document.js';
@@ -46,6 +47,16 @@ export function balanceOf(
   };
 }
 
+/** The lines and what they come to. */
+function orderOf(checkout: CheckoutDoc) {
+  const { lines, taxIncluded, subtotal, discount, tax, tip, total } = sumsOf(checkout);
+  return {
+    lines: lines.map(({ net: _, tax: __, taxPercent = null, ...line }) => ({ ...line, taxPercent })),
+    ...{ taxIncluded, subtotal, discountAmount: discount?.amount ?? '0', discountName: discount?.name ?? null },
+    ...{ taxAmount: tax, tipAmount: tip, total },
+  };
+}
+
 export const checkoutUrl = (publicUrl: string, slug: string): string => `${publicUrl}/c/${slug}`;
 
 export function toCheckout({ checkout, product, wallet }: CheckoutFacts, publicUrl: string): Checkout {
@@ -66,6 +77,7 @@ export function toCheckout({ checkout, product, wallet }: CheckoutFacts, publicU
     price: checkout.price ?? null,
     quote: null,
     quantity: checkout.quantity,
+    ...orderOf(checkout),
     ...balanceOf(checkout),
     product: product && toProductSummary(product),
     wallet: toWalletSummary(wallet),

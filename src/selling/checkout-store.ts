@@ -17,6 +17,7 @@ import { type CheckoutDoc, checkoutModel } from './checkout-document.js';
 import { createPayableDocuments } from './payable-documents.js';
 import { createPayableNames, type PayableNames, withMemosOf } from './payable-names.js';
 import { type Priced, pricedOf } from './priced.js';
+import { type TaxFilter, taxSums } from './tax-sums.js';
 
 export interface CheckoutFilter {
   status?: CheckoutStatus;
@@ -162,6 +163,8 @@ const listsOf = ({ model, collection, countSegments, byId, page }: Store, accoun
     const listed = { accountId, ...equal };
     return countSegments.page<CheckoutDoc>(list, model, listed, { ...request, direction: -1, ids });
   },
+  /** Taxes of the PAID ones, by when they were paid. */
+  taxes: (filter: TaxFilter, signal?: AbortSignal) => taxSums(collection, accountId, filter, signal),
   /** All that match the filter, oldest first. */
   batches: (filter: CheckoutFilter, session: Session) =>
     batchesOf(collection.find(queryOf(accountId, filter), { session, sort: { _id: 1 } }), LINES_AT_ONCE),

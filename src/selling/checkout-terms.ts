@@ -2,9 +2,18 @@
 import type { FieldError } from '../../contracts/errors.js';
 import type { Contract } from '../../contracts/index.js';
 import type { ParsedInputOf, RawBody } from '../../contracts/operation.js';
+import { MAX_LINES, orderFieldErrors } from '../../contracts/orders.js';
 import { minorDigitErrors } from '../../contracts/rates.js';
 import { formatAmount, MAX_STROOPS, parseAmount } from '../domain/amount.js';
 import { gapFoundAt } from '../domain/coverage.js';
+import {
+  canonicalPercent,
+  type Discount,
+  type Order,
+  parsePercent,
+  type StoredLine,
+  totalsOf,
+} from '../domain/order.js';
 import { conflict, invalid } from '../kit/api-error.js';
 import { NO_SUCH } from '../kit/no-such.js';
 import type { ForAccount } from '../stores.js';
@@ -26,61 +35,170 @@ export type CheckoutTerms = Pick<
   | 'currency'
   | 'price'
   | 'quantity'
+  | 'lines'
+  | 'taxIncluded'
+  | 'discount'
+  | 'tip'
   | 'gapBefore'
 >;
+
+/** What is bought, before it is added up. */
+interface Sold
+  extends Omit<CheckoutTerms, 'amount' | 'price' | 'lines' | 'taxIncluded' | 'discount' | 'tip' | 'gapBefore'> {
+  lines: Omit<StoredLine, 'total' | 'net' | 'tax'>[];
+}
+
+type Stores = ReturnType<ForAccount<'products' | 'wallets'>>;
 
 export const unknownProduct = () => invalid(NO_SUCH.product);
 export const unknownWallet = () => invalid(NO_SUCH.wallet);
 export const inactiveWallet = () => conflict('The wallet is inactive: make it active first.');
+const inactiveProduct = (name = '') =>
+  conflict(`The product ${name && `“${name}” `}is inactive: make it active first.`);
 
 /** @throws ApiError `validation_error` for input that does not fit the product, `conflict` when product or wallet is inactive */
-export async function termsOf(
-  { products, wallets }: ReturnType<ForAccount<'products' | 'wallets'>>,
-  input: Input,
-): Promise<CheckoutTerms> {
+export async function termsOf({ products, wallets }: Stores, input: Input): Promise<CheckoutTerms> {
   if (input.productId != null) {
     const product = await products.byId(input.productId);
     if (!product) throw unknownProduct();
-    const terms = termsOfProduct(product, input);
-    if (!product.active) throw conflict('The product is inactive: make it active first.');
+    const [fault, ...others] = productTermFaults(product, input);
+    if (fault) throw invalid(fault, ...others);
+    const terms = pricedBy(soldOf(product, input), input);
+    if (!product.active) throw inactiveProduct();
     // The wallet is checked once the checkout is stored.
     const wallet = await wallets.byId(product.walletId);
     return { ...terms, gapBefore: gapFoundAt(wallet?.gap ?? null) };
   }
   const wallet = await wallets.byId(input.walletId!);
   if (!wallet) throw unknownWallet();
-  if (!wallet.active) throw inactiveWallet();
-  return {
+  const lines = input.lines
+    ? await linesSold(products, input.lines, input)
+    : [{ productId: null, name: input.name!, quantity: 1, price: canonical((input.price ?? input.amount)!) }];
+  const sold: Sold = {
     productId: null,
     walletId: wallet._id,
-    name: input.name!,
+    name: input.name ?? namesOf(lines),
     description: input.description ?? null,
     assetCode: input.assetCode!,
     assetIssuer: input.assetIssuer ?? null,
-    ...(input.currency
-      ? { amount: null, currency: input.currency, price: canonical(input.price!) }
-      : { amount: canonical(input.amount!) }),
+    ...(input.currency ? { currency: input.currency } : {}),
     quantity: null,
-    gapBefore: gapFoundAt(wallet.gap),
+    lines,
   };
+  const terms = pricedBy(sold, input);
+  if (!wallet.active) throw inactiveWallet();
+  return { ...terms, gapBefore: gapFoundAt(wallet.gap) };
 }
 
 const canonical = (amount: string): string => formatAmount(parseAmount(amount)!);
 
-/** The terms that a product gives the checkout. @throws ApiError `validation_error` */
-function termsOfProduct(product: ProductDoc, input: Input): Omit<CheckoutTerms, 'gapBefore'> {
-  const [fault, ...others] = productTermFaults(product, input);
-  if (fault) throw invalid(fault, ...others);
+/** What a checkout for a product sells: how many of a FIXED one, or the payer's amount. */
+function soldOf(product: ProductDoc, input: Input): Sold {
   const { _id: productId, walletId, name, description, assetCode, assetIssuer, currency } = product;
-  const terms = { productId, walletId, name, description, assetCode, assetIssuer };
-  const pricedAt = (sum: string) => (currency ? { amount: null, currency, price: sum } : { amount: sum });
-  if (product.priceType === 'CUSTOM')
-    return { ...terms, ...pricedAt(canonical((currency ? input.price : input.amount)!)), quantity: null };
-  const count = input.quantity ?? 1;
-  return { ...terms, ...pricedAt(formatAmount(priceOf(product) * BigInt(count))), quantity: count };
+  const isFixed = product.priceType === 'FIXED';
+  const price = isFixed ? product.price! : canonical((currency ? input.price : input.amount)!);
+  const quantity = isFixed ? (input.quantity ?? 1) : null;
+  return {
+    ...{ productId, walletId, name, description, assetCode, assetIssuer, quantity },
+    ...(currency ? { currency } : {}),
+    lines: [{ productId, name, quantity: quantity ?? 1, price }],
+  };
 }
 
-const priceOf = (product: ProductDoc): bigint => parseAmount(product.price!)!;
+/** @throws ApiError at the line */
+async function linesSold(
+  products: Stores['products'],
+  lines: NonNullable<Input['lines']>,
+  input: Input,
+): Promise<Sold['lines']> {
+  const ids = [...new Set(lines.flatMap(({ productId }) => productId ?? []))];
+  const byId = new Map((await products.byIds(ids)).map((product) => [product._id, product]));
+  const [fault, ...others] = lineProductFaults(byId, { ...input });
+  if (fault) throw invalid(fault, ...others);
+  const inactive = lines.map(({ productId }) => byId.get(productId ?? '')).find((product) => product?.active === false);
+  if (inactive) throw inactiveProduct(inactive.name);
+  return lines.map(({ productId, name, price, quantity, taxPercent }) => {
+    const product = byId.get(productId ?? '');
+    return {
+      productId: productId ?? null,
+      name: product?.name ?? name!,
+      quantity: quantity ?? 1,
+      price: product?.price ?? canonical(price!),
+      ...(taxPercent == null ? {} : { taxPercent: canonicalPercent(taxPercent) }),
+    };
+  });
+}
+
+/** Faults of lines whose products do not fit the body. @param body as sent, valid or not */
+export function lineProductFaults(byId: ReadonlyMap<string, ProductDoc>, body: RawBody): FieldError[] {
+  const lines = Array.isArray(body.lines) ? body.lines.slice(0, MAX_LINES) : [];
+  return lines.flatMap((line: unknown, index) => {
+    const id = (line as RawBody | null)?.productId;
+    if (typeof id !== 'string') return [];
+    const product = byId.get(id);
+    const path = `lines.${index}.productId`;
+    if (!product) return [{ ...NO_SUCH.product, path }];
+    const message = unfitFor(product, body);
+    return message === null ? [] : [{ path, message, code: 'not_allowed' }];
+  });
+}
+
+function unfitFor(product: ProductDoc, body: RawBody): string | null {
+  const { walletId, assetCode, assetIssuer, currency = null, priceType } = product;
+  if (priceType !== 'FIXED') return 'Only a FIXED product can be a line.';
+  if (walletId !== body.walletId) return 'The product is paid to another wallet.';
+  const isSameAsset = assetCode === body.assetCode && assetIssuer === (body.assetIssuer ?? null);
+  if (!isSameAsset) return 'The product is paid in another asset.';
+  return currency === (body.currency ?? null) ? null : `The product is priced in ${currency ?? 'its asset'}.`;
+}
+
+const MOST_NAME_CHARACTERS = 120;
+
+/** The names of the lines, cut to the length of a name. */
+function namesOf(lines: readonly { name: string }[]): string {
+  const names = [...lines.map(({ name }) => name).join(', ')];
+  return names.length <= MOST_NAME_CHARACTERS
+    ? names.join('')
+    : `${names.slice(0, MOST_NAME_CHARACTERS - 1).join('')}…`;
+}
+
+/** What it comes to. @throws ApiError for an order that no payment could pay */
+function pricedBy({ lines, ...sold }: Sold, { discount, tip, taxIncluded }: Input): Omit<CheckoutTerms, 'gapBefore'> {
+  const order: Order = {
+    lines: lines.map(({ price, quantity, taxPercent }) => ({
+      price: parseAmount(price)!,
+      quantity: BigInt(quantity),
+      tax: taxPercent === undefined ? null : parsePercent(taxPercent, TAX_DECIMALS),
+    })),
+    taxIncluded: taxIncluded ?? true,
+    discount: discount ? discountOf(discount) : null,
+    tip: parseAmount(tip ?? '0')!,
+    currency: sold.currency ?? null,
+  };
+  const totals = totalsOf(order);
+  if (totals.total <= 0n)
+    throw invalid({ path: 'lines', message: 'Nothing is left to pay for this order.', code: 'too_small' });
+  if (totals.total > MAX_STROOPS || totals.subtotal > MAX_STROOPS)
+    throw invalid({ path: 'lines', message: 'Costs more than the ledger can hold.', code: 'too_big' });
+  const total = formatAmount(totals.total);
+  return {
+    ...sold,
+    ...(sold.currency ? { amount: null, price: total } : { amount: total }),
+    lines: lines.map((line, index) => {
+      const { total, net, tax } = totals.lines[index]!;
+      return { ...line, total: formatAmount(total), net: formatAmount(net), tax: formatAmount(tax) };
+    }),
+    taxIncluded: order.taxIncluded,
+    ...(discount && { discount: { name: discount.name ?? null, amount: formatAmount(totals.discount) } }),
+    ...(order.tip > 0n && { tip: formatAmount(order.tip) }),
+  };
+}
+
+const TAX_DECIMALS = 3;
+const DISCOUNT_DECIMALS = 2;
+
+const discountOf = ({ percent, amount }: NonNullable<Input['discount']>): Discount =>
+  percent == null ? { amount: parseAmount(amount!)! } : { percent: parsePercent(percent, DISCOUNT_DECIMALS) };
 
 /** Faults of a body that does not fit its product. @param body as sent, valid or not */
 export function productTermFaults(product: ProductDoc, body: RawBody): FieldError[] {
@@ -88,12 +206,14 @@ export function productTermFaults(product: ProductDoc, body: RawBody): FieldErro
   const fault = (path: string, message: string, code: string) => void faults.push({ path, message, code });
   const { priceType, currency, minAmount, assetCode } = product;
   const { quantity } = body;
+  // Checked again in the product's currency.
+  const order = { discount: body.discount, tip: body.tip };
   if (priceType === 'FIXED') {
     for (const path of ['amount', 'price'])
       if (body[path] != null) fault(path, 'The product has a fixed price.', 'not_allowed');
-    if (Number.isSafeInteger(quantity) && priceOf(product) * BigInt(quantity as number) > MAX_STROOPS)
+    if (Number.isSafeInteger(quantity) && parseAmount(product.price!)! * BigInt(quantity as number) > MAX_STROOPS)
       fault('quantity', 'Costs more than the ledger can hold.', 'too_big');
-    return faults;
+    return [...faults, ...orderFieldErrors({ ...order, currency })];
   }
   // The payer's amount is in the product's currency, or in its asset.
   const [path, other] = currency ? (['price', 'amount'] as const) : (['amount', 'price'] as const);
@@ -105,5 +225,5 @@ export function productTermFaults(product: ProductDoc, body: RawBody): FieldErro
   const units = typeof sum === 'string' ? parseAmount(sum) : null;
   if (units !== null && minAmount !== null && units < parseAmount(minAmount)!)
     fault(path, `The minimum is ${minAmount} ${currency ?? assetCode}.`, 'too_small');
-  return [...faults, ...minorDigitErrors(currency, { [path]: sum })];
+  return [...faults, ...minorDigitErrors(currency, { [path]: sum }), ...orderFieldErrors({ ...order, currency })];
 }

@@ -107,5 +107,9 @@ export const checkoutLines = linesIn<Checkout, Seller>({
   network: ({ wallet }) => wallet.network,
   ...plain<CheckoutCells>('slug', 'memo', 'memoId', 'muxedAddress', 'url', 'successUrl', 'cancelUrl'),
   ...times<CheckoutCells>('expiresAt', 'paidAt', 'closedAt', 'createdAt'),
-  ...plain<CheckoutCells>('soldBy', 'soldByName'),
+  ...plain<CheckoutCells>('soldBy', 'soldByName', 'subtotal'),
+  discount: ({ discountAmount }) => discountAmount,
+  tax: ({ taxAmount }) => taxAmount,
+  tip: ({ tipAmount }) => tipAmount,
+  ...plain<CheckoutCells>('total'),
 });

@@ -2,7 +2,7 @@
 export type { CheckoutDoc } from './checkout-document.js';
 export { balanceOf, toCheckout } from './checkout-resource.js';
 export { type CheckoutStore, createCheckoutStore } from './checkout-store.js';
-export { productTermFaults } from './checkout-terms.js';
+export { lineProductFaults, productTermFaults } from './checkout-terms.js';
 export { createCheckoutService } from './checkouts.js';
 export { createExportService, type Download, type ExportService } from './exports.js';
 export {

@@ -1,44 +1,65 @@
 /** Reports in the API. */
 
 import type { Contract } from '../../contracts/index.js';
+import type { OutputOf, ParsedInputOf } from '../../contracts/operation.js';
 import { MAX_SUMMARY_ROWS } from '../../contracts/reports.js';
 import { badRequest } from '../kit/api-error.js';
 import { momentIn } from '../kit/calendar.js';
 import { calendarNamed } from '../kit/calendar-named.js';
-import type { ServiceOf } from '../kit/caller.js';
+import type { Caller, ServiceOf } from '../kit/caller.js';
 import { createFairQueue } from '../kit/fair-queue.js';
-import { MATCHED } from '../payments/index.js';
+import { MATCHED, type SummaryRow } from '../payments/index.js';
 import type { ForAccount } from '../stores.js';
+import type { TaxSum } from './tax-sums.js';
 
 /** Concurrent reports of a process, and waiting reports of one account. */
 const QUEUE_BOUNDS = { most: 2, mostWaiting: 50 };
 
-export function createReportService(deps: { forAccount: ForAccount<'payments'> }): ServiceOf<Contract['reports']> {
+type Row = OutputOf<Contract['reports']['summary']>[number];
+type Input = ParsedInputOf<Contract['reports']['summary']>;
+
+export function createReportService(deps: {
+  forAccount: ForAccount<'payments' | 'checkouts'>;
+}): ServiceOf<Contract['reports']> {
   const { forAccount } = deps;
   const queue = createFairQueue(QUEUE_BOUNDS);
+
+  async function rowsOf({ accountId, signal }: Caller, input: Input): Promise<SummaryRow[] | 'too_many'> {
+    const { status, parts, from, to, timezone, groupBy, currency, taxes } = input;
+    const calendar = calendarNamed('timezone', timezone);
+    const { payments, checkouts } = forAccount(accountId);
+    const within = {
+      from: from === undefined ? undefined : momentIn(calendar, from),
+      to: to === undefined ? undefined : momentIn(calendar, to),
+      offsets: calendar.offsets,
+    };
+    const statuses = status && status.length > 0 ? status : MATCHED;
+    const filter = { ...within, groupBy, status: statuses, parts, currency, maxRows: MAX_SUMMARY_ROWS };
+    const rows = await payments.sums(filter, signal);
+    if (!taxes || rows === 'too_many' || (groupBy !== 'day' && groupBy !== 'month')) return rows;
+    return withTaxes(rows, await checkouts.taxes({ ...within, groupBy }, signal), currency);
+  }
+
   return {
-    async summary(caller, { status, parts, from, to, timezone, groupBy, currency }) {
-      const calendar = calendarNamed('timezone', timezone);
-      const statuses = status && status.length > 0 ? status : MATCHED;
-      const { payments } = forAccount(caller.accountId);
-      const rows = await queue.run(caller, () =>
-        payments.sums(
-          {
-            from: from === undefined ? undefined : momentIn(calendar, from),
-            to: to === undefined ? undefined : momentIn(calendar, to),
-            groupBy,
-            offsets: calendar.offsets,
-            ...{ status: statuses, parts },
-            currency,
-            maxRows: MAX_SUMMARY_ROWS,
-          },
-          caller.signal,
-        ),
-      );
-      if (rows === 'too_many') {
+    async summary(caller, input) {
+      const rows = await queue.run(caller, () => rowsOf(caller, input));
+      if (rows === 'too_many' || rows.length > MAX_SUMMARY_ROWS)
         throw badRequest('Too many rows: choose a shorter time from `from` to `to`.');
-      }
       return rows;
     },
   };
+}
+
+/** Taxes beside the payments of their day and asset. A checkout may be accepted on a day without payments, which then gets a row. */
+function withTaxes(rows: readonly SummaryRow[], sums: readonly TaxSum[], currency: string | undefined) {
+  const nameOf = ({ key, assetCode, assetIssuer }: Pick<SummaryRow, 'key' | 'assetCode' | 'assetIssuer'>) =>
+    [key, assetCode, assetIssuer ?? ''].join(' ');
+  const byName = new Map(rows.map((row) => [nameOf(row), { ...row, taxes: [] as NonNullable<Row['taxes']> }]));
+  for (const { currency: unit, taxPercent, net, tax, ...sum } of sums) {
+    const none = { count: 0, amount: '0', refundedAmount: '0', ...(currency && { value: '0', valued: 0 }), taxes: [] };
+    const row = byName.get(nameOf(sum)) ?? { ...sum, ...none };
+    row.taxes.push({ ...(unit === null ? {} : { currency: unit }), taxPercent, net, tax });
+    byName.set(nameOf(sum), row);
+  }
+  return [...byName].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, row]) => row);
 }

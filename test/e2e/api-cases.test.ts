@@ -944,6 +944,16 @@ const plainOrder =
     amount: '9.50',
     ...changes,
   });
+/** A checkout of lines. */
+const basket =
+  (lines: Input[], changes: Input = {}) =>
+  ({ wallet }: World): Input => ({ walletId: wallet.id, assetCode: 'XLM', lines, ...changes });
+const tea = (changes: Input = {}): Input => ({ name: 'Tea', price: '2.5', ...changes });
+/** A line of a product that was made so. */
+const soldAs =
+  (product: (world: World) => Input, changes: Input = {}) =>
+  async (world: World) =>
+    basket([{ productId: (await world.make('products.create', product(world))).id }], changes)(world);
 /** A new checkout, and what is asked of it. */
 const ordered =
   (changes: Input = {}, more: Input = {}) =>
@@ -960,6 +970,39 @@ const partlyPaid = async (world: World): Promise<Input> => {
 };
 const inMs = (ms: number) => new Date(Date.now() + ms).toISOString();
 const entries = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, 'v']));
+
+// biome-ignore format: one case a line
+const orders: Case[] = [
+  ['lines of names and prices', 'checkouts.create', basket([tea({ quantity: 2, taxPercent: '7.00' }), { name: 'Cup', price: '10', taxPercent: '19' }], { reference: 'b-1' }), ok({ name: 'Tea, Cup', product: null, quantity: null, amount: '15', price: null, lines: [{ productId: null, name: 'Tea', quantity: 2, price: '2.5', taxPercent: '7', total: '5' }, { productId: null, name: 'Cup', quantity: 1, price: '10', taxPercent: '19', total: '10' }], subtotal: '15', discountAmount: '0', discountName: null, taxAmount: '1.9237415', tipAmount: '0', total: '15', remainingAmount: '15' })],
+  ['a line of a product has its name and price', 'checkouts.create', ({ wallet, product }) => ({ walletId: wallet.id, assetCode: 'XLM', name: 'Table 4', lines: [{ productId: product.id, quantity: 2 }, tea()] }), ok({ name: 'Table 4', product: null, amount: '52.5', lines: [{ name: 'T-shirt', quantity: 2, price: '25', total: '50' }, { name: 'Tea' }] })],
+  ['discount, tax on top and tip', 'checkouts.create', basket([tea({ quantity: 4, taxPercent: '10' })], { taxIncluded: false, discount: { name: 'Regulars', percent: '20' }, tip: '0.5' }), ok({ subtotal: '10', discountAmount: '2', discountName: 'Regulars', taxAmount: '0.8', tipAmount: '0.5', total: '9.3', amount: '9.3', taxIncluded: false })],
+  ['a discount and a tip of a product', 'checkouts.create', order({ quantity: 2, discount: { amount: '10' }, tip: '1' }), ok({ amount: '41', quantity: 2, discountName: null, lines: [{ total: '50' }], total: '41' })],
+  ['a discount of an order without lines', 'checkouts.create', plainOrder({ discount: { percent: '50' } }), ok({ amount: '4.75', lines: [{ name: 'Order 7', price: '9.5', total: '9.5' }] })],
+  ['a discount is cut to what there is', 'checkouts.create', basket([tea()], { discount: { amount: '100' }, tip: '1' }), ok({ discountAmount: '2.5', total: '1' })],
+  ['nothing left to pay is refused', 'checkouts.create', basket([tea()], { discount: { percent: '100' } }), faults(['lines', 'too_small'])],
+  ['more than the ledger can hold is refused', 'checkouts.create', basket([tea({ price: '922337203685.4775807' }), tea()]), faults(['lines', 'too_big'])],
+  ['no lines are refused', 'checkouts.create', basket([]), faults(['lines', 'too_small'])],
+  ['50 lines', 'checkouts.create', basket(Array.from({ length: 50 }, () => tea())), ok({ total: '125' })],
+  ['51 lines are refused', 'checkouts.create', basket(Array.from({ length: 51 }, () => tea())), faults(['lines', 'too_big'])],
+  ['every fault of a line is told', 'checkouts.create', basket([tea({ price: '0', quantity: 10_001, taxPercent: '101' }), { quantity: 0, colour: 'red' }]), faults(['lines.0.price', 'too_small'], ['lines.0.quantity', 'too_big'], ['lines.0.taxPercent', 'invalid_format'], ['lines.1.quantity', 'too_small'], ['lines.1.colour', 'unrecognized_key'], ['lines.1.name', 'required'], ['lines.1.price', 'required'])],
+  ['three decimals of a tax', 'checkouts.create', basket([tea({ taxPercent: '7.125' })]), ok({ lines: [{ taxPercent: '7.125' }] })],
+  ...(['7.1251', '-1', '1e1', '', '100.001', '07'].map((taxPercent): Case => [`a tax of ${JSON.stringify(taxPercent)} is refused`, 'checkouts.create', basket([tea({ taxPercent })]), faults(['lines.0.taxPercent', 'invalid_format'])])),
+  ...(['0', '100.01', '12.345', 'ten'].map((percent): Case => [`a discount of ${percent} percent is refused`, 'checkouts.create', basket([tea()], { discount: { percent } }), faults(['discount.percent', 'invalid_format'])])),
+  ['a discount by percent and amount is refused', 'checkouts.create', basket([tea()], { discount: { percent: '1', amount: '1' } }), faults(['discount.amount', 'not_allowed'])],
+  ['a discount of nothing is refused', 'checkouts.create', basket([tea()], { discount: { name: 'x' } }), faults(['discount.percent', 'required'])],
+  ['a tip of nothing', 'checkouts.create', basket([tea()], { tip: '0' }), ok({ tipAmount: '0', total: '2.5' })],
+  ['a tip below nothing is refused', 'checkouts.create', basket([tea()], { tip: '-1' }), faults(['tip', 'invalid_format'])],
+  ['the lines say price and product', 'checkouts.create', basket([tea()], { productId: 'prod_01jd3k5v9ye6rbh2x7q0w4tznc', amount: '1', price: '1', quantity: 1 }), faults(['productId', 'not_allowed'], ['amount', 'not_allowed'], ['price', 'not_allowed'], ['quantity', 'not_allowed'])],
+  ['lines need wallet and asset', 'checkouts.create', { lines: [tea()] }, faults(['walletId', 'required'], ['assetCode', 'required'])],
+  ['a product says its name and price', 'checkouts.create', ({ wallet, product }) => ({ walletId: wallet.id, assetCode: 'XLM', lines: [{ productId: product.id, name: 'x', price: '1' }] }), faults(['lines.0.name', 'not_allowed'], ['lines.0.price', 'not_allowed'])],
+  ['an unknown product of a line is refused', 'checkouts.create', basket([tea(), { productId: 'prod_01jd3k5v9ye6rbh2x7q0w4tznc' }]), faults(['lines.1.productId', 'not_found'])],
+  ['a CUSTOM product is no line', 'checkouts.create', soldAs(donation()), faults(['lines.0.productId', 'not_allowed'])],
+  ['a product in another asset is no line', 'checkouts.create', soldAs(token()), faults(['lines.0.productId', 'not_allowed'])],
+  ['a product in another currency is no line', 'checkouts.create', soldAs(shirt({ currency: 'EUR' })), faults(['lines.0.productId', 'not_allowed'])],
+  ['an inactive product of a line is refused', 'checkouts.create', soldAs(shirt({ active: false })), refused('conflict')],
+  ['a line finer than its currency is refused', 'checkouts.create', basket([tea({ price: '1.005' })], { currency: 'EUR', tip: '0.001', discount: { amount: '0.009' } }), faults(['lines.0.price', 'invalid_format'], ['discount.amount', 'invalid_format'], ['tip', 'invalid_format'])],
+  ['taxes are added up by day or month', 'reports.summary', { groupBy: 'asset', taxes: true }, refused('bad_request')],
+];
 
 // biome-ignore format: one case a line
 const checkouts: Case[] = [
@@ -979,6 +1022,8 @@ const checkouts: Case[] = [
         t.strictSame(rest, {
           status: 'OPEN', reference: 'o-1', metadata: { 'a.b': 'c' }, customerEmail: null, language: null, name: 'T-shirt', description: null, assetCode: 'XLM', assetIssuer: null,
           amount: '75', currency: null, price: null, quote: null, quantity: 3,
+          lines: [{ productId: product.id, name: 'T-shirt', quantity: 3, price: '25', taxPercent: null, total: '75' }], taxIncluded: true,
+          subtotal: '75', discountAmount: '0', discountName: null, taxAmount: '0', tipAmount: '0', total: '75',
           receivedAmount: '0', receivedValue: null, remainingAmount: '75', remainingValue: null, excessAmount: null,
           product: summaryOf(product),
           wallet: { id: wallet.id, name: 'Shop', address: wallet.address, network: 'LOCAL' },
@@ -1112,6 +1157,7 @@ const cases = [
   ...money,
   ...keys,
   ...lists,
+  ...orders,
   ...checkouts,
 ];
 

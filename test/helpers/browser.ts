@@ -162,6 +162,12 @@ export const inEuro = (changes: Partial<PagePrice> = {}): PagePrice => {
   return { currency: 'EUR', due: '10', minAmount: null, rate, ...changes };
 };
 
+/** One line without anything else. */
+export const plainOrder = (total: string): PageCheckout['order'] => ({
+  lines: [{ productId: null, name: 'Thing', quantity: 1, price: total, total, net: total, tax: '0' }],
+  ...{ taxIncluded: true, subtotal: total, discount: null, tax: '0', taxes: [], tip: '0', total },
+});
+
 /** A page of a checkout over 25 XLM, open for an hour. */
 export const pageCheckout = (
   slug: string,
@@ -174,6 +180,7 @@ export const pageCheckout = (
     reference: null,
     amount: '25',
     quantity: null,
+    order: plainOrder('25'),
     received: '0',
     remaining: '25',
     excess: null,

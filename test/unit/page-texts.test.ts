@@ -10,7 +10,17 @@ const KEYS = Object.keys(CATALOGUES.en) as TextKey[];
 const formsOf = (text: string | Record<string, string>) => (typeof text === 'string' ? { other: text } : text);
 const placeholders = (text: string) => [...text.matchAll(/\{(\w+)\}/g)].map(([, name]) => name).sort();
 /** All of these languages write them as English does. */
-const SAME = new Set<TextKey>(['memo', 'transaction', 'description', 'poster', 'payment', 'amount']);
+const SAME = new Set<TextKey>([
+  'memo',
+  'transaction',
+  'description',
+  'poster',
+  'payment',
+  'amount',
+  'subtotal',
+  'total',
+  'tip',
+]);
 
 t.test(
   'each language has every text, with the placeholders of the English one and the forms that it counts with',

@@ -55,6 +55,7 @@ function Details({ checkout }: { checkout: Checkout }) {
           </QrBlock>
         )}
       </div>
+      <Order checkout={checkout} />
       <Section title="Payments">
         <List
           title="Payments of this checkout"
@@ -107,6 +108,32 @@ function CheckoutFacts({ checkout }: { checkout: Checkout }) {
         ['Checkout id', <Code key="id" text={id} what="the checkout’s id" whole />],
       ]}
     />
+  );
+}
+
+/** What it consists of; nothing for one line at one price. */
+function Order({ checkout }: { checkout: Checkout }) {
+  const { lines, taxIncluded, subtotal, discountAmount, discountName, taxAmount, tipAmount, total } = checkout;
+  const money = (amount: string) => <Money amount={amount} code={checkout.assetCode} currency={checkout.currency} />;
+  const isSome = (amount: string) => amount !== '0';
+  if (lines.length === 1 && ![discountAmount, taxAmount, tipAmount].some(isSome)) return null;
+  const discount = discountName === null ? 'Discount' : `Discount, ${discountName}`;
+  return (
+    <Section title="Order">
+      <Facts
+        facts={[
+          ...lines.map(
+            ({ name, quantity, taxPercent, total }) =>
+              [`${quantity} × ${name}${taxPercent === null ? '' : `, ${taxPercent} % tax`}`, money(total)] as const,
+          ),
+          ['Subtotal', money(subtotal)],
+          [discount, isSome(discountAmount) && money(`-${discountAmount}`)],
+          [taxIncluded ? 'Tax contained' : 'Tax', isSome(taxAmount) && money(taxAmount)],
+          ['Tip', isSome(tipAmount) && money(tipAmount)],
+          ['Total', money(total)],
+        ]}
+      />
+    </Section>
   );
 }
 
