@@ -66,8 +66,8 @@ interface OperationDefinition<
   errors?: readonly ErrorCode[];
   /** Dotted path of a secret in the output. A replay (Idempotency-Key) leaves it out. */
   secretField?: string;
-  /** Name of the file that REST sends instead of the envelope for `format=csv`. */
-  csvFile?: string;
+  /** The file that REST sends instead of the envelope for `format=<format>`. */
+  file?: { format: string; name: string; type: string };
   /** `query` is required when calls without one are refused. */
   examples?: { body?: Record<string, unknown>; query?: Record<string, string> };
 }

@@ -18,6 +18,7 @@ import {
   wordsQuery,
 } from './primitives.js';
 import { productSummarySchema } from './products.js';
+import { paymentProofSchema, proofLevelSchema } from './proofs.js';
 import { valueSchema } from './rates.js';
 import { ROLES } from './roles.js';
 
@@ -260,6 +261,28 @@ export const payments = {
         : [{ path: 'value', message: 'Give either amount or value.', code: 'not_allowed' }],
     output: refundSchema,
     errors: ['conflict'],
+  }),
+  proof: operation({
+    method: 'GET',
+    path: '/payments/{id}/proof',
+    effect: 'reads',
+    roles: ROLES,
+    summary: 'A proof of the payment that anybody checks offline',
+    description:
+      'Proves to anybody, without asking anyone, that the payment is in the network’s ledger: `stellar-payment-proof verify`, or the page `/proof`, checks it. It is made when it is first asked for, which takes seconds; with the validators’ signatures (`level=signed`) once the ledgers up to the end of the payment’s checkpoint are archived, on a public network within some 6 minutes. Once READY it stays.',
+    tag,
+    params,
+    query: {
+      level: proofLevelSchema.optional().meta({
+        description: 'Default `signed` where the network has a history archive, else `ledger`.',
+      }),
+      format: z.literal('file').optional().meta({
+        description: 'Sends the bundle alone, as a file; 409 unless it is READY.',
+      }),
+    },
+    output: paymentProofSchema,
+    errors: ['conflict'],
+    file: { format: 'file', name: 'payment-proof.json', type: 'application/json' },
   }),
   addRefund: operation({
     method: 'POST',

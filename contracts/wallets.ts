@@ -254,7 +254,7 @@ export const wallets = {
       ...csvQuery,
     },
     output: statementSchema,
-    csvFile: 'statement.csv',
+    file: { format: 'csv', name: 'statement.csv', type: 'text/csv' },
     errors: ['conflict'],
   }),
   delete: operation({

@@ -20,6 +20,7 @@ const MAY_IMPORT: Readonly<Record<string, string>> = {
   rates: 'contracts domain kit ledger selling type:accounts type:asking type:stores',
   selling: 'contracts domain kit payments rates watching type:accounts type:asking type:stores',
   payments: 'contracts domain kit selling type:accounts type:events type:ledger type:rates type:stores type:watching',
+  proving: 'contracts kit ledger proof type:payments type:stores',
   events: 'contracts kit webhooks type:accounts type:stores',
   webhooks: 'accounts contracts domain events kit type:stores',
   mail: 'contracts domain kit page/html page/order-rows page/words webhooks type:accounts type:events type:selling type:stores type:watching',
@@ -32,8 +33,8 @@ const MAY_IMPORT: Readonly<Record<string, string>> = {
     'type:contracts contracts/currencies contracts/known-assets contracts/secret-seed domain/brand domain/money-text domain/typed-amount',
   api: 'contracts domain kit audit dashboard payments selling type:accounts type:client type:mail type:rates type:stores type:watching',
   // The programs, composed of all of it.
-  stores: 'kit accounts api app audit events mail payments rates selling watching webhooks',
-  app: 'contracts domain kit stores ledger accounts api asking audit events mail page payments rates selling watching webhooks mongod local-ledger',
+  stores: 'kit accounts api app audit events mail payments proving rates selling watching webhooks',
+  app: 'contracts domain kit stores ledger accounts api asking audit events mail page payments proving rates selling watching webhooks mongod local-ledger',
   // Files past their room's index are loaded with every command, the rest by the command that needs it.
   cli: 'contracts domain kit accounts accounts/account accounts/api-key api app audit client ledger local-ledger selling watching webhooks webhooks/development-ca webhooks/development-certificate webhooks/listen',
   main: 'app/node-version app/start',

@@ -182,7 +182,7 @@ function mended(document: Json): Json {
     // The generator supports only 200, and errors of another shape.
     const content = isDownload
       ? FILE_CONTENT
-      : { ...(target.responses['200']!.content as object), ...(operation.csvFile ? CSV_CONTENT : {}) };
+      : { ...(target.responses['200']!.content as object), ...contentOf(operation.file) };
     const description = isDownload ? 'The file, as it is made.' : answerDescription(operation);
     target.responses = { [operation.status]: { description, headers: REQUEST_ID, content } };
     for (const code of errorsOf(operation)) {
@@ -232,6 +232,9 @@ function mended(document: Json): Json {
   }) as Json;
 }
 
+/** A file of JSON is described by the answer's own schema. */
+const contentOf = (file: Operation['file']) =>
+  file && file.type !== 'application/json' ? { [file.type]: { schema: { type: 'string' } } } : {};
 const CSV_CONTENT = { 'text/csv': { schema: { type: 'string' } } };
 const FILE_CONTENT = { ...CSV_CONTENT, 'application/x-ndjson': { schema: { type: 'string' } } };
 

@@ -24,6 +24,7 @@ import type { NewId } from './kit/ids.js';
 import { createLeaseStore } from './kit/leases.js';
 import { createMailStore, createSentMailStore } from './mail/index.js';
 import { createPaymentStore, createRefundStore } from './payments/index.js';
+import { createProofStore } from './proving/index.js';
 import {
   createOwnRateStore,
   createRateAnswerStore,
@@ -96,6 +97,9 @@ export class AccountStores {
   get payments() {
     return this.#stores.payments.forAccount(this.#accountId);
   }
+  get proofs() {
+    return this.#stores.proofs.forAccount(this.#accountId);
+  }
   get ownRates() {
     return this.#stores.ownRates.forAccount(this.#accountId);
   }
@@ -154,6 +158,7 @@ function createTenantStores(connection: mongoose.Connection, { clock, newId, ver
     paymentLinks: createPaymentLinkStore(connection, countSegments, payableNames),
     checkouts: createCheckoutStore(connection, countSegments, payableNames),
     payments: createPaymentStore(connection, countSegments),
+    proofs: createProofStore(connection),
     ownRates: createOwnRateStore(connection),
     refunds: createRefundStore(connection),
     events: createEventStore(connection, countSegments),

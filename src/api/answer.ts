@@ -27,8 +27,10 @@ export function sendError(
   sendJson(res, ERRORS[body.code].status, JSON.stringify({ data: null, error: body }));
 }
 
+export const JSON_TYPE = 'application/json; charset=utf-8';
+
 export const sendJson = (res: ServerResponse, status: number, json: string): void =>
-  sendText(res, status, 'application/json; charset=utf-8', json);
+  sendText(res, status, JSON_TYPE, json);
 
 export function sendText(res: ServerResponse, status: number, type: string, text: string): void {
   res.statusCode = status;

@@ -58,6 +58,12 @@ export function createMetrics(deps: MetricsDeps) {
     help: 'Samples that this process did not take because two sources differed by more than 5 %.',
     registers: [registry],
   });
+  const proofs = new Counter({
+    name: 'collect_proof_tries_total',
+    help: 'Tries of this process to make a proof of a payment, by the state that it has then.',
+    labelNames: ['state'],
+    registers: [registry],
+  });
   registerStored(registry, deps);
   registerNetworks(registry, deps);
   return {
@@ -67,6 +73,7 @@ export function createMetrics(deps: MetricsDeps) {
       disagreed: () => disagreed.inc(),
     },
     attempted: (status: string) => attempts.inc({ status }),
+    provingTried: (state: string) => proofs.inc({ state }),
     mailed: (status: string) => mailAttempts.inc({ status }),
     ofWatcher: (network: Network): WatcherMetrics => ({
       payments: (count) => payments.inc({ network }, count),

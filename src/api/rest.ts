@@ -10,7 +10,7 @@ import { ApiError, badRequestOf, notFound } from '../kit/api-error.js';
 import type { Caller, StreamedEvent } from '../kit/caller.js';
 import { CSV_TYPE, type CsvForm } from '../kit/csv.js';
 import type { Download } from '../selling/index.js';
-import { type OnInternalError, sendError, sendJson, sendText } from './answer.js';
+import { JSON_TYPE, type OnInternalError, sendError, sendJson, sendText } from './answer.js';
 import { authorize } from './authorize.js';
 import type { CallerOf } from './bearer.js';
 import { sendDownload } from './download.js';
@@ -73,9 +73,10 @@ export function createRest(deps: RestDeps) {
       if (operation.streams) {
         await eventStreams.send(req, res, result as AsyncGenerator<StreamedEvent>);
         res.end();
-      } else if (operation.csvFile && route.readQuery(query).format === 'csv') {
-        res.setHeader('Content-Disposition', `attachment; filename="${operation.csvFile}"`);
-        sendText(res, 200, CSV_TYPE, CSV_OF[name]!(result as never, route.readQuery(query)));
+      } else if (operation.file && route.readQuery(query).format === operation.file.format) {
+        const { type, textOf } = FILES[name]!;
+        res.setHeader('Content-Disposition', `attachment; filename="${operation.file.name}"`);
+        sendText(res, 200, type, textOf(result as never, route.readQuery(query)));
       } else sendJson(res, operation.status, envelopeOf(operation, result));
     } catch (error) {
       sendError(res, error, requestId, onInternalError);
@@ -84,8 +85,11 @@ export function createRest(deps: RestDeps) {
   };
 }
 
-/** The lines of an operation with a `csvFile`. */
-const CSV_OF: Record<string, (result: never, form: CsvForm) => string> = { 'wallets.statement': statementCsv };
+/** The files of operations with a `file`. */
+const FILES: Record<string, { type: string; textOf: (result: never, form: CsvForm) => string }> = {
+  'wallets.statement': { type: CSV_TYPE, textOf: statementCsv },
+  'payments.proof': { type: JSON_TYPE, textOf: ({ proof }: { proof: unknown }) => JSON.stringify(proof) },
+};
 
 /** Aborts when the client has hung up or has the whole answer, as after a HEAD for a stream. */
 function hangUpOf(res: ServerResponse): AbortSignal {

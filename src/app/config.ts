@@ -23,6 +23,8 @@ export interface Config {
   /** Empty when only `rpcUrls` are set, and for LOCAL when the built-in ledger serves it. */
   horizonUrls: Readonly<Record<Network, readonly string[]>>;
   rpcUrls: Readonly<Record<Network, readonly string[]>>;
+  /** History archives. For LOCAL empty when the built-in ledger's is used, or none. */
+  archiveUrls: Readonly<Record<Network, readonly string[]>>;
   horizonRequestsPerHour: number;
   pollIntervalMs: number;
   localLedgerPort: number;
@@ -214,8 +216,20 @@ function readLedgerUrls({ raw, httpUrl }: Reader) {
   const horizonUrls = urlsOf('HORIZON_URLS', (network) =>
     rpcUrls[network].length > 0 ? [] : networkInfo[network].horizonUrls,
   );
-  return { rpcUrls, horizonUrls };
+  return { rpcUrls, horizonUrls, archiveUrls: checkedArchives(urlsOf('ARCHIVE_URLS', () => [])) };
 }
+
+/** What an archive says of PUBLIC and TESTNET goes over the internet. */
+function checkedArchives(urls: Record<Network, readonly string[]>): Record<Network, readonly string[]> {
+  for (const network of ['PUBLIC', 'TESTNET'] as const)
+    for (const { protocol, hostname } of urls[network].map((url) => new URL(url)))
+      if (protocol !== 'https:' && !isThisMachine(hostname))
+        throw bad(`ARCHIVE_URLS_${network}`, 'must hold https URLs; http is for LOCAL, and for this machine.');
+  return urls;
+}
+
+const isThisMachine = (hostname: string): boolean =>
+  hostname === 'localhost' || /^127\.[\d.]+$|^\[::1\]$/.test(hostname);
 
 /** Settings of programs that call a service, used when an option is missing.
  *  @throws StartupError naming the setting and its fault */

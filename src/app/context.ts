@@ -18,6 +18,7 @@ import { type Clock, monotonicClock, systemClock } from '../kit/clock.js';
 import { createIds } from '../kit/ids.js';
 import { createSecretBox, type SecretBox } from '../kit/secrets.js';
 import type { LedgerClient } from '../local-ledger/index.js';
+import type { ReadProof } from '../proving/index.js';
 import type { NeedRate } from '../rates/index.js';
 import { openPayRequests } from '../selling/index.js';
 import type { Stores } from '../stores.js';
@@ -41,6 +42,7 @@ import { composeMailer, mailBoundsOf } from './mailing.js';
 import { createNamedMending } from './named-sources.js';
 import { openDatabase, toStartupError } from './open-database.js';
 import { usablePort } from './ports.js';
+import { createProving } from './proving.js';
 import { createRates, type Rates } from './rates.js';
 import { checkSecretsKey, openSecretsKey } from './secrets-key.js';
 import { createServices } from './services.js';
@@ -133,14 +135,25 @@ async function compose(deps: ContextDeps, onClose: OnClose): Promise<Omit<Contex
   const stamper = composeStamper(core);
   const rates = composeRates(core, config, { stamper, metrics, localUrl: localLedger?.url ?? null });
   onClose(() => rates.close());
-  const parts = { secrets, signers, poster, tail: events.tail, stamper, needRate: rates.sampler.need, payUri };
+  const proving = createProving(core, config, {
+    localUrl: localLedger?.url ?? null,
+    keyring,
+    onTried: metrics.provingTried,
+  });
+  onClose(() => proving.close());
+  const parts = {
+    ...{ secrets, signers, poster, tail: events.tail, stamper, needRate: rates.sampler.need, payUri },
+    readProof: proving.read,
+  };
   const services = composeServices(core, config, parts);
 
   if (worker) await refuseUnfitServers(core.ledgers);
   const db = database.connection.db!;
   const auditor = worker && createAuditing(core, config);
   const jobs =
-    worker && auditor && (await startWorkerJobs(core, worker, { db, config, auditor, sampler: rates.sampler }));
+    worker &&
+    auditor &&
+    (await startWorkerJobs(core, worker, { db, config, auditor, prover: proving.prover, sampler: rates.sampler }));
   const api =
     role === 'worker'
       ? null
@@ -248,15 +261,17 @@ function composeServices(
     payUri: PayUri;
     stamper: LedgerStamper;
     needRate: NeedRate;
+    readProof: ReadProof;
   },
 ): Services {
   const { clock, log } = core;
-  const { secrets, signers, poster, tail, stamper, needRate, payUri } = deps;
+  const { secrets, signers, poster, tail, stamper, needRate, payUri, readProof } = deps;
   return createServices(core, {
     networks: config.networks,
     secrets,
     stamper,
     needRate,
+    readProof,
     tail,
     payUri,
     send: createSend({ poster, secrets, signers, clock, log }),

@@ -8,6 +8,7 @@ import { type Clock, monotonicClock } from '../kit/clock.js';
 import type { CountSegments } from '../kit/count-segments.js';
 import type { MailStore, SentMailStore } from '../mail/index.js';
 import { decideLeftParts } from '../payments/index.js';
+import type { Prover } from '../proving/index.js';
 import type { Sampler } from '../rates/index.js';
 import { createPollScheduler, type WatchDeps, watch } from '../watching/index.js';
 import type { DeliveryStore } from '../webhooks/index.js';
@@ -33,8 +34,15 @@ export async function startWorkerJobs(
     db,
     config,
     auditor,
+    prover,
     sampler,
-  }: { db: mongoose.mongo.Db; config: Config; auditor: Auditor; sampler: Pick<Sampler, 'run'> },
+  }: {
+    db: mongoose.mongo.Db;
+    config: Config;
+    auditor: Auditor;
+    prover: Prover;
+    sampler: Pick<Sampler, 'run'>;
+  },
 ): Promise<Jobs> {
   const { stores, signals, transaction, processId, clock, log } = core;
   const { jobs, countSegments, deliveries, mails, mailsSent } = stores.system;
@@ -62,6 +70,9 @@ export async function startWorkerJobs(
     'audit wallets':
       () =>
       async ({ enough, ended }) => ({ result: { turns: await auditor.run(config.networks, enough, ended) } }),
+    'make proofs':
+      () =>
+      async ({ enough }) => ({ result: { tried: await prover.run(enough) } }),
     'sample rates':
       () =>
       async ({ ended }) => {
@@ -69,7 +80,8 @@ export async function startWorkerJobs(
         // Usually nothing is due.
         return result.sampled + result.without > 0 ? { result } : null;
       },
-    housekeeping: () => housekeeping({ db, transaction, jobs, mails, mailsSent, countSegments, clock, log }, config),
+    housekeeping: () =>
+      housekeeping({ ...stores.system, db, transaction, jobs, mails, mailsSent, countSegments, clock, log }, config),
   });
   return startJobs({ db, store: jobs, jobs: bound, processId, clock, log });
 }

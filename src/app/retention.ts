@@ -6,6 +6,7 @@ import type { CountSegments } from '../kit/count-segments.js';
 import type { Session } from '../kit/database.js';
 import { firstIdOf } from '../kit/ids.js';
 import { accountsOf } from '../kit/owners.js';
+import type { ProofStore } from '../proving/index.js';
 
 const BATCH = 500;
 
@@ -30,6 +31,7 @@ interface PaymentRow extends Row {
 export interface RetentionDeps {
   db: mongoose.mongo.Db;
   countSegments: Pick<CountSegments, 'touch'>;
+  proofs: Pick<ProofStore, 'removeOf'>;
   transaction: <T>(work: (session: Session) => Promise<T>) => Promise<T>;
 }
 
@@ -48,7 +50,7 @@ interface Removed {
 
 /** Runs until nothing is left to remove or the signal aborts. */
 export async function removeExpired(deps: RetentionDeps, rules: RetentionRules, signal: AbortSignal): Promise<Removed> {
-  const { db } = deps;
+  const { db, proofs } = deps;
   const { before, dustStroops } = rules;
   const deliveries = db.collection<DeliveryRow>('deliveries');
   const events = db.collection<EventRow>('events');
@@ -76,6 +78,7 @@ export async function removeExpired(deps: RetentionDeps, rules: RetentionRules, 
             before: firstIdOf('pay', before),
             // A payment may be assigned to a link in the meantime: check again when removing it.
             filter: { status: 'UNMATCHED' },
+            alongWith: (accounts, ids, session) => proofs.removeOf(accounts, ids, session),
             choose: async (rows) => rows.filter(({ amount }) => (parseAmount(amount) ?? dustStroops) < dustStroops),
           }),
   };
@@ -87,13 +90,15 @@ interface Sweep<R extends Row> {
   /** Checked when a row is found and again when it is removed. */
   filter: object;
   choose: (rows: R[]) => Promise<R[]>;
+  /** Removes what belongs to them. */
+  alongWith?: (accountIds: readonly string[], ids: readonly string[], session: Session) => Promise<void>;
 }
 
 async function removeAll<R extends Row>(
   { countSegments, transaction }: RetentionDeps,
   collection: mongoose.mongo.Collection<R>,
   list: string,
-  { before, filter, choose }: Sweep<R>,
+  { before, filter, choose, alongWith }: Sweep<R>,
   signal: AbortSignal,
 ): Promise<number> {
   let removed = 0;
@@ -107,6 +112,11 @@ async function removeAll<R extends Row>(
         const accountId = { $in: accountsOf(chosen) };
         const ids = { ...filter, _id: { $in: chosen.map(({ _id }) => _id) }, accountId } as mongoose.mongo.Filter<R>;
         const { deletedCount } = await collection.deleteMany(ids, { session });
+        await alongWith?.(
+          accountsOf(chosen),
+          chosen.map(({ _id }) => _id),
+          session,
+        );
         for (const [accountId, owned] of byAccount(chosen)) {
           await countSegments.touch(
             `${list}:${accountId}`,

@@ -26,6 +26,7 @@ import {
   createPaymentService,
   createRemoveLeftovers,
 } from '../payments/index.js';
+import { createProofOperation, type ReadProof } from '../proving/index.js';
 import { createRateNeeds, createRateService, type NeedRate } from '../rates/index.js';
 import {
   createCheckoutService,
@@ -52,6 +53,8 @@ interface ServicesOptions {
   hasMail?: boolean;
   /** Writes payment requests. */
   payUri: PayUri;
+  /** Has proofs of payments made, and reads them. */
+  readProof: ReadProof;
   /** Starts sampling a pair of currency and asset. */
   needRate: NeedRate;
   /** Limits for an account; null for none. */
@@ -91,12 +94,15 @@ export function createServices(core: Core, options: ServicesOptions): Services {
     products: createProductService({ ...common, removeLeftovers: createRemoveLeftovers(common) }),
     paymentLinks: createPaymentLinkService(common),
     checkouts: createCheckoutService({ ...common, acceptCheckout: createAcceptCheckout(common) }),
-    payments: createPaymentService({
-      ...common,
-      loadRates: rateBook.load,
-      bookByHash: createBookByHash({ ...system, ledgers, forAccount, refundBook, moveRefund, clock }),
-      refundBook,
-    }),
+    payments: {
+      ...createPaymentService({
+        ...common,
+        loadRates: rateBook.load,
+        bookByHash: createBookByHash({ ...system, ledgers, forAccount, refundBook, moveRefund, clock }),
+        refundBook,
+      }),
+      proof: createProofOperation(common, options.readProof),
+    },
     rates: createRateService({ ...common, need: needRate }),
     events: createEventService({ ...common, tail }),
     webhooks: createWebhookService({ ...common, secrets, send, quota: quota('webhooks', 'webhooks') }),

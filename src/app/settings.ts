@@ -32,10 +32,21 @@ export const SETTINGS: Readonly<Record<string, { default: string; meaning: strin
   },
   RPC_URLS_TESTNET: { default: 'none', meaning: 'The same for TESTNET' },
   RPC_URLS_PUBLIC: { default: 'none', meaning: 'The same for PUBLIC' },
+  ARCHIVE_URLS_LOCAL: {
+    default: "the built-in ledger's",
+    meaning:
+      'Comma list of history archives, which prove payments with the signatures of validators; the next is used when one fails. May be http',
+  },
+  ARCHIVE_URLS_TESTNET: {
+    default: 'none',
+    meaning:
+      'The same for TESTNET: https, or http on this machine. A host that is a name has to lead to a public address, unless `WEBHOOK_ALLOW_PRIVATE` is true',
+  },
+  ARCHIVE_URLS_PUBLIC: { default: 'none', meaning: 'The same for PUBLIC' },
   HORIZON_REQUESTS_PER_HOUR: {
     default: '3600',
     meaning:
-      'Request budget per network, at least 30, for its Horizons and RPC servers together, shared by all processes, never exceeded. LOCAL has no limit',
+      'Request budget per network, at least 30, for its Horizons, RPC servers and history archives together, shared by all processes, never exceeded. LOCAL has no limit',
   },
   POLL_INTERVAL_MS: { default: '1000', meaning: 'The shortest time between two reads of one source' },
   LOCAL_LEDGER_PORT: {

@@ -16,6 +16,7 @@ export const SHARD_KEYS: Readonly<Record<string, ShardKey>> = {
   products: BY_ID,
   productVersions: BY_ID,
   refunds: BY_ID,
+  proofs: BY_ID,
   events: { accountId: 1, subjectId: 1 },
   deliveries: { accountId: 1, webhookId: 1, subjectId: 1 },
   activities: BY_ID,

@@ -686,6 +686,65 @@ export type PaymentLink = {
   createdAt: string;
 };
 
+export type PaymentProof = {
+  /** READY: `proof` is there. WAITING: ask again after `retryAfterSeconds`. UNAVAILABLE: `reason` says what is missing. */
+  state: 'READY' | 'WAITING' | 'UNAVAILABLE';
+  level: ProofLevel;
+  /** Null when READY. */
+  reason: string | null;
+  /** Null unless WAITING. */
+  retryAfterSeconds: number | null;
+  /** Null unless READY. */
+  proof: PaymentProofBundle | null;
+};
+
+/** The file that `stellar-payment-proof verify` and `/proof` check. */
+export type PaymentProofBundle = {
+  format: 'stellar-payment-proof/1';
+  networkPassphrase: string;
+  /** The payment. A verifier computes it again from the bytes. */
+  claim: {
+    ledger: number;
+    closedAt: string;
+    transactionHash: string;
+    /** From 0. */
+    operationIndex: number;
+    kind:
+      | 'payment'
+      | 'create_account'
+      | 'path_payment_strict_receive'
+      | 'path_payment_strict_send'
+      | 'account_merge'
+      | 'contract';
+    from: string;
+    to: string;
+    toMuxedId: string | null;
+    memoType: 'none' | 'text' | 'id' | 'hash' | 'return';
+    memo: string | null;
+    assetCode: string;
+    assetIssuer: string | null;
+    amount: string;
+  };
+  /** Base64. */
+  transaction: string;
+  resultIndex: number;
+  /** Base64. */
+  resultSet: string;
+  invocation: string | null;
+  headers: Array<string>;
+  anchor: {
+    ledger: number;
+    txSet: string | null;
+    scp: Array<string>;
+  } | null;
+  /** What this service says the payment settled, signed with its key `keyId` of `/.well-known/webhook-keys.json`. The ledger does not prove it. Null for a payment that settled nothing. */
+  statement: {
+    body: string;
+    keyId: string;
+    signature: string;
+  } | null;
+};
+
 /** The first that applies, in the order link or checkout, product, asset, amount. */
 export type PaymentReason =
   | 'overpaid'
@@ -770,6 +829,9 @@ export type ProductSummary = {
   /** What a payment link asks now in the asset. Null in payments, checkouts and events, and without a fresh rate. */
   quote: Quote | null;
 };
+
+/** ledger: true if the network’s ledger has the hash that the verifier names. signed: with the signatures of the network’s validators, so that nothing has to be asked. */
+export type ProofLevel = 'ledger' | 'signed';
 
 export type Quote = {
   /** What is asked in the asset. Null where the payer chooses. */
@@ -1761,6 +1823,18 @@ export interface Procedures {
         value?: AmountInput | undefined;
       },
       Refund
+    >;
+    /** A proof of the payment that anybody checks offline. Proves to anybody, without asking anyone, that the payment is in the network’s ledger: `stellar-payment-proof verify`, or the page `/proof`, checks it. It is made when it is first asked for, which takes seconds; with the validators’ signatures (`level=signed`) once the ledgers up to the end of the payment’s checkpoint are archived, on a public network within some 6 minutes. Once READY it stays. */
+    proof: Query<
+      {
+        /** Id of the payment. */
+        id: string;
+        /** Default `signed` where the network has a history archive, else `ledger`. */
+        level?: ProofLevel | undefined;
+        /** Sends the bundle alone, as a file; 409 unless it is READY. */
+        format?: 'file' | undefined;
+      },
+      PaymentProof
     >;
     /** Book a refund by its transaction. For a refund that was sent without the memo `refund <memo>`; one with it is booked automatically. The transaction must hold a payment from a wallet of the account to the sender, in the same asset and after the payment (409 otherwise, and when it is booked for another payment). Repeating the call changes nothing. */
     addRefund: Mutation<

@@ -35,6 +35,10 @@ export const signWithKey = (privateKey: KeyObject, id: string, timestamp: string
     );
   });
 
+/** Signs a text by itself, such as a statement. Base64. */
+export const signText = (privateKey: KeyObject, text: string): string =>
+  sign(null, Buffer.from(text), privateKey).toString('base64');
+
 /** The receiver's check: whether a signature is of one of these public keys. */
 export function verifyWithKeys(
   headers: Readonly<Record<string, string | string[] | undefined>>,

@@ -3,7 +3,7 @@
 /** The purpose of requests. Those caused by outsiders or tenants also name on whose behalf, and take turns within their share.
  *  `by` is a client address or an account's id. */
 export type Asker =
-  | { purpose: 'watching' | 'parked' | 'audits' }
+  | { purpose: 'watching' | 'parked' | 'audits' | 'proofs' }
   | { purpose: 'pages' | 'payers' | 'tenants'; by: string };
 
 /** Asked before each request. */

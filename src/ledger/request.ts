@@ -46,7 +46,7 @@ export function createRequester(
   options: {
     fetch?: Fetch | undefined;
     maxBodyBytes?: number | undefined;
-    parse?: ((text: string) => unknown) | undefined;
+    parse?: ((body: Buffer) => unknown) | undefined;
   } = {},
 ): Requester {
   const { fetch, maxBodyBytes = MAX_BODY_BYTES, parse = parseJson } = options;
@@ -69,7 +69,7 @@ export function createRequester(
           redirect: 'manual',
           signal: request.signal,
         });
-        const answer = parse(await readText(response.body, maxBodyBytes));
+        const answer = parse(await readBody(response.body, maxBodyBytes));
         return {
           status: response.status,
           body: answer,
@@ -94,7 +94,7 @@ export function createRequester(
   };
 }
 
-async function readText(body: AsyncIterable<Uint8Array> | null, maxBytes: number): Promise<string> {
+async function readBody(body: AsyncIterable<Uint8Array> | null, maxBytes: number): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   let size = 0;
   // Leaving the loop early cancels the body.
@@ -103,12 +103,12 @@ async function readText(body: AsyncIterable<Uint8Array> | null, maxBytes: number
     if (size > maxBytes) throw new SourceError(`an answer of more than ${maxBytes} bytes`, { kind: 'too_large' });
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks).toString('utf8');
+  return Buffer.concat(chunks);
 }
 
-function parseJson(text: string): unknown {
+function parseJson(body: Buffer): unknown {
   try {
-    return JSON.parse(text);
+    return JSON.parse(body.toString('utf8'));
   } catch {
     return undefined;
   }

@@ -153,6 +153,8 @@ const plainCalls = (ask: <T>(call: SourceCall<T>) => Promise<T>) =>
     quietCheck: (...args) => ask(callOf((source) => source.quietCheck(...args))),
     transactionRecords: (...args) => ask(callOf((source) => source.transactionRecords(...args))),
     ledger: (...args) => ask(callOf((source) => source.ledger(...args))),
+    ledgerBytes: (...args) => ask(callOf((source) => source.ledgerBytes(...args))),
+    invocation: (...args) => ask(callOf((source) => source.invocation(...args))),
     ledgerAtOrBefore: (...args) => ask(callOf((source) => source.ledgerAtOrBefore(...args))),
     account: (...args) => ask(callOf((source) => source.account(...args))),
     holdings: (...args) => ask(callOf((source) => source.holdings(...args))),

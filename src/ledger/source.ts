@@ -60,6 +60,14 @@ interface PageOptions {
   among?(): Promise<readonly string[] | null>;
 }
 
+/** A ledger's bytes, as its hashes cover them. */
+export interface LedgerBytes {
+  /** `LedgerHeader`. */
+  header: Buffer;
+  /** In the order of their application, failed ones too; `TransactionEnvelope` and `TransactionResult`. */
+  transactions: { hash: string; envelope: Buffer; result: Buffer }[];
+}
+
 interface QuietCheck {
   /** The server has no payment after the cursor. */
   isQuiet: boolean;
@@ -126,6 +134,10 @@ export interface LedgerSource {
   transactionRecords(transactionHash: string): Promise<LedgerRecord[] | null>;
   /** `gone` before the oldest kept ledger; null for one that the server does not know yet. */
   ledger(sequence: number): Promise<Ledger | 'gone' | null>;
+  /** For proofs; otherwise as `ledger`. */
+  ledgerBytes(sequence: number): Promise<LedgerBytes | 'gone' | null>;
+  /** What the success hash of a contract call covers; null when the server does not tell it, or no longer. */
+  invocation(transactionHash: string): Promise<Buffer | null>;
   /** The newest ledger that closed at or before the time; null when none that old is kept. */
   ledgerAtOrBefore(time: Date): Promise<Pick<Ledger, 'sequence' | 'closedAt'> | null>;
   /** Null when the account is not on the ledger. @param asset not the native one */

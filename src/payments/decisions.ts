@@ -87,7 +87,8 @@ export function faultOfAssignment(found: Payable | null, ids: Assigned, payment:
   return { path, message, code: 'not_allowed' };
 }
 
-type Service = ServiceOf<Contract['payments']>;
+/** Proofs have a room of their own. */
+type Service = Omit<ServiceOf<Contract['payments']>, 'proof'>;
 
 interface PaymentServiceDeps {
   forAccount: ForAccount<'payments' | 'refunds' | 'paymentLinks' | 'checkouts' | 'products' | 'wallets'>;

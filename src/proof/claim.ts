@@ -28,7 +28,8 @@ function amountOf(stroops: bigint): string {
   return `${stroops / STROOPS}${fraction && `.${fraction}`}`;
 }
 
-const textOf = (bytes: Bytes): string => new TextDecoder().decode(bytes);
+/** Every byte counts: without the option a mark of byte order would be dropped. */
+const textOf = (bytes: Bytes): string => new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);
 
 /** An account as its G…; the id of a muxed one stands apart. */
 function partyOf(account: Union): { address: string; muxedId: string | null } {

@@ -4,7 +4,17 @@ import { shownBy } from './claim.js';
 import { sha256 } from './crypto.js';
 import { concat, isSame, strkey, toBase64, toHex, uint32 } from './encoding.js';
 import { type Anchor, type Bundle, type Claim, FORMAT } from './format.js';
-import { envelope, generalizedSet, oldSet, resultPair } from './ledger-types.js';
+import {
+  envelope,
+  type feeBump,
+  generalizedSet,
+  OPERATION,
+  oldSet,
+  resultPair,
+  type Transaction,
+  taggedTransaction,
+  type ValueOf,
+} from './ledger-types.js';
 import { KNOWN_VALIDATORS, type Validator } from './validators.js';
 import { agreedOf } from './verify.js';
 import { type Bytes, Invalid, list, Reader, type Union } from './xdr.js';
@@ -18,6 +28,8 @@ export interface CheckpointFiles {
   scp: Bytes | null;
 }
 
+type Invocation = Bytes | null | (() => Promise<Bytes | null>);
+
 export interface ProofRequest {
   networkPassphrase: string;
   ledger: number;
@@ -25,8 +37,8 @@ export interface ProofRequest {
   transactionHash: string;
   /** From 0. */
   operationIndex: number;
-  /** `InvokeHostFunctionSuccessPreImage` of a contract call. */
-  invocation?: Bytes | null;
+  /** `InvokeHostFunctionSuccessPreImage` of a contract call. A function is called only where a contract was. */
+  invocation?: Invocation;
   /** Fields that tell which movement of a contract call is meant. */
   like?: Partial<Claim>;
   /** Whose signatures are wanted; by default those that the verifier trusts. */
@@ -107,13 +119,30 @@ export interface ProofParts {
   headers: readonly Bytes[];
   anchor: Anchor | null;
   operationIndex: number;
-  invocation?: Bytes | null;
+  invocation?: Invocation;
   like?: Partial<Claim>;
+}
+
+/** Whether the operation calls a contract, so that its proof needs an `invocation`. */
+function callsContract(transaction: Bytes, operationIndex: number): boolean {
+  const { arm, value } = Reader.whole(transaction, taggedTransaction);
+  const outer = (value as { value: Transaction | ValueOf<typeof feeBump> }).value;
+  const { operations } =
+    arm === 2
+      ? (outer as Transaction)
+      : ((outer as ValueOf<typeof feeBump>).inner.value as { transaction: { value: Transaction } }).transaction.value;
+  return operations[operationIndex]?.body.arm === OPERATION.invokeContract;
+}
+
+async function invocationOf({ transaction, operationIndex, invocation = null }: ProofParts): Promise<Bytes | null> {
+  if (typeof invocation !== 'function') return invocation;
+  return callsContract(transaction, operationIndex) ? invocation() : null;
 }
 
 /** Puts a proof together. @throws Invalid when the parts do not fit; Unknown when they are not understood */
 export async function assembleProof(parts: ProofParts): Promise<Bundle> {
-  const { networkPassphrase, resultSet, headers, anchor, operationIndex, invocation = null, like = {} } = parts;
+  const { networkPassphrase, resultSet, headers, anchor, operationIndex, like = {} } = parts;
+  const invocation = await invocationOf(parts);
   const networkId = await sha256(new TextEncoder().encode(networkPassphrase));
   const hash = await sha256(concat(networkId, parts.transaction));
   const pairs = Reader.whole(resultSet, list(resultPair));

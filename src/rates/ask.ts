@@ -22,7 +22,11 @@ export interface Ask {
 
 /** @param fetch replaces undici's */
 export function createAsk(clock: Clock, fetch?: Fetch): Ask {
-  const requester = createRequester(clock, { fetch, maxBodyBytes: MAX_BODY_BYTES, parse: (text) => text });
+  const requester = createRequester(clock, {
+    fetch,
+    maxBodyBytes: MAX_BODY_BYTES,
+    parse: (body) => body.toString('utf8'),
+  });
   async function text(url: string, headers: Record<string, string> = {}): Promise<string> {
     const request = { url, headers: { 'user-agent': USER_AGENT, ...headers } };
     const { status, body } = await requester.send(request, TIMEOUT_MS);

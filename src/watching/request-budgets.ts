@@ -102,6 +102,7 @@ function createBudget(take: ReturnType<typeof createTake>, network: string, perH
           return [ofWatcher()];
         case 'parked':
         case 'audits':
+        case 'proofs':
           return [ofShare(asker.purpose), rest];
         case 'tenants':
           return [ofOne('tenants', asker), ofShare('tenants'), rest];

@@ -41,7 +41,10 @@ export function spend(
 
 /** The most that each purpose gets of a network's budget. Outsiders are pages and payers together: their share is theirs alone, so that no watching, however
  *  busy, keeps a payer from paying. The watcher and all others share the rest. */
-const SHARES = { outsiders: 1 / 8, pages: 1 / 16, tenants: 1 / 8, audits: 1 / 4, parked: 1 / 8 } as const;
+const SHARES = {
+  ...{ outsiders: 1 / 8, pages: 1 / 16, tenants: 1 / 8 },
+  ...{ audits: 1 / 4, parked: 1 / 8, proofs: 1 / 8 },
+} as const;
 export type Share = keyof typeof SHARES;
 
 const hourlyOf = (perHour: number, share: Share): number => Math.max(1, Math.floor(perHour * SHARES[share]));

@@ -1,6 +1,6 @@
 /** The keys that sign deliveries: makes the first one, rotates them, and returns those that sign now. */
 import type { KeyObject } from 'node:crypto';
-import { newKeySeed, privateKeyOf, publicKeyOf } from '../domain/webhook-key.js';
+import { newKeySeed, privateKeyOf, publicKeyOf, signText } from '../domain/webhook-key.js';
 import type { Clock } from '../kit/clock.js';
 import type { SecretBox } from '../kit/secrets.js';
 import type { WebhookKeyDoc, WebhookKeyStore } from './webhook-keys.js';
@@ -93,6 +93,14 @@ export function createKeyring(deps: KeyringDeps) {
   return {
     /** The private keys that sign at `now`, newest first. Makes the first key of all. */
     signers: async (now: Date): Promise<KeyObject[]> => signingAt(await remembered(), now).map(open),
+    /** Signs a text with the newest key. */
+    async sign(text: string): Promise<{ keyId: string; signature: string }> {
+      const [newest] = await remembered();
+      return { keyId: newest!._id, signature: signText(open(newest!), text) };
+    },
+    /** The public keys of all that signed lately, by id, retired ones too. */
+    publicKeys: async (): Promise<Record<string, string>> =>
+      Object.fromEntries((await remembered()).map(({ _id, publicKey }) => [_id, publicKey])),
     /** What is published: the keys that sign now, newest first. */
     async published() {
       return { keys: signingAt(await remembered(), clock.now()).map(toPublished) };

@@ -82,7 +82,7 @@ t.test('secrets move to a new key while old and new are both given; then the old
 t.test(
   'retention removes what ended and what is dust, in bounded batches, and never a payment of a link',
   async (t) => {
-    const { uri, db } = await openStores(t);
+    const { uri, db, stores } = await openStores(t);
     const { connection, transaction, close } = await connectDatabase(uri);
     t.teardown(close);
     const day = 86_400_000;
@@ -133,7 +133,12 @@ t.test(
     ]);
     await insert('activities', [{ _id: firstIdOf('act', new Date(nowMs - 4000 * day)), accountId }]);
 
-    const deps = { db: connection.db!, transaction, countSegments: createCountSegments(connection) };
+    const deps = {
+      db: connection.db!,
+      transaction,
+      proofs: stores.system.proofs,
+      countSegments: createCountSegments(connection),
+    };
     const stopped = AbortSignal.abort();
     t.same(await removeExpired(deps, { before, dustStroops: 10_000n }, stopped), {
       deliveries: 0,
@@ -157,7 +162,7 @@ t.test(
 );
 
 t.test('retention counts from the end of a delivery, and keeps what a replay is to send', async (t) => {
-  const { uri, db } = await openStores(t);
+  const { uri, db, stores } = await openStores(t);
   const { connection, transaction, close } = await connectDatabase(uri);
   t.teardown(close);
   const day = 86_400_000;
@@ -183,7 +188,12 @@ t.test('retention counts from the end of a delivery, and keeps what a replay is 
   await add('acct_a', 3, 'PENDING', null);
   await add('acct_b', 4, 'FAILED', ago(31));
   await db.collection<any>('replays').insertOne({ _id: 'rpl_1', accountId: 'acct_b', webhookId: 'hook_b' });
-  const deps = { db: connection.db!, transaction, countSegments: createCountSegments(connection) };
+  const deps = {
+    db: connection.db!,
+    transaction,
+    proofs: stores.system.proofs,
+    countSegments: createCountSegments(connection),
+  };
   const remove = () => removeExpired(deps, { before: ago(30), dustStroops: 0n }, new AbortController().signal);
   const left = async (name: string) => (await db.collection(name).distinct('subjectId')).sort();
   t.match(await remove(), { deliveries: 1, events: 1 });

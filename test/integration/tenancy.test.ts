@@ -10,6 +10,7 @@ import { systemClock as clock } from '../../src/kit/clock.js';
 import { connectDatabase } from '../../src/kit/database.js';
 import type { PaymentDoc } from '../../src/payments/payment-document.js';
 import type { RefundDoc } from '../../src/payments/refund-store.js';
+import { proofIdOf } from '../../src/proving/proof-store.js';
 import type { CheckoutDoc } from '../../src/selling/checkout-document.js';
 import type { PaymentLinkDoc } from '../../src/selling/link-store.js';
 import type { ProductDoc } from '../../src/selling/product-document.js';
@@ -229,6 +230,7 @@ const { docs: versions } = toArchive(product, product.history);
 const own = stores.forAccount(OWNER);
 await stores.system.accounts.insert({ _id: OWNER, name: 'Owner', createdAt: now });
 await own.ownRates.add(ownRate, new Date(0));
+await own.proofs.ask(payment, 'ledger', now);
 await own.apiKeys.save(apiKey);
 await transaction((session) => own.users.insert(user, session));
 await own.wallets.insert(wallet);
@@ -282,6 +284,10 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
     change: (s) => s.account.change({ brand: { name: 'stolen' }, percent: '1', currency: 'EUR' }, now),
     setNotifications: (s) => s.account.setNotifications({ recipients: ['stolen@shop.example'], kinds: [] }),
     countCreations: (s) => inTransaction((session) => s.account.countCreations(1, session)),
+  },
+  proofs: {
+    byId: (s) => s.proofs.byId(proofIdOf(payment._id, 'ledger')),
+    ask: (s) => s.proofs.ask(payment, 'ledger', now).catch(() => null),
   },
   apiKeys: {
     save: (s) => s.apiKeys.save({ ...apiKey, name: 'stolen' }).catch(() => null),

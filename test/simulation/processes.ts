@@ -227,6 +227,9 @@ export function startApi(process: SimulatedProcess, around: Surroundings) {
     allowPrivate: false,
     payUri,
     needRate: samplerOf(core, process, settings)?.need ?? (async () => true),
+    readProof: async () => {
+      throw new Error('nobody asks for proofs here');
+    },
     limits: null,
   });
   const destinationCheck = createDestinationCheck({ ledgers, clock });

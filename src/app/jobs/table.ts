@@ -79,6 +79,12 @@ const OTHERS = [
     ...drains,
   },
   {
+    name: 'make proofs',
+    schedule: 'always; a run lasts a minute and looks 4 times a second',
+    does: 'holds the leases of each network’s proofs, and makes the proofs of payments that were asked for, one at a time',
+    ...drains,
+  },
+  {
     name: 'sample rates',
     schedule: 'every second; each pair of currency and asset every RATE_INTERVAL_SECONDS',
     does: 'takes a rate of each pair that is due and in use, and stores it; removes samples of more than 100 days but for the first of each hour',

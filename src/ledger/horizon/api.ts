@@ -5,6 +5,7 @@ import { findLedgerAtOrBefore } from '../ledger-search.js';
 import type { Response } from '../request.js';
 import type { Ledger, LedgerSource, LedgerTip, Page } from '../source.js';
 import { ledgerOfCursor } from '../toid.js';
+import { createHorizonBytes } from './bytes.js';
 import { hash, moment } from './fields.js';
 import { createHorizonHistory, readHoldings } from './history.js';
 import { type ParsedPage, parsePage, shownByNow } from './page.js';
@@ -55,6 +56,7 @@ export function createHorizonSource(get: Get, post: Post, passphrase: string, la
   return {
     tip: () => tip(horizon),
     ledger: (number) => ledger(horizon, number),
+    ...createHorizonBytes(get),
     history: createHorizonHistory(get),
     waysTo: (due, from) => readWays(get, due, from),
     holdings: (address) => readHoldings(get, address),

@@ -6,6 +6,7 @@ import { hash } from '../horizon/fields.js';
 import { findLedgerAtOrBefore } from '../ledger-search.js';
 import { type LedgerRecord, partiesOf } from '../records.js';
 import type { Ledger, LedgerSource, LedgerTip, Page } from '../source.js';
+import { invocation, ledgerBytes } from './bytes.js';
 import { type Call, INVALID_PARAMS, OUT_OF_RANGE, RpcError } from './call.js';
 import { account, holdings, sequenceOf } from './entries.js';
 import { getEvents } from './events.js';
@@ -73,6 +74,8 @@ export function createRpcSource(deps: RpcSourceDeps): LedgerSource {
   return {
     tip: () => tip(deps),
     ledger: (sequence) => ledger(deps, sequence),
+    ledgerBytes: (sequence) => ifKept(deps, sequence, () => ledgerBytes(call, sequence)),
+    invocation: (transactionHash) => invocation(call, transactionHash),
     accountPayments: (address, cursor, limit, { shownLedger = 0 } = {}) =>
       page(deps, { addresses: [address], cursor, shownLedger, limit }),
     payments: async (cursor, limit, { shownLedger = 0, among } = {}) =>
@@ -168,17 +171,22 @@ async function page(deps: RpcSourceDeps, request: PageRequest): Promise<Page> {
   }
 }
 
-const ledger = async (deps: RpcSourceDeps, sequence: number): Promise<Ledger | 'gone' | null> => {
-  try {
+const ledger = (deps: RpcSourceDeps, sequence: number): Promise<Ledger | 'gone' | null> =>
+  ifKept(deps, sequence, async () => {
     const params = { startLedger: sequence, pagination: { limit: 1 } };
     const [found] = (await deps.call('getLedgers', params, ledgersSchema)).ledgers;
     if (found?.sequence !== sequence) throw new SourceError('invalid answer to getLedgers');
     return { sequence, hash: found.hash, closedAt: found.ledgerCloseTime };
+  });
+
+async function ifKept<T>(deps: RpcSourceDeps, sequence: number, read: () => Promise<T>): Promise<T | 'gone' | null> {
+  try {
+    return await read();
   } catch (error) {
     if (!isMissing(error)) throw error;
     return (await missing(deps, sequence, OUT_OF_RANGE)).isGone ? 'gone' : null;
   }
-};
+}
 
 /** A ledger's close time: from one of its events, which is small, otherwise from the whole ledger. Null when it is gone. */
 async function closeOf(deps: RpcSourceDeps, sequence: number): Promise<Pick<Ledger, 'sequence' | 'closedAt'> | null> {

@@ -1,7 +1,8 @@
 /** All that was closed: payments, operations, transactions, effects and ledgers, by account, ledger or transaction. */
 import { Router } from 'express';
 import type { Ledger } from '../ledger.js';
-import { asInner } from '../records.js';
+import { asInner, type TransactionDocument } from '../records.js';
+import { transactionFields } from '../rpc/meta.js';
 import { ledgerOf } from '../toid.js';
 import { baseUrl, negotiate, sendHal } from './answer.js';
 import {
@@ -23,6 +24,13 @@ export function historyRoutes(ledger: Ledger): Router {
   addLists(router, ledger);
   addSingleRecords(router, ledger);
   return router;
+}
+
+/** The meta of a contract call, which tells what its result covers. Of other transactions this ledger has none to tell. */
+async function metaOf({ events }: Ledger, transaction: TransactionDocument): Promise<Record<string, unknown>> {
+  if (transaction.phase !== 'call') return {};
+  const told = (await events.ofTransactions([transaction._id])).get(transaction._id)!;
+  return { result_meta_xdr: transactionFields({ transaction, events: told }, 'base64').resultMetaXdr };
 }
 
 function addLists(router: Router, ledger: Ledger): void {
@@ -74,9 +82,10 @@ function addSingleRecords(router: Router, ledger: Ledger): void {
 
   router.get('/transactions/:tx_id', async (req, res) => {
     negotiate(req, false);
-    const { innerHash, record } = await knownTransaction(ledger, req);
-    const isInner = innerHash === transactionHash(req);
-    await sendHal(req, res, renderTransaction(baseUrl(req), isInner ? asInner(record) : record));
+    const found = await knownTransaction(ledger, req);
+    const isInner = found.innerHash === transactionHash(req);
+    const record = isInner ? asInner(found.record) : found.record;
+    await sendHal(req, res, renderTransaction(baseUrl(req), { ...record, ...(await metaOf(ledger, found)) }));
   });
 
   router.get('/ledgers/:ledger_id', async (req, res) => {

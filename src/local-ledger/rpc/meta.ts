@@ -20,7 +20,7 @@ export function transactionFields({ transaction, events }: Told, format: Format)
     ...inFormat(format, {
       envelope: envelopeOf(transaction),
       result: resultOf(transaction),
-      resultMeta: pieceOf(transactionMeta(fees, operations), patches),
+      resultMeta: pieceOf(transactionMeta(transaction, fees, operations), patches),
     }),
     events: inFormat(format, {
       transactionEvents: fees.map((event) => pieceOf(event, patches)),
@@ -65,7 +65,15 @@ function arrange(events: EventDocument[], { record }: TransactionDocument) {
   return { fees, operations, patches };
 }
 
-function transactionMeta(fees: xdr.TransactionEvent[], operations: xdr.ContractEvent[][]): xdr.TransactionMeta {
+/** A made-up call returns nothing. */
+const ofCall = () =>
+  new xdr.SorobanTransactionMetaV2({ ext: xdr.SorobanTransactionMetaExt.v0(), returnValue: xdr.ScVal.scvVoid() });
+
+function transactionMeta(
+  { phase }: Pick<TransactionDocument, 'phase'>,
+  fees: xdr.TransactionEvent[],
+  operations: xdr.ContractEvent[][],
+): xdr.TransactionMeta {
   const meta = new xdr.TransactionMetaV4({
     ext: xdr.ExtensionPoint.v0(),
     txChangesBefore: [],
@@ -73,7 +81,7 @@ function transactionMeta(fees: xdr.TransactionEvent[], operations: xdr.ContractE
       (events) => new xdr.OperationMetaV2({ ext: xdr.ExtensionPoint.v0(), changes: [], events }),
     ),
     txChangesAfter: [],
-    sorobanMeta: null,
+    sorobanMeta: phase === 'call' ? ofCall() : null,
     events: fees,
     diagnosticEvents: [],
   });
@@ -135,7 +143,7 @@ function applied({ transaction, events }: Told) {
       result: outcome.value,
     }),
     feeProcessing: [],
-    txApplyProcessing: transactionMeta(fees, operations),
+    txApplyProcessing: transactionMeta(transaction, fees, operations),
     postTxApplyFeeProcessing: [],
   });
   return { envelope: envelope.value, result, patches: [...patches, ...envelope.patches, ...outcome.patches] };

@@ -1,0 +1,114 @@
+/** Proofs of payments, kept compressed: a document for each payment and level that was asked for. One that is READY never changes. */
+import mongoose from 'mongoose';
+import type { Network } from '../../contracts/networks.js';
+import { PROOF_LEVELS, type ProofLevel, type ProofState } from '../../contracts/proofs.js';
+import { makeIndexes, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
+import type { PaymentDoc } from '../payments/index.js';
+
+export interface ProofDoc {
+  /** From `proofIdOf`. */
+  _id: string;
+  accountId: string;
+  paymentId: string;
+  level: ProofLevel;
+  network: Network;
+  state: ProofState;
+  /** Null when READY, and before the first try. */
+  reason: string | null;
+  /** How often it was tried. */
+  tries: number;
+  /** When it was tried last; null before. */
+  triedAt: Date | null;
+  /** When it is tried next; null for never, unless it is asked for again. */
+  nextAt: Date | null;
+  /** The bundle's JSON, gzipped; null until it is READY. */
+  bundle: Buffer | null;
+  createdAt: Date;
+}
+
+const proofSchema = new mongoose.Schema<ProofDoc>(
+  {
+    _id: String,
+    accountId: String,
+    paymentId: String,
+    level: String,
+    network: String,
+    state: String,
+    reason: { type: String, default: null },
+    tries: Number,
+    triedAt: { type: Date, default: null },
+    nextAt: { type: Date, default: null },
+    bundle: { type: Buffer, default: null },
+    createdAt: Date,
+  },
+  { ...SCHEMA_OPTIONS, collection: 'proofs' },
+);
+// Partial index: only those that are to be made are in it.
+proofSchema.index(
+  { network: 1, level: 1, nextAt: 1 },
+  { partialFilterExpression: { nextAt: { $gt: new Date(0) } }, name: 'due' },
+);
+
+export const proofIdOf = (paymentId: string, level: ProofLevel): string => `${paymentId}:${level}`;
+
+/** What the makers read: without the bundle. */
+export type DueProof = Omit<ProofDoc, 'bundle'>;
+
+/** What a try came to; READY comes with the bundle. */
+export type Outcome = Pick<ProofDoc, 'state' | 'reason' | 'nextAt'> & { bundle?: Buffer };
+
+/** One that was tried less than this ago is not tried again because somebody asks. */
+const ASK_AGAIN_MS = 20_000;
+
+/** What works across accounts: for the makers. */
+export type ProofStore = ReturnType<typeof createProofStore>['system'];
+
+export function createProofStore(connection: mongoose.Connection) {
+  const proofs = connection.model<ProofDoc>('Proof', proofSchema);
+  const collection = proofs.collection as unknown as mongoose.mongo.Collection<ProofDoc>;
+  return {
+    ensureIndexes: () => makeIndexes(proofs),
+
+    forAccount: (accountId: string) => ({
+      byId: (_id: string) => collection.findOne<ProofDoc>({ _id, accountId }, { promoteBuffers: true }),
+
+      /** Has it made, soon. @returns the document as it is then */
+      async ask({ _id: paymentId, network }: PaymentDoc, level: ProofLevel, now: Date): Promise<ProofDoc> {
+        const _id = proofIdOf(paymentId, level);
+        const asked = { _id, accountId, paymentId, level, network, state: 'WAITING', reason: null, tries: 0 } as const;
+        const fresh = { ...asked, triedAt: null, nextAt: now, bundle: null, createdAt: now };
+        await collection.updateOne({ _id, accountId }, { $setOnInsert: fresh }, { upsert: true });
+        const longAgo = new Date(now.getTime() - ASK_AGAIN_MS);
+        await collection.updateOne({ _id, accountId, state: { $ne: 'READY' }, triedAt: { $lt: longAgo } }, [
+          // Null counts for nothing there.
+          { $set: { nextAt: { $min: ['$nextAt', now] } } },
+        ]);
+        return (await collection.findOne<ProofDoc>({ _id, accountId }, { promoteBuffers: true }))!;
+      },
+    }),
+
+    system: {
+      /** Those to be made now, the longest due first. */
+      due: (network: Network, level: ProofLevel, now: Date, limit: number): Promise<DueProof[]> =>
+        collection
+          .find<DueProof>({ network, level, nextAt: { $gt: new Date(0), $lte: now } }, { projection: { bundle: 0 } })
+          .sort({ nextAt: 1 })
+          .limit(limit)
+          .toArray(),
+
+      /** Notes what a try came to. One that is READY stays: another process may have made it. */
+      async note({ _id, accountId }: DueProof, outcome: Outcome, now: Date): Promise<void> {
+        await collection.updateOne(
+          { _id, accountId, state: { $ne: 'READY' } },
+          { $set: { ...outcome, triedAt: now }, $inc: { tries: 1 } },
+        );
+      },
+
+      /** Removes those of removed payments. */
+      async removeOf(accountIds: readonly string[], paymentIds: readonly string[], session: Session): Promise<void> {
+        const ids = paymentIds.flatMap((id) => PROOF_LEVELS.map((level) => proofIdOf(id, level)));
+        await collection.deleteMany({ _id: { $in: ids }, accountId: { $in: [...accountIds] } }, { session });
+      },
+    },
+  };
+}
