@@ -266,7 +266,6 @@ export const payments = {
     method: 'GET',
     path: '/payments/{id}/proof',
     effect: 'reads',
-    roles: ROLES,
     summary: 'A proof of the payment that anybody checks offline',
     description:
       'Proves to anybody, without asking anyone, that the payment is in the network’s ledger: `stellar-payment-proof verify`, or the page `/proof`, checks it. It is made when it is first asked for, which takes seconds; with the validators’ signatures (`level=signed`) once the ledgers up to the end of the payment’s checkpoint are archived, on a public network within some 6 minutes. Once READY it stays.',

@@ -48,7 +48,7 @@ export function createProving(
     onTried: Parameters<typeof createProver>[0]['onTried'];
   },
 ): Proving {
-  const { stores, ledgers, clock, monotonic, publicUrl, processId: holder, log } = core;
+  const { stores, ledgers, signals, clock, monotonic, publicUrl, processId: holder, log } = core;
   const { forAccount, system } = stores;
   const urlsOf = (network: Network) =>
     network === 'LOCAL' && localUrl !== null && config.archiveUrls.LOCAL.length === 0
@@ -76,9 +76,12 @@ export function createProving(
   );
   const statementOf = createStatementOf({ forAccount, publicUrl, sign: keyring.sign });
   const archived = new Set(archives.keys());
+  const prover = createProver({ ...system, makers, onTried, holder, clock, monotonic, log });
+  signals.proofsAsked.on(prover.wake);
+  const proofsAsked = signals.proofsAsked.raise;
   return {
-    prover: createProver({ ...system, makers, onTried, holder, clock, monotonic, log }),
-    read: createReadProof({ forAccount, archived, statementOf, clock, monotonic }),
+    prover,
+    read: createReadProof({ forAccount, archived, statementOf, proofsAsked, clock, monotonic }),
     localValidators: local.validators,
     async close() {
       await Promise.all([...archives.values()].map((each) => each.close()));

@@ -11,9 +11,15 @@ export interface Signals {
   eventsStored: Signal;
   /** Deliveries have become due. */
   deliveriesDue: Signal;
+  /** Proofs of payments were asked for. */
+  proofsAsked: Signal;
 }
 
-export const createSignals = (): Signals => ({ eventsStored: createSignal(), deliveriesDue: createSignal() });
+export const createSignals = (): Signals => ({
+  eventsStored: createSignal(),
+  deliveriesDue: createSignal(),
+  proofsAsked: createSignal(),
+});
 
 function createSignal(): Signal {
   const listeners: (() => void)[] = [];

@@ -6,7 +6,7 @@ import type { Network } from '../../contracts/networks.js';
 import type { OutputOf } from '../../contracts/operation.js';
 import type { ProofLevel } from '../../contracts/proofs.js';
 import { conflict, notFound } from '../kit/api-error.js';
-import { onlySeller, type ServiceOf } from '../kit/caller.js';
+import type { ServiceOf } from '../kit/caller.js';
 import type { Clock, MonotonicClock } from '../kit/clock.js';
 import type { PaymentDoc } from '../payments/index.js';
 import type { ForAccount } from '../stores.js';
@@ -27,19 +27,25 @@ export interface ProofsDeps {
   /** Networks with a history archive. */
   archived: ReadonlySet<Network>;
   statementOf: StatementOf;
+  /** Called when a proof is to be made. */
+  proofsAsked: () => void;
   clock: Clock;
   monotonic: MonotonicClock;
 }
 
 export type ReadProof = (payment: PaymentDoc, level?: ProofLevel, signal?: AbortSignal) => Promise<PaymentProof>;
 
-export function createReadProof({ forAccount, archived, statementOf, clock, monotonic }: ProofsDeps): ReadProof {
+export function createReadProof(deps: ProofsDeps): ReadProof {
+  const { forAccount, archived, statementOf, proofsAsked, clock, monotonic } = deps;
+
   /** Has it made unless it is; waits for its first try. */
   async function made(payment: PaymentDoc, level: ProofLevel, signal?: AbortSignal): Promise<ProofDoc> {
     const { proofs } = forAccount(payment.accountId);
     const id = proofIdOf(payment._id, level);
     const known = await proofs.byId(id);
-    let proof = known?.state === 'READY' ? known : await proofs.ask(payment, level, clock.now());
+    if (known?.state === 'READY') return known;
+    let proof = await proofs.ask(payment, level, clock.now());
+    proofsAsked();
     for (const endMs = monotonic.nowMs() + FIRST_TRY_MS; proof.tries === 0 && !signal?.aborted; ) {
       if (monotonic.nowMs() > endMs) break;
       await monotonic.sleep(LOOK_MS, signal);
@@ -70,8 +76,7 @@ export const createProofOperation =
   ({ forAccount }: Pick<ProofsDeps, 'forAccount'>, read: ReadProof): ServiceOf<Contract['payments']>['proof'] =>
   async (caller, { id, level, format }) => {
     const payment = await forAccount(caller.accountId).payments.byId(id);
-    const seller = onlySeller(caller);
-    if (!payment || (seller !== undefined && payment.soldBy !== seller)) throw notFound('payment');
+    if (!payment) throw notFound('payment');
     const shown = await read(payment, level, caller.signal);
     if (format === 'file' && shown.state !== 'READY') throw conflict(`There is no file yet. ${shown.reason}`);
     return shown;

@@ -5,11 +5,13 @@ import { PROOF_LEVELS, type ProofLevel } from '../../contracts/proofs.js';
 import type { Clock, MonotonicClock } from '../kit/clock.js';
 import { whileHeld } from '../kit/lease.js';
 import type { LeaseStore } from '../kit/leases.js';
+import { createLoop } from '../kit/loop.js';
 import type { PaymentStore } from '../payments/index.js';
 import type { MakeProof } from './maker.js';
 import type { DueProof, Outcome, ProofStore } from './proof-store.js';
 
-const LOOK_MS = 250;
+/** Those that were asked for in another process are found by looking. */
+const LOOK_MS = 500;
 const LEASE_MS = 15_000;
 /** Interval of attempts at the lease. */
 const LEASE_LOOK_MS = 1_000;
@@ -51,39 +53,53 @@ export function createProver(deps: ProverDeps) {
     onTried(outcome.state);
   }
 
-  async function workOff(network: Network, level: ProofLevel, enough: AbortSignal): Promise<number> {
-    let made = 0;
-    while (!enough.aborted) {
-      const due = await proofs.due(network, level, clock.now(), AT_ONCE);
-      for (const proof of due) {
-        if (enough.aborted) break;
-        await tryOne(makers.get(network)!, proof);
-        made += 1;
-      }
-      if (due.length === 0) await monotonic.sleep(LOOK_MS, enough);
-    }
-    return made;
-  }
-
-  async function runOne(network: Network, level: ProofLevel, enough: AbortSignal): Promise<number> {
+  function workerOf(network: Network, level: ProofLevel) {
+    let tried = 0;
+    const loop = createLoop({
+      step: async (signal) => {
+        const due = await proofs.due(network, level, clock.now(), AT_ONCE);
+        for (const proof of due) {
+          if (signal.aborted) break;
+          await tryOne(makers.get(network)!, proof);
+          tried += 1;
+        }
+        return due.length === 0 ? LOOK_MS : 0;
+      },
+      onError: (err) => {
+        log.warn({ err, network }, 'proofs were not made; they are tried again');
+        return LOOK_MS;
+      },
+      clock: monotonic,
+    });
     const lease = { leases, name: `proofs:${network}:${level}`, holder, ms: LEASE_MS, clock: monotonic, log };
-    let made = 0;
-    while (!enough.aborted) {
-      const tried = await whileHeld(lease, enough, (held) => workOff(network, level, held));
-      if (tried === null) await monotonic.sleep(LEASE_LOOK_MS, enough);
-      else made += tried;
-    }
-    return made;
+    return {
+      wake: loop.wake,
+      /** @returns how many were tried */
+      async run(enough: AbortSignal): Promise<number> {
+        const before = tried;
+        while (!enough.aborted) {
+          const held = await whileHeld(lease, enough, loop.run);
+          if (held === null) await monotonic.sleep(LEASE_LOOK_MS, enough);
+        }
+        return tried - before;
+      },
+    };
   }
 
+  const workers = [...makers.keys()].flatMap((network) => PROOF_LEVELS.map((level) => workerOf(network, level)));
   return {
+    /** Looks at once for proofs that were asked for. */
+    wake() {
+      for (const worker of workers) worker.wake();
+    },
     /** Makes proofs until there is enough. @returns how many were tried */
     async run(enough: AbortSignal): Promise<number> {
-      const all = [...makers.keys()].flatMap((network) => PROOF_LEVELS.map((level) => runOne(network, level, enough)));
       // Wait for all, so that none overlaps the next run.
-      const ends = await Promise.allSettled(all);
-      for (const end of ends) if (end.status === 'rejected') throw end.reason;
-      return ends.reduce((sum, end) => sum + (end.status === 'fulfilled' ? end.value : 0), 0);
+      const ends = await Promise.allSettled(workers.map((worker) => worker.run(enough)));
+      return ends.reduce((sum, end) => {
+        if (end.status === 'rejected') throw end.reason;
+        return sum + end.value;
+      }, 0);
     },
   };
 }

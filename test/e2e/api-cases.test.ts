@@ -604,6 +604,23 @@ const money: Case[] = [
   ['an unknown wallet holds nothing', 'wallets.assets', { id: 'wallet_x' }, refused('not_found')],
   ['an unknown payment has no refund', 'payments.refund', { id: 'pay_x' }, refused('not_found')],
   [
+    'a proof of a payment is made when it is asked for',
+    'payments.proof',
+    ({ completed }) => ({ id: completed.id, level: 'ledger' }),
+    {
+      check: ({ data }, { completed }, t) =>
+        t.match(data, {
+          state: 'READY',
+          level: 'ledger',
+          reason: null,
+          retryAfterSeconds: null,
+          proof: { claim: { amount: '25', transactionHash: completed.transactionHash }, statement: { keyId: 'whk_1' } },
+        }),
+    },
+  ],
+  ['a proof has one of two levels', 'payments.proof', ({ completed }) => ({ id: completed.id, level: 'best' }), refused('bad_request')],
+  ['an unknown payment has no proof', 'payments.proof', { id: 'pay_x' }, refused('not_found')],
+  [
     'unmatched payments are listed only when asked for',
     'payments.list',
     {},

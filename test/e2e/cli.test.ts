@@ -295,6 +295,7 @@ t.test('jobs list shows each job of the workers: last run, next run, duration, f
     { name: 'send e-mails', processes: 'each', running: 1, failures: 0 },
     { name: 'expire checkouts', processes: 'one', failures: 0 },
     { name: 'audit wallets', processes: 'each', running: 1, failures: 0 },
+    { name: 'make proofs', processes: 'each', running: 1, failures: 0 },
     { name: 'sample rates', processes: 'one', failures: 0 },
     { name: 'housekeeping', processes: 'one', lastRun: { result: { orphans: 0 } }, nextRunAt: /^\d{4}-/ },
   ]);

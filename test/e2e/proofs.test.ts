@@ -1,49 +1,59 @@
 /** A payment is proven by the API's bundle alone: whatever kind it is of, and whatever an archive says. */
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { gunzipSync, gzipSync } from 'node:zlib';
 import t, { type Test } from 'tap';
+import { monotonicClock, systemClock } from '../../src/kit/clock.js';
+import type { Asker, LedgerBudget } from '../../src/ledger/budget.js';
 import { PASSPHRASE } from '../../src/local-ledger/index.js';
 import { verifyProof } from '../../src/proof/index.js';
+import { createArchives } from '../../src/proving/archives.js';
+import { createMaker, type MakerDeps } from '../../src/proving/maker.js';
+import type { DueProof } from '../../src/proving/proof-store.js';
 import { openAccounts, payEveryKind } from '../helpers/every-kind.js';
 import { eventually, startSelling, startTestService, type TestService } from '../helpers/service.js';
 
 type Json = any;
 const run = promisify(execFile);
 
+const folder = await mkdtemp(join(tmpdir(), 'stellar-collect-proofs-'));
+t.teardown(() => rm(folder, { recursive: true, force: true }));
 const service = await startTestService(t);
 const client = service.context.localLedger!.client;
-const ledgerUrl = service.context.localLedger!.url;
+const trust = await trustIn(service);
 
-const toml = await (await fetch(`${ledgerUrl}/.well-known/stellar.toml`)).text();
-const validators = [{ name: 'Local', homeDomain: 'localhost', nodes: [/^PUBLIC_KEY = "(G\w+)"$/m.exec(toml)![1]!] }];
-const trust = { passphrase: PASSPHRASE, validators };
+/** The passphrase and the validator of the service's own ledger. */
+async function trustIn(at: TestService) {
+  const toml = await (await fetch(`${at.context.localLedger!.url}/.well-known/stellar.toml`)).text();
+  const [, node] = /^PUBLIC_KEY = "(G\w+)"$/m.exec(toml)!;
+  return { passphrase: PASSPHRASE, validators: [{ name: 'Local', homeDomain: 'localhost', nodes: [node!] }] };
+}
+
+/** @param level of the proof, by default the network's */
+const proofOf = async (id: string, level?: string, at: TestService = service): Promise<Json> =>
+  (await at.api('GET', `/payments/${id}/proof${level ? `?level=${level}` : ''}`)).data;
 
 /** A checkpoint of the test's ledger takes 6.4 s. */
-const ready = (id: string, query = '', at: TestService = service): Promise<Json> =>
+const ready = (id: string, level?: string, at: TestService = service): Promise<Json> =>
   eventually(
     async () => {
-      const { data } = await at.api('GET', `/payments/${id}/proof${query}`);
-      return data.state === 'READY' && data;
+      const shown = await proofOf(id, level, at);
+      return shown.state === 'READY' && shown;
     },
     `the proof of ${id}`,
     60_000,
   );
 
-interface Order {
-  payment: Json;
-  checkout: Json;
-}
-
 /** A checkout that is paid, and its payment. */
-async function paidOrder(at: TestService = service, reference = 'order-1042'): Promise<Order> {
+async function paidOrder(at: TestService = service, reference = 'order-1042'): Promise<Json> {
   const { wallet, product } = await startSelling(at);
   const checkout = (await at.api('POST', '/checkouts', { productId: product.id, reference })).data;
-  await client.pay({ to: wallet.address, amount: '25', memo: checkout.memo });
+  await at.context.localLedger!.client.pay({ to: wallet.address, amount: '25', memo: checkout.memo });
   const payment = await eventually(
     async () => (await at.api('GET', `/payments?checkoutId=${checkout.id}`)).data[0],
     'the payment',
@@ -51,7 +61,7 @@ async function paidOrder(at: TestService = service, reference = 'order-1042'): P
   return { payment, checkout };
 }
 
-t.test('every kind of payment is proven, by the ledger and with signatures', async (t) => {
+t.test('a payment of any kind → proven by its ledger, and with the validator’s signature', async (t) => {
   const parties = await openAccounts(client);
   const address = parties.shop.publicKey();
   const wallet = (await service.api('POST', '/wallets', { name: 'All', address, network: 'LOCAL' })).data;
@@ -64,32 +74,244 @@ t.test('every kind of payment is proven, by the ledger and with signatures', asy
     'all payments',
     60_000,
   );
-  // What was made up with `inject` and `forge` is in no result set.
-  const madeUp = new Set(['2', '3']);
-  const unproven: string[] = [];
+  const kinds = new Set<string>();
   for (const payment of payments) {
-    for (const level of ['ledger', 'signed'] as const) {
-      const shown = await eventually(
-        async () => {
-          const { data } = await service.api('GET', `/payments/${payment.id}/proof?level=${level}`);
-          return (data.state === 'READY' || / yet|being made/.exec(data.reason) === null) && data;
-        },
-        `${level} of ${payment.amount}`,
-        60_000,
-      );
-      if (shown.state !== 'READY') {
-        unproven.push(`${level} of ${payment.amount}: ${shown.reason}`);
-        continue;
-      }
-      const { verdict, claim, reasons } = await verifyProof(shown.proof, trust);
-      t.equal(verdict, level === 'signed' ? 'SIGNED' : 'CONSISTENT', reasons.join(' '));
-      t.match(claim, {
+    for (const [level, verdict] of [
+      ['ledger', 'CONSISTENT'],
+      ['signed', 'SIGNED'],
+    ] as const) {
+      const { proof } = await ready(payment.id, level);
+      const found = await verifyProof(proof, trust);
+      t.equal(found.verdict, verdict, found.reasons.join(' '));
+      t.match(found.claim, {
         ...{ amount: payment.amount, to: payment.receiverAddress, from: payment.senderAddress },
         ...{ assetCode: payment.assetCode, assetIssuer: payment.assetIssuer, memoType: payment.memoType },
         ...{ toMuxedId: payment.destinationMuxedId, ledger: payment.ledger, closedAt: payment.ledgerClosedAt },
       });
+      t.equal(proof.statement, null, 'it settled nothing');
+      kinds.add(found.claim!.kind);
     }
   }
-  t.same(unproven, []);
-  void madeUp;
+  t.same([...kinds].sort(), [
+    'account_merge',
+    'contract',
+    'path_payment_strict_receive',
+    'path_payment_strict_send',
+    'payment',
+  ]);
+});
+
+t.test('the file of a proof → verified by the command, which has nothing else', async (t) => {
+  const { payment } = await paidOrder();
+  await ready(payment.id);
+  const path = `${service.url}/api/v1/payments/${payment.id}/proof?format=file`;
+  const answer = await fetch(path, { headers: { authorization: `Bearer ${service.apiKey}` } });
+  t.equal(answer.status, 200);
+  t.match(answer.headers.get('content-disposition'), /^attachment; filename=".+\.json"$/);
+  const [file, known] = [join(folder, 'proof.json'), join(folder, 'validators.json')];
+  await writeFile(file, await answer.text());
+  await writeFile(known, JSON.stringify(trust.validators));
+  const published: Json = await (await fetch(`${service.url}/.well-known/webhook-keys.json`)).json();
+  const [key] = published.keys;
+  const command = ['--import=tsx', 'src/proof/main.ts', 'verify', file];
+  const { stdout } = await run(process.execPath, [
+    ...command,
+    ...['--passphrase', PASSPHRASE, '--validators', known, '--statement-key', `${key.id}=${key.publicKey}`],
+  ]);
+  t.match(stdout, /^SIGNED\n/);
+  t.match(stdout, /Payment {6}25 XLM/);
+  t.match(stdout, /Statement \(genuine; .*order-1042/);
+  const alone = await run(process.execPath, command).catch((error) => error);
+  t.match(alone, { code: 1, stdout: /^UNKNOWN\n/ }, 'who names no network trusts none');
+});
+
+t.test('who asks, and for what', async (t) => {
+  const { payment } = await paidOrder();
+  const { data: reader } = await service.api('POST', '/api-keys', { name: 'reads', scope: 'READ' });
+  const path = `/payments/${payment.id}/proof`;
+  t.equal((await service.api('GET', path, undefined, reader.key)).status, 200, 'a READ key may');
+  const stranger = await service.openAccount('Stranger');
+  t.equal((await service.api('GET', path, undefined, stranger.apiKey)).status, 404);
+  t.equal((await service.api('GET', `${path}?level=best`)).status, 400);
+  const shown = await ready(payment.id, 'ledger');
+  t.match(shown, { level: 'ledger', reason: null, retryAfterSeconds: null, proof: { anchor: null } });
+  t.match((await ready(payment.id)).level, 'signed', 'the highest that the network has');
+  t.same((await proofOf(payment.id, 'ledger')).proof, shown.proof, 'it is made once');
+  const stored = await service.context.stores.forAccount(service.accountId).proofs.byId(`${payment.id}:signed`);
+  t.ok(stored!.bundle!.length < JSON.stringify((await proofOf(payment.id)).proof).length, 'kept compressed');
+});
+
+/** What the archive does to a request. */
+type Behaviour = 'honest' | 'away' | 'html' | 'cut' | 'stalls' | 'lies' | 'missing' | 'bomb' | 'redirects';
+
+const BOMB = gzipSync(Buffer.alloc(128 * 1024 * 1024));
+
+/** Answers a request as told. @param real the path at an honest archive */
+async function answer(behaviour: Behaviour, real: string, res: ServerResponse): Promise<unknown> {
+  if (behaviour === 'away') return res.destroy();
+  if (behaviour === 'missing') return res.writeHead(404).end('no such file');
+  if (behaviour === 'html') return res.setHeader('content-type', 'text/html').end('<html>Welcome</html>');
+  if (behaviour === 'stalls') return res.writeHead(200).write('x');
+  if (behaviour === 'bomb') return res.end(BOMB);
+  if (behaviour === 'redirects') return res.writeHead(302, { location: real }).end();
+  const found = await fetch(real);
+  const body = Buffer.from(await found.arrayBuffer());
+  if (!found.ok || behaviour === 'honest') return res.writeHead(found.status).end(body);
+  if (behaviour === 'cut') return res.end(body.subarray(0, body.length / 2));
+  const lie = gunzipSync(body).map((byte, index) => (index % 97 === 96 ? byte ^ 1 : byte));
+  return res.end(gzipSync(lie));
+}
+
+/** An archive before the ledger's own that behaves as it is told. */
+async function startArchive(t: Test) {
+  let [behaviour, origin]: [Behaviour, string] = ['away', ''];
+  const asked: string[] = [];
+  const server = createServer((req, res) => {
+    asked.push(req.url!);
+    void answer(behaviour, `${origin}${req.url}`, res);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/archive`,
+    asked,
+    /** The honest one. */
+    of: (url: string) => {
+      origin = url;
+    },
+    be: (next: Behaviour) => {
+      behaviour = next;
+    },
+  };
+}
+
+t.test('an archive lies, or stalls → WAITING, and READY within a minute of its honesty', async (t) => {
+  const archive = await startArchive(t);
+  const own = await startTestService(t, { env: { ARCHIVE_URLS_LOCAL: archive.url } });
+  archive.of(own.context.localLedger!.url);
+  for (const behaviour of ['lies', 'stalls'] as const) {
+    archive.be(behaviour);
+    const { payment } = await paidOrder(own);
+    const shown = await eventually(async () => {
+      const proof = await proofOf(payment.id, 'signed', own);
+      return (behaviour === 'stalls' || /nothing/.test(proof.reason)) && proof;
+    }, `the lie is found out`);
+    t.match(shown, { state: 'WAITING', reason: String, proof: null });
+    t.ok(shown.retryAfterSeconds >= 1 && shown.retryAfterSeconds <= 60);
+    t.equal((await proofOf(payment.id, 'ledger', own)).state, 'READY', 'the ledger’s level needs no archive');
+    const begun = Date.now();
+    archive.be('honest');
+    const { proof } = await ready(payment.id, 'signed', own);
+    t.ok(Date.now() - begun < 60_000, `${behaviour}: ${Date.now() - begun} ms`);
+    t.equal((await verifyProof(proof, await trustIn(own))).verdict, 'SIGNED');
+  }
+});
+
+t.test('whatever an archive answers → no proof, and no fault of the maker', async (t) => {
+  const { payment: shown } = await paidOrder();
+  await ready(shown.id);
+  const payment = (await service.context.stores.forAccount(service.accountId).payments.byId(shown.id))!;
+  const ledger = { isFree: true, servers: [] } as unknown as MakerDeps['ledger'];
+  const archive = await startArchive(t);
+  archive.of(service.context.localLedger!.url);
+  const make = (budget: LedgerBudget | null = null) => {
+    const archives = createArchives({ urls: [archive.url], budget, clock: systemClock, monotonic: monotonicClock });
+    t.teardown(() => archives.close());
+    const validators = async () => trust.validators;
+    const maker = createMaker({ network: 'LOCAL', ledger, archives, validators, clock: systemClock });
+    return maker({ level: 'signed', tries: 0 } as DueProof, payment);
+  };
+  for (const behaviour of ['away', 'html', 'cut', 'lies', 'missing', 'bomb', 'redirects'] as const) {
+    archive.be(behaviour);
+    const { state, reason, bundle } = await make();
+    t.same([state, bundle], ['WAITING', undefined], `${behaviour}: ${reason}`);
+  }
+  archive.be('honest');
+  archive.asked.length = 0;
+  const askers: Asker[] = [];
+  let taken = 0;
+  const allowance = { take: async () => Number(++taken > 1000) };
+  const counted: LedgerBudget = {
+    allowancesOf: (asker) => {
+      askers.push(asker);
+      return [allowance];
+    },
+    othersSpent: () => 0,
+  };
+  const made = await make(counted);
+  t.equal(made.state, 'READY');
+  t.equal((await verifyProof(gunzipSync(made.bundle!).toString(), trust)).verdict, 'SIGNED');
+  const isLast = payment.ledger % 64 === 63;
+  t.equal(archive.asked.length, isLast ? 6 : 4, 'requests for one proof');
+  t.equal(taken, archive.asked.length, 'each is taken from the budget');
+  t.ok(askers.every(({ purpose }) => purpose === 'proofs'));
+  const usedUp: LedgerBudget = { ...counted, allowancesOf: () => [{ take: async () => 60_000 }] };
+  t.match(await make(usedUp), { state: 'WAITING', reason: /budget of LOCAL is used up/ });
+});
+
+t.test('a payment in the last ledger of its checkpoint → waits for the next one', async (t) => {
+  const { wallet } = await startSelling(service);
+  const last = await eventually(
+    async () => {
+      await client.pay({ to: wallet.address, amount: '1' });
+      const { data } = await service.api('GET', `/payments?walletId=${wallet.id}&status=UNMATCHED`);
+      return data.find(({ ledger }: Json) => ledger % 64 === 63);
+    },
+    'a payment in the last ledger',
+    60_000,
+  );
+  const { proof } = await ready(last.id);
+  t.match(await verifyProof(proof, trust), { verdict: 'SIGNED', ledger: last.ledger });
+  t.ok(proof.anchor.ledger > last.ledger);
+});
+
+t.test('one archive is away or lies → the next one proves it', async (t) => {
+  const [first, second] = [await startArchive(t), await startArchive(t)];
+  const own = await startTestService(t, { env: { ARCHIVE_URLS_LOCAL: `${first.url},${second.url}` } });
+  for (const archive of [first, second]) archive.of(own.context.localLedger!.url);
+  second.be('honest');
+  for (const behaviour of ['away', 'lies'] as const) {
+    first.be(behaviour);
+    const { payment } = await paidOrder(own);
+    t.match(await ready(payment.id, 'signed', own), { state: 'READY' }, behaviour);
+  }
+});
+
+t.test('a network without an archive → UNAVAILABLE with signatures, and proven by its ledger', async (t) => {
+  const ledgerUrl = service.context.localLedger!.url;
+  const own = await startTestService(t, { env: { HORIZON_URLS_LOCAL: ledgerUrl } });
+  const { address } = await client.fund();
+  const wallet = (await own.api('POST', '/wallets', { name: 'Shop', address, network: 'LOCAL' })).data;
+  await client.pay({ to: address, amount: '2' });
+  const path = `/payments?walletId=${wallet.id}&status=UNMATCHED`;
+  const payment = await eventually(async () => (await own.api('GET', path)).data[0], 'the payment');
+  t.match(await proofOf(payment.id, 'signed', own), {
+    state: 'UNAVAILABLE',
+    reason: /ARCHIVE_URLS_LOCAL/,
+    proof: null,
+  });
+  t.match(await ready(payment.id, undefined, own), { level: 'ledger', state: 'READY' });
+  const file = await own.api('GET', `/payments/${payment.id}/proof?level=signed&format=file`);
+  t.match(file, { status: 409, error: { code: 'conflict', message: /ARCHIVE_URLS_LOCAL/ } });
+});
+
+t.test('the same from Stellar RPC alone', async (t) => {
+  const ledgerUrl = service.context.localLedger!.url;
+  const own = await startTestService(t, { env: { RPC_URLS_LOCAL: `${ledgerUrl}/rpc` } });
+  const { address } = await client.fund();
+  const wallet = (await own.api('POST', '/wallets', { name: 'Shop', address, network: 'LOCAL' })).data;
+  await client.pay({ to: address, amount: '2' });
+  await client.payByContract({ to: address, amount: '3', muxedId: '7' });
+  const path = `/payments?walletId=${wallet.id}&status=UNMATCHED`;
+  const payments: Json[] = await eventually(async () => {
+    const { data } = await own.api('GET', path);
+    return data.length === 2 && data;
+  }, 'the payments');
+  for (const { id, amount } of payments) {
+    const { proof } = await ready(id, 'ledger', own);
+    t.match(await verifyProof(proof, trust), { verdict: 'CONSISTENT', claim: { amount } });
+  }
 });

@@ -280,6 +280,7 @@ t.test('the table has a job for each network that is watched, and no name twice'
       'send e-mails',
       'expire checkouts',
       'audit wallets',
+      'make proofs',
       'sample rates',
       'housekeeping',
     ],

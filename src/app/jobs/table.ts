@@ -80,7 +80,7 @@ const OTHERS = [
   },
   {
     name: 'make proofs',
-    schedule: 'always; a run lasts a minute and looks 4 times a second',
+    schedule: 'always; a run lasts a minute, looks twice a second and when a proof is asked for',
     does: 'holds the leases of each network’s proofs, and makes the proofs of payments that were asked for, one at a time',
     ...drains,
   },
