@@ -16,7 +16,7 @@ export const CHECKPOINT = 64;
 export const checkpointOf = (ledger: number): number => ledger - (ledger % CHECKPOINT) + CHECKPOINT - 1;
 
 /** Of the public network the four files of a checkpoint have some 10 MB together. */
-const MAX_FILE_BYTES = 24 * 1024 * 1024;
+const MAX_FILE_BYTES = 25_165_824;
 const MAX_UNPACKED_BYTES = 96 * 1024 * 1024;
 /** Of one file, with its body. */
 const TIMEOUT_MS = 30_000;

@@ -14,6 +14,7 @@ import { createCountSegments } from '../../src/kit/count-segments.js';
 import { connectDatabase, orAlreadyMade } from '../../src/kit/database.js';
 import { firstIdOf } from '../../src/kit/ids.js';
 import { createSecretBox } from '../../src/kit/secrets.js';
+import { createProofStore } from '../../src/proving/proof-store.js';
 import { createStores } from '../../src/stores.js';
 import { startTestService } from '../helpers/service.js';
 import { newId, openStores } from '../helpers/stores.js';
@@ -82,7 +83,7 @@ t.test('secrets move to a new key while old and new are both given; then the old
 t.test(
   'retention removes what ended and what is dust, in bounded batches, and never a payment of a link',
   async (t) => {
-    const { uri, db, stores } = await openStores(t);
+    const { uri, db } = await openStores(t);
     const { connection, transaction, close } = await connectDatabase(uri);
     t.teardown(close);
     const day = 86_400_000;
@@ -136,7 +137,7 @@ t.test(
     const deps = {
       db: connection.db!,
       transaction,
-      proofs: stores.system.proofs,
+      proofs: createProofStore(connection).system,
       countSegments: createCountSegments(connection),
     };
     const stopped = AbortSignal.abort();
@@ -162,7 +163,7 @@ t.test(
 );
 
 t.test('retention counts from the end of a delivery, and keeps what a replay is to send', async (t) => {
-  const { uri, db, stores } = await openStores(t);
+  const { uri, db } = await openStores(t);
   const { connection, transaction, close } = await connectDatabase(uri);
   t.teardown(close);
   const day = 86_400_000;
@@ -191,7 +192,7 @@ t.test('retention counts from the end of a delivery, and keeps what a replay is 
   const deps = {
     db: connection.db!,
     transaction,
-    proofs: stores.system.proofs,
+    proofs: createProofStore(connection).system,
     countSegments: createCountSegments(connection),
   };
   const remove = () => removeExpired(deps, { before: ago(30), dustStroops: 0n }, new AbortController().signal);
