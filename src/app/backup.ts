@@ -6,7 +6,7 @@
 import mongoose from 'mongoose';
 import { batchesOf, inSnapshot } from '../kit/snapshot.js';
 import { StartupError } from '../kit/startup-error.js';
-import { type SchemaVersionDoc, VERSION_COLLECTION, versionWhileRestoring } from './migrations/migrate.js';
+import { type SchemaVersionDoc, VERSION_COLLECTION, versionWhileRestoring } from './migrations.js';
 
 const { BSON } = mongoose.mongo;
 

@@ -10,7 +10,7 @@ import { StartupError } from '../kit/startup-error.js';
 import { MongoUnavailableError, type OpenMongo, openMongo } from '../mongod/index.js';
 import { createStores, type Stores } from '../stores.js';
 import type { Config } from './config.js';
-import { MIGRATIONS, migrate } from './migrations/index.js';
+import { MIGRATIONS, migrate } from './migrations.js';
 import { shardCollections } from './sharding.js';
 
 interface OpenDatabase {
@@ -46,7 +46,14 @@ export async function openDatabase(
     const stores = createStores(connection, deps);
     const { leases } = stores.system;
     const holder = `p${deps.clock.randomBytes(8).toString('hex')}`;
-    await migrate({ db: connection.db!, leases, holder, migrations: MIGRATIONS, onProgress: deps.onProgress });
+    await migrate({
+      db: connection.db!,
+      leases,
+      holder,
+      migrations: MIGRATIONS,
+      log: deps.log,
+      onProgress: deps.onProgress,
+    });
     lifeline = startLifeline({
       ...{ leases, process: holder, clock: monotonicClock, log: deps.log },
       onRenewal: database.wrote,

@@ -52,8 +52,8 @@ export interface SystemPayables {
   products: Pick<ProductStore, 'ofAccounts' | 'withVersionsAt'>;
   wallets: Pick<WalletStore, 'ofAllAccounts'>;
   payableNames: PayableNameStore;
-  paymentLinks: Pick<PaymentLinkStore, 'ofAccounts' | 'withMemos'>;
-  checkouts: Pick<CheckoutStore, 'ofAccounts' | 'withMemos'>;
+  paymentLinks: Pick<PaymentLinkStore, 'ofAccounts'>;
+  checkouts: Pick<CheckoutStore, 'ofAccounts'>;
 }
 
 /** @param owned documents of the accounts to search */
@@ -132,35 +132,12 @@ export async function payablesByMemo(
   const links = await stores.paymentLinks.ofAccounts(accountsOf(names), linkIds, session);
   const checkouts = await stores.checkouts.ofAccounts(accountsOf(names), ids.filter(isCheckoutId), session);
   const docs = [...links, ...checkouts];
-  const known = new Set(docs.map(({ memo }) => memo));
-  docs.push(
-    ...(await completed(
-      stores,
-      named.filter(({ memo }) => !known.has(memo)),
-      session,
-    )),
-  );
   const found = new Map<string, Payable>();
   for (const payable of await loadPayables<PaymentLinkDoc | CheckoutDoc>(ofAllAccounts(stores, docs), docs, session)) {
     const { memo } = paidFor(payable);
     found.set(memo, await withTermsAt(stores.products, payable, closes.get(memo)!, session));
   }
   return found;
-}
-
-/** Finds links and checkouts without names, made after the database's upgrade by a process of an older release. Memos have a check symbol, so few meaningless
- *  ones are searched. */
-async function completed(
-  { paymentLinks, checkouts, payableNames }: SystemPayables,
-  named: readonly NamedMemo[],
-  session: Session,
-): Promise<(PaymentLinkDoc | CheckoutDoc)[]> {
-  if (named.length === 0) return [];
-  const memos = [...new Set(named.map(({ memo }) => memo))];
-  const links = await paymentLinks.withMemos(accountsOf(named), memos, session);
-  const docs = [...links, ...(await checkouts.withMemos(accountsOf(named), memos, session))];
-  if (docs.length > 0) await payableNames.complete(docs, session);
-  return docs;
 }
 
 /** With the terms that its product had at these closes, including archived ones. */

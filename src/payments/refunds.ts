@@ -28,8 +28,8 @@ import type { RefundDoc, RefundStore } from './refund-store.js';
 
 export interface RefundDeps extends SystemPayables {
   wallets: Pick<WalletStore, 'at' | 'ofAllAccounts'>;
-  paymentLinks: Pick<PaymentLinkStore, 'ofAccounts' | 'withMemos' | 'countEarlyRefund'>;
-  checkouts: Pick<CheckoutStore, 'ofAccounts' | 'withMemos' | 'byId' | 'update' | 'countEarlyRefund'>;
+  paymentLinks: Pick<PaymentLinkStore, 'ofAccounts' | 'countEarlyRefund'>;
+  checkouts: Pick<CheckoutStore, 'ofAccounts' | 'byId' | 'update' | 'countEarlyRefund'>;
   payments: Pick<PaymentStore, 'refundable' | 'addRefund' | 'countedSince'>;
   refunds: RefundStore;
   paymentEvents: Pick<PaymentEvents, 'ofRefund'>;

@@ -15,7 +15,7 @@ import { beginning, wordLike } from '../kit/text-search.js';
 import { queryWords, wordsOf } from '../kit/words.js';
 import { type CheckoutDoc, checkoutModel } from './checkout-document.js';
 import { createPayableDocuments } from './payable-documents.js';
-import { createPayableNames, type PayableNames, withMemosOf } from './payable-names.js';
+import { createPayableNames, type PayableNames } from './payable-names.js';
 import { type Priced, pricedOf } from './priced.js';
 import { type TaxFilter, taxSums } from './tax-sums.js';
 
@@ -133,7 +133,6 @@ export function createCheckoutStore(
     system: {
       bySlug: store.bySlug,
       ofAccounts: store.byId.ofAccounts,
-      withMemos: withMemosOf<CheckoutDoc>(store.model, 'words'),
       byId: (accountId: string, id: string, session: Session) =>
         store.collection.findOne({ _id: id, accountId }, { session }),
       /** Stores changed checkouts, in the transaction that read them. */

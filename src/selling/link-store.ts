@@ -8,7 +8,7 @@ import type { PageRequest } from '../kit/paging.js';
 import { beginning, startingWith } from '../kit/text-search.js';
 import { queryWords } from '../kit/words.js';
 import { createPayableDocuments } from './payable-documents.js';
-import { createPayableNames, type PayableNames, withMemosOf } from './payable-names.js';
+import { createPayableNames, type PayableNames } from './payable-names.js';
 
 export interface PaymentLinkDoc {
   _id: string;
@@ -116,7 +116,6 @@ export function createPaymentLinkStore(
     system: {
       bySlug: store.bySlug,
       ofAccounts: store.byId.ofAccounts,
-      withMemos: withMemosOf<PaymentLinkDoc>(store.model, 'suffixes'),
       countEarlyRefund: store.countEarlyRefund,
       ...ledgerSideOf(store),
     },

@@ -1,8 +1,7 @@
 /** Names of payables: the memo and the slug of each link and checkout, unique in the installation, with their account. They are written in the transaction that
  *  makes or removes the payable. A lookup by memo or slug alone finds the account here, then reads the account's own documents. */
 import mongoose from 'mongoose';
-import { projectionOf, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
-import { foldText } from '../kit/fold.js';
+import { SCHEMA_OPTIONS, type Session } from '../kit/database.js';
 
 interface PayableNameDoc {
   /** `memo:` and the memo in canonical form, or `slug:` and the slug. */
@@ -33,19 +32,7 @@ const docsOf = (named: Named): PayableNameDoc[] =>
 
 export type PayableNames = ReturnType<typeof createPayableNames>;
 /** For the watcher. */
-export type PayableNameStore = Pick<PayableNames, 'byMemos' | 'complete'>;
-
-/** Finds payables by memos without a name, among these accounts' documents. @param words the indexed field to search */
-export const withMemosOf =
-  <Doc extends Named>(model: mongoose.Model<Doc>, words: string) =>
-  (accountIds: readonly string[], memos: readonly string[], session: Session): Promise<Doc[]> => {
-    const filter = {
-      accountId: { $in: [...accountIds] },
-      [words]: { $in: memos.map(foldText) },
-      memo: { $in: [...memos] },
-    };
-    return model.collection.find<Doc>(filter, { projection: projectionOf(model), session }).toArray();
-  };
+export type PayableNameStore = Pick<PayableNames, 'byMemos'>;
 
 export function createPayableNames(connection: mongoose.Connection) {
   const names = connection.model<PayableNameDoc>('PayableName', payableNameSchema);
@@ -57,14 +44,6 @@ export function createPayableNames(connection: mongoose.Connection) {
     /** @throws a duplicate key error when one is taken */
     async take(batch: readonly Named[], session: Session): Promise<void> {
       await collection.insertMany(batch.flatMap(docsOf), { session });
-    },
-    /** Stores the names of payables that have none; a taken name stays as it is. */
-    async complete(batch: readonly Named[], session: Session): Promise<void> {
-      const docs = batch.flatMap(docsOf);
-      const writes = docs.map(({ _id, ...name }) => ({
-        updateOne: { filter: { _id }, update: { $setOnInsert: name }, upsert: true },
-      }));
-      await collection.bulkWrite(writes, { session, ordered: false });
     },
     /** Frees the names of removed payables. */
     async release(accountId: string, batch: readonly Pick<Named, 'memo' | 'slug'>[], session: Session): Promise<void> {

@@ -1,8 +1,6 @@
 /** Numbers of events and deliveries on a real MongoDB: bounded, without holes, whichever process dies or works at the same time. */
-import { Keypair } from '@stellar/stellar-sdk';
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
-import { MIGRATIONS } from '../../src/app/migrations/index.js';
 import type { EventDoc } from '../../src/events/event-store.js';
 import { createSequencer, type SequencerDeps } from '../../src/events/sequencer.js';
 import { systemClock as clock } from '../../src/kit/clock.js';
@@ -170,62 +168,4 @@ t.test('a webhook gets what is numbered after it was made', async (t) => {
   await r.store(r.events(2).map((event) => ({ ...event, subjectId: 'pay_later' })));
   while (await r.sequencer().round());
   t.same(await r.numbersOf(hook._id), [1, 2]);
-});
-
-t.test('a database from before the numbers comes up with its events numbered by their ids', async (t) => {
-  const { uri, db } = await testDatabase(t);
-  const { connection, transaction, close } = await connectDatabase(uri);
-  t.teardown(close);
-  // As it was written then.
-  await db.collection('events').createIndex({ paymentId: 1, type: 1 }, { unique: true });
-  await db.collection('events').createIndex({ accountId: 1, _id: -1 });
-  await db.collection('events').createIndex({ accountId: 1, type: 1, _id: -1 });
-  await db.collection('deliveries').createIndex({ webhookId: 1, paymentId: 1, eventType: 1 }, { unique: true });
-  const accountId = newId('acct');
-  const webhookId = newId('hook');
-  const old = Array.from({ length: 25 }, (_, n) => ({
-    _id: newId('evt'),
-    accountId,
-    type: 'payment.received',
-    paymentId: `pay_${n}`,
-    data: '{}',
-    createdAt: clock.now(),
-  }));
-  await db.collection('events').insertMany([...old].reverse() as never[]);
-  await db.collection('deliveries').insertMany(
-    old.map(({ _id, paymentId }) => ({
-      ...{ _id: newId('dlv'), accountId, webhookId, eventId: _id, eventType: 'payment.received', paymentId },
-      ...{ status: 'DELIVERED', attemptCount: 1, attempts: [], nextAttemptAt: null, createdAt: clock.now() },
-    })) as never[],
-  );
-  await db.collection('webhooks').insertOne({
-    ...{ _id: webhookId, accountId, name: 'old', url: 'https://shop.example/', events: ['payment.received'] },
-    ...{ status: 'ACTIVE', secretMasked: '', secrets: [], failingSince: null, lane: null, createdAt: clock.now() },
-  } as never);
-
-  const numberEvents = async () => {
-    for (const step of MIGRATIONS[0]!.steps) await step(db);
-  };
-  await numberEvents();
-  const stores = createStores(connection, { clock, newId });
-  await stores.ensureIndexes();
-  await numberEvents();
-  const shown = await stores.forAccount(accountId).events.after(0, 100);
-  t.same(
-    shown.map(({ _id, sequence, subjectId }) => [_id, sequence, subjectId]),
-    old.map(({ _id, paymentId }, index) => [_id, index + 1, paymentId]),
-  );
-  t.same((await stores.forAccount(accountId).webhooks.byId(webhookId))?.openedTo, 25);
-  const next = { ...shown[0]!, _id: newId('evt'), subjectId: Keypair.random().publicKey(), sequence: 0 };
-  await transaction((session) => stores.system.events.insert([next], session));
-  const sequencer = createSequencer({
-    ...{ ...stores.system, transaction, clock, log },
-    holder: 'test',
-    deliveriesDue: () => undefined,
-  });
-  while (await sequencer.round());
-  t.match(await stores.forAccount(accountId).events.byId(next._id), { sequence: 26 });
-  const deliveries = await db.collection('deliveries').find({ webhookId }).sort({ _id: 1 }).toArray();
-  t.equal(deliveries.length, 26, 'nothing old is sent again');
-  t.match(deliveries.at(-1), { sequence: 1, eventId: next._id });
 });

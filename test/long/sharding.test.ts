@@ -8,7 +8,6 @@ import { systemClock } from '../../src/kit/clock.js';
 import { createIds } from '../../src/kit/ids.js';
 import { StartupError } from '../../src/kit/startup-error.js';
 import { testCluster } from '../helpers/cluster.js';
-import { loadDatabase, readFixture } from '../helpers/database-fixture.js';
 import type { TestDatabase } from '../helpers/mongo.js';
 import { eventually, startTestService, type TestService } from '../helpers/service.js';
 import { askedOf, BY_ACCOUNT, moveFrom, placesOf } from '../helpers/shards.js';
@@ -76,26 +75,8 @@ t.test('two processes that start at once, and one that starts where sharding was
   const cut = cluster.database();
   await cut.db.collection('payments').createIndex(SHARD_KEYS.payments as mongo.IndexSpecification);
   await admin(cut).command({ shardCollection: `${cut.name}.payments`, key: SHARD_KEYS.payments });
-  // Not fresh, so that the migrations run as well.
   await open(cut);
   t.same(await keysOf(cut), SHARD_KEYS);
-});
-
-t.test('a database of an older release is upgraded and sharded with all that it holds', async (t) => {
-  const database = cluster.database();
-  const { collections } = readFixture('database-v0.json.gz');
-  await loadDatabase(database.db, collections);
-  const before = await database.db.collection('payments').countDocuments();
-  const links = await database.db.collection('paymentLinks').find().toArray();
-  await open(database);
-  t.same(await keysOf(database), SHARD_KEYS);
-  t.equal(await database.db.collection('payments').countDocuments(), before);
-  const names = await database.db.collection('payableNames').distinct('_id');
-  t.same(
-    names.map(String).sort(),
-    links.flatMap(({ memo, slug }) => [`memo:${memo}`, `slug:${slug}`]).sort(),
-    'every memo and slug of then has its name',
-  );
 });
 
 t.test('a collection that is sharded in another way is refused with one line, and nothing is changed', async (t) => {
