@@ -13,7 +13,7 @@ import { parkedDoc } from '../helpers/stores.js';
 
 type Json = any;
 
-const database = await testDatabase(t);
+const database = await testDatabase(t, { own: true });
 const { db } = database;
 const service = await startTestService(t, { database, role: 'api', env: { AUDIT_INTERVAL_HOURS: '0' } });
 const { accountId, apiKey } = service;

@@ -14,7 +14,7 @@ import { eventually, startSelling, startTestService, TEST_SECRETS_KEY } from '..
 
 type Json = any;
 
-const database = await testDatabase(t);
+const database = await testDatabase(t, { own: true });
 const { db } = database;
 const receiver = await startReceiver();
 t.teardown(() => receiver.close());
@@ -282,7 +282,7 @@ t.test('a record is bounded, and says what it leaves out', async (t) => {
 });
 
 t.test('killed at any moment, no change is without its activity and no activity without its change', async (t) => {
-  const killed = await testDatabase(t);
+  const killed = await testDatabase(t, { own: true });
   const first = await startTestService(t, { database: killed, role: 'api' });
   const sold = await startSelling(first);
   const products: string[] = [];

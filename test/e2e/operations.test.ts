@@ -7,6 +7,7 @@ import { pino } from 'pino';
 import t from 'tap';
 import { parseAllDocuments, parse as parseYaml } from 'yaml';
 import { backupOf, restoreInto } from '../../src/app/backup.js';
+import { FIRST_VERSION } from '../../src/app/migrations.js';
 import { openDatabase } from '../../src/app/open-database.js';
 import { SETTINGS } from '../../src/app/settings.js';
 import { systemClock } from '../../src/kit/clock.js';
@@ -43,10 +44,10 @@ const everyType = [
 ];
 
 t.test('the restored documents equal the original ones, to the type', async (t) => {
-  const [from, to] = [await testDatabase(t), await testDatabase(t)];
+  const [from, to] = [await testDatabase(t, { own: true }), await testDatabase(t, { own: true })];
   await from.db.collection<any>('things').insertMany(everyType);
   await from.db.collection<any>('many').insertMany(Array.from({ length: 1203 }, (_, index) => ({ _id: index })));
-  await from.db.collection<any>('schemaVersion').insertOne({ _id: 'schema', version: 2 });
+  await from.db.collection<any>('schemaVersion').insertOne({ _id: 'schema', version: FIRST_VERSION });
   const backup = await wholeBackup(t, from.uri);
   t.equal(await restoreInto(to.db, () => pieces(backup)), 1203 + 3 + 1);
   const raw = async ({ db }: { db: mongo.Db }, name: string) =>
@@ -64,7 +65,7 @@ t.test('the restored documents equal the original ones, to the type', async (t) 
 });
 
 t.test('a backup that is cut, damaged or none restores nothing', async (t) => {
-  const [from, to] = [await testDatabase(t), await testDatabase(t)];
+  const [from, to] = [await testDatabase(t, { own: true }), await testDatabase(t, { own: true })];
   await from.db.collection<any>('things').insertMany(everyType);
   const parts = await partsOf(t, from.uri);
   const backup = Buffer.concat(parts);
@@ -91,7 +92,7 @@ t.test('a backup that is cut, damaged or none restores nothing', async (t) => {
 });
 
 t.test('nothing starts on a database whose restore was cut off, and another restore starts over', async (t) => {
-  const [from, to] = [await testDatabase(t), await testDatabase(t)];
+  const [from, to] = [await testDatabase(t, { own: true }), await testDatabase(t, { own: true })];
   const open = () =>
     openDatabase(
       {
@@ -103,7 +104,7 @@ t.test('nothing starts on a database whose restore was cut off, and another rest
       { mongodbUri: to.uri, dataDir: '', cacheDir: '' },
     );
   await from.db.collection<any>('accounts').insertMany([{ _id: 'acct_1' }, { _id: 'acct_2' }]);
-  await from.db.collection<any>('schemaVersion').insertOne({ _id: 'schema', version: 2 });
+  await from.db.collection<any>('schemaVersion').insertOne({ _id: 'schema', version: FIRST_VERSION });
   const backup = await wholeBackup(t, from.uri);
   let reads = 0;
   const dies = async function* () {
@@ -122,7 +123,7 @@ t.test('nothing starts on a database whose restore was cut off, and another rest
 });
 
 t.test('backup and restore of a service that runs: what came after the backup is found again, once', async (t) => {
-  const [database, other] = [await testDatabase(t), await testDatabase(t)];
+  const [database, other] = [await testDatabase(t, { own: true }), await testDatabase(t, { own: true })];
   const service = await startTestService(t, { database });
   const { wallet, link } = await startSelling(service);
   const ledger = service.context.localLedger!;
@@ -179,7 +180,7 @@ t.test('backup and restore of a service that runs: what came after the backup is
 
 /** How many payments a backup has. */
 async function paymentsIn(t: Test, backup: Buffer): Promise<number> {
-  const { db } = await testDatabase(t);
+  const { db } = await testDatabase(t, { own: true });
   await restoreInto(db, () => pieces(backup, 100_000));
   return db.collection('payments').countDocuments();
 }

@@ -120,14 +120,14 @@ function dyingAt(db: mongo.Db, last: number): mongo.Db {
 
 t.test('a migration that is killed at any write ends the same when it is run again', async (t) => {
   const deps = { migrations: SAMPLES, log, onProgress: () => undefined };
-  const { uri: wholeUri, db: wholeDb } = await testDatabase(t);
+  const { uri: wholeUri, db: wholeDb } = await testDatabase(t, { own: true });
   await atFirstVersion(wholeDb);
   await migrate({ ...deps, ...(await connect(t, wholeUri)), holder: 'whole' });
   const { leases: _, ...expected } = await dumpDatabase(wholeDb);
   t.equal(await versionOf(wholeDb), FIRST_VERSION + SAMPLES.length);
 
   for (let last = 1; ; last++) {
-    const { uri, db } = await testDatabase(t);
+    const { uri, db } = await testDatabase(t, { own: true });
     await atFirstVersion(db);
     const process = await connect(t, uri);
     const dying = migrate({ ...deps, holder: 'killed', leases: process.leases, db: dyingAt(process.db, last) });
@@ -146,7 +146,7 @@ t.test('a migration that is killed at any write ends the same when it is run aga
 });
 
 t.test('one of two processes that start at once migrates, and the other waits for it', async (t) => {
-  const { uri, db: old } = await testDatabase(t);
+  const { uri, db: old } = await testDatabase(t, { own: true });
   await atFirstVersion(old);
   let runs = 0;
   let finish: () => void = () => undefined;
@@ -175,7 +175,7 @@ t.test('one of two processes that start at once migrates, and the other waits fo
 });
 
 t.test('a fresh database has the newest version without any migration', async (t) => {
-  const { uri, db } = await testDatabase(t);
+  const { uri, db } = await testDatabase(t, { own: true });
   const { lines } = await open(t, uri);
   t.strictSame(lines, []);
   t.equal(await versionOf(db), NEWEST);
@@ -195,7 +195,7 @@ for (const [what, prepare, said] of [
   ],
 ] as const)
   t.test(`a start refuses the database of ${what} with one line, and changes nothing`, async (t) => {
-    const { uri, db } = await testDatabase(t);
+    const { uri, db } = await testDatabase(t, { own: true });
     await prepare(db);
     const before = await dumpDatabase(db);
     const refusal = await startTestService(t, { database: { uri } }).catch((error: unknown) => error);

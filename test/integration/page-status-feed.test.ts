@@ -55,7 +55,7 @@ type Watch = mongo.Collection<Stored>['watch'];
 
 /** A feed on a real collection, whose change streams a test may tamper with. */
 async function startFeed(t: Test, { clock = systemClock, client }: { clock?: Clock; client?: mongo.MongoClient } = {}) {
-  const { db } = await testDatabase(t);
+  const { db } = await testDatabase(t, { own: true });
   const payments = (client ? client.db(db.databaseName) : db).collection<Stored>('payments');
   await payments.createIndex({ paymentLinkId: 1, createdAt: -1 });
   const streams: { change: ReturnType<Watch>; options: mongo.ChangeStreamOptions }[] = [];
@@ -149,7 +149,7 @@ t.test('since() has the newest payments of one link, newest first, with their st
 });
 
 t.test('a payment stored before the stream begins is told as well', async (t) => {
-  const { db } = await testDatabase(t);
+  const { db } = await testDatabase(t, { own: true });
   const payments = db.collection<Stored>('payments');
   await payments.createIndex({ paymentLinkId: 1, createdAt: -1 });
   const early = stored('link_a');
@@ -269,7 +269,7 @@ t.test(
   '1,000 open pages cost the database nothing, and a payment reaches its page only',
   { timeout: 60_000 },
   async (t) => {
-    const { uri } = await testDatabase(t);
+    const { uri } = await testDatabase(t, { own: true });
     const client = await mongo.MongoClient.connect(uri, { monitorCommands: true });
     t.teardown(() => client.close());
     const commands: Record<string, number> = {};

@@ -226,7 +226,7 @@ function faultOf(query: Profiled): string | null {
 }
 
 t.test('every query of the service uses an index and looks at little more than it answers', async (t) => {
-  const database = await testDatabase(t);
+  const database = await testDatabase(t, { own: true });
   const service = await startTestService(t, { database });
   const receiver = await startReceiver();
   t.teardown(receiver.close);

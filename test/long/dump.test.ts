@@ -12,7 +12,7 @@ t.setTimeout(300_000);
 t.test(
   'a dump taken while everything runs, restored elsewhere: nothing is lost, nothing that it holds as delivered is sent again',
   async (t) => {
-    const [original, copy] = [await testDatabase(t), await testDatabase(t)];
+    const [original, copy] = [await testDatabase(t, { own: true }), await testDatabase(t, { own: true })];
     const secrets = { SECRETS_KEY: randomBytes(32).toString('base64') };
     const place = await prepareKillable(t, { MONGODB_URI: original.uri, ...secrets });
     const service = await place.start();

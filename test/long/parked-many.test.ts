@@ -13,7 +13,7 @@ const COUNT = 10_000;
 const HOUR_MS = 3_600_000;
 const NETWORK = 'TESTNET';
 
-await testDatabase(t);
+await testDatabase(t, { own: true });
 const { stores, db } = await openStores(t);
 const { parkedRecords } = stores.system;
 const nowMs = Date.now();

@@ -56,7 +56,7 @@ async function startOdd(t: Test, target: string) {
 }
 
 async function startShop(t: Test) {
-  const database = await testDatabase(t);
+  const database = await testDatabase(t, { own: true });
   const time = { aheadMs: 0 };
   const nowMs = () => Date.now() + time.aheadMs;
   const clock = { ...systemClock, nowMs, now: () => new Date(nowMs()) };

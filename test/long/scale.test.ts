@@ -15,7 +15,7 @@ import { testDatabase } from '../helpers/mongo.js';
 const START_MS = Date.parse('2026-03-01T00:00:00Z');
 const STATUSES = ['COMPLETED', 'UNDERPAID', 'REJECTED', 'UNMATCHED'] as const;
 
-const { uri, db } = await testDatabase(t);
+const { uri, db } = await testDatabase(t, { own: true });
 const { connection, transaction, close } = await connectDatabase(uri);
 t.teardown(close);
 let nowMs = START_MS;
