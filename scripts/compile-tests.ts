@@ -28,6 +28,15 @@ async function compile(root: string, source: string): Promise<void> {
   writeFileSync(output, code.replace(`"${MONGOD}"`, `"${relative(dirname(source), 'src/mongod/index.js')}"`));
 }
 
+/** A file that runs `tests` in one process, because loading takes a small one longer than running.
+ *  @param tests paths relative to the root. @returns the file */
+export function bundleTests(root: string, tests: readonly string[]): string {
+  const file = join(OUTPUT, 'test/small.test.js');
+  const imports = tests.map((test) => `import '../${relative(OUTPUT, compiledTest(test))}';\n`);
+  writeFileSync(join(root, file), imports.join(''));
+  return file;
+}
+
 export async function compileTests(root: string): Promise<void> {
   rmSync(join(root, OUTPUT), { recursive: true, force: true });
   const sources = FOLDERS.flatMap((folder) =>
