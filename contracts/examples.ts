@@ -55,7 +55,7 @@ const walletSummary = { id: 'wallet_01jd3k5v9ye6rbh2x7q0w4tzac', name: 'Shop', a
 export const walletExample = {
   ...walletSummary,
   active: true,
-  sync: { ledger: 61234567, at: '2026-11-21T10:05:00.000Z', state: 'OK' as const, parked: 0 },
+  sync: { ledger: 61234567, at: '2026-11-21T10:05:00.000Z', state: 'OK' as const, reason: null, parked: 0 },
   createdAt,
 };
 

@@ -35,6 +35,10 @@ const syncSchema = z
       description:
         'SYNCING: first reading under way. LAGGING: more than 60 s behind the newest ledger. GAP: ledgers were missed that no source has any more; mend it, or make the wallet inactive and active again to acknowledge it.',
     }),
+    reason: z
+      .string()
+      .nullable()
+      .meta({ description: 'What is missing while no source has shown a ledger of the network; null once one has.' }),
     parked: z.int().meta({
       description:
         'Ledger records that may have paid this wallet and cannot be recorded yet. While there is one, no checkout that it may have paid becomes EXPIRED.',

@@ -11,6 +11,8 @@ import type { MailStore } from '../mail/index.js';
 import type { RatePairDoc, RatePairStore } from '../rates/index.js';
 import type { NetworkStateDoc, NetworkStateStore, ParkedRecordStore } from '../watching/index.js';
 
+/** A network that was never read has this long, from the start of this process. */
+const FIRST_READ_MS = 20_000;
 /** Records parked for longer are reported. */
 const PARKED_AFTER_MS = 60_000;
 /** E-mails that have waited longer, and as far as they are counted. */
@@ -68,12 +70,13 @@ export function createReadiness(deps: {
       await database.ping();
       if (database.refusesWrites()) return notReady(WRITES_REFUSED);
       const states = new Map((await networkStates.all()).map((state) => [state._id, state]));
+      const unread = await networkStates.troublesOfUnread();
       const reasons = networks.flatMap((network) => {
         const state = states.get(network);
-        // A network that was never read gets the same time, from the start of this process.
-        const silentMs = clock.nowMs() - Math.max(state?.seenAt?.getTime() ?? 0, state?.seenAt ? 0 : startedMs);
-        if (silentMs <= LAGGING_AFTER_MS) return [];
-        const why = state?.trouble ? `: ${state.trouble.reason}` : '';
+        const silentMs = clock.nowMs() - (state?.seenAt.getTime() ?? startedMs);
+        if (silentMs <= (state ? LAGGING_AFTER_MS : FIRST_READ_MS)) return [];
+        const trouble = state ? state.trouble?.reason : unread.get(network);
+        const why = trouble === undefined ? '' : `: ${trouble}`;
         return [`${network} has not been read for ${Math.round(silentMs / 1000)} s${why}`];
       });
       const watched = networks.flatMap((network) => states.get(network) ?? []);

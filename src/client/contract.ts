@@ -1011,6 +1011,8 @@ export type WalletSync = {
   at: string | null;
   /** SYNCING: first reading under way. LAGGING: more than 60 s behind the newest ledger. GAP: ledgers were missed that no source has any more; mend it, or make the wallet inactive and active again to acknowledge it. */
   state: 'SYNCING' | 'OK' | 'LAGGING' | 'GAP';
+  /** What is missing while no source has shown a ledger of the network; null once one has. */
+  reason: string | null;
   /** Ledger records that may have paid this wallet and cannot be recorded yet. While there is one, no checkout that it may have paid becomes EXPIRED. */
   parked: number;
 };

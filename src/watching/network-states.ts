@@ -55,28 +55,37 @@ const networkStateSchema = new mongoose.Schema<NetworkStateDoc>(
   { ...SCHEMA_OPTIONS, collection: 'networkStates' },
 );
 
+/** A network that no source has shown yet has its trouble alone. */
+const WAS_READ = { seenAt: { $ne: null } };
+
 export type NetworkStateStore = ReturnType<typeof createNetworkStateStore>;
 
 export function createNetworkStateStore(connection: mongoose.Connection) {
   const states = connection.model<NetworkStateDoc>('NetworkState', networkStateSchema);
   return {
     ensureIndexes: () => makeIndexes(states),
-    byNetwork: (network: Network) => states.findById(network).lean<NetworkStateDoc>().exec(),
-    all: () => states.find().lean<NetworkStateDoc[]>().exec(),
+    byNetwork: (network: Network) =>
+      states
+        .findOne({ _id: network, ...WAS_READ })
+        .lean<NetworkStateDoc>()
+        .exec(),
+    all: () => states.find(WAS_READ).lean<NetworkStateDoc[]>().exec(),
+    /** Why networks that no source has shown yet cannot be read. */
+    troublesOfUnread: async (): Promise<ReadonlyMap<Network, string>> => {
+      const unread = await states.find({ seenAt: null }).lean<Pick<NetworkStateDoc, '_id' | 'trouble'>[]>().exec();
+      return new Map(unread.map(({ _id, trouble }) => [_id, trouble!.reason]));
+    },
     async save(network: Network, changes: Partial<Omit<NetworkStateDoc, '_id'>>): Promise<void> {
       await states.updateOne({ _id: network }, { $set: changes }, { upsert: true });
     },
     /** Records since when a gap waits; null ends the wait. Does not create a state for a network that was never read. */
     async noteGapWait(network: Network, gapWaitsSince: Date | null): Promise<void> {
-      await states.updateOne({ _id: network }, { $set: { gapWaitsSince } }, { upsert: false });
+      await states.updateOne({ _id: network, ...WAS_READ }, { $set: { gapWaitsSince } });
     },
-    /** Records the watcher's trouble, keeping the time it began. */
+    /** Records the watcher's trouble, also with a network that was never read, keeping the time it began. */
     async noteTrouble(network: Network, reason: string, since: Date): Promise<void> {
-      await states.updateOne(
-        { _id: network, trouble: null },
-        { $set: { trouble: { since, reason } } },
-        { upsert: false },
-      );
+      await states.updateOne({ _id: network }, { $setOnInsert: { trouble: { since, reason } } }, { upsert: true });
+      await states.updateOne({ _id: network, trouble: null }, { $set: { trouble: { since, reason } } });
       await states.updateOne({ _id: network, trouble: { $ne: null } }, { $set: { 'trouble.reason': reason } });
     },
   };

@@ -37,9 +37,10 @@ export function createReadSync(deps: {
       ...wallets.map(({ network, address }) => cursorId(network, address)),
       ...networks.map((network) => cursorId(network, FEED)),
     ];
-    const [found, states, parked] = await Promise.all([
+    const [found, states, troubles, parked] = await Promise.all([
       cursors.byIds(ids),
       networkStates.all(),
+      networkStates.troublesOfUnread(),
       countParked(wallets, networks),
     ]);
     const positionById = new Map(found.map((position) => [position._id, position]));
@@ -49,10 +50,22 @@ export function createReadSync(deps: {
         const own = positionById.get(cursorId(wallet.network, wallet.address));
         const feed = positionById.get(cursorId(wallet.network, FEED));
         const sync = syncOf(wallet, own, feed, stateByNetwork.get(wallet.network), clock.nowMs());
-        return [wallet._id, { ...sync, parked: parked.get(wallet._id) ?? 0 }];
+        const reason = sync.state === 'SYNCING' ? reasonOf(wallet.network, stateByNetwork, troubles) : null;
+        return [wallet._id, { ...sync, reason, parked: parked.get(wallet._id) ?? 0 }];
       }),
     );
   };
+}
+
+/** What is missing while no source has shown a ledger of the network; null once one has. */
+function reasonOf(
+  network: Network,
+  states: ReadonlyMap<Network, unknown>,
+  troubles: ReadonlyMap<Network, string>,
+): string | null {
+  if (states.has(network)) return null;
+  const trouble = troubles.get(network);
+  return `no ledger source of ${network} has shown a ledger yet${trouble === undefined ? '' : `: ${trouble}`}`;
 }
 
 export function syncOf(
@@ -61,7 +74,7 @@ export function syncOf(
   feed: CursorDoc | undefined,
   state: NetworkStateDoc | undefined,
   nowMs: number,
-): Omit<Wallet['sync'], 'parked'> {
+): Omit<Wallet['sync'], 'reason' | 'parked'> {
   const position = wallet.watchStarted ? effectiveCursor(own, feed) : undefined;
   const read = { ledger: position?.ledger ?? null, at: position?.readAt.toISOString() ?? null };
   if (!wallet.watching) {

@@ -1,4 +1,5 @@
 /** What a merchant relies on while the ledger, Horizon and the wallets change under way. */
+import { Keypair } from '@stellar/stellar-sdk';
 import t from 'tap';
 import { systemClock } from '../../src/kit/clock.js';
 import type { FaultInput } from '../../src/local-ledger/index.js';
@@ -196,6 +197,38 @@ t.test(
     await pay();
     await seesAll();
     t.equal((await paymentsOf(service, '?pageSize=100')).length, paid);
+  },
+);
+
+t.test(
+  'a wallet on a network that no source has shown yet says what is missing, and readiness within 30 s, until one shows it',
+  async (t) => {
+    let aheadMs = 0;
+    const nowMs = () => Date.now() + aheadMs;
+    const env = { NETWORKS: 'LOCAL,TESTNET', HORIZON_URLS_TESTNET: 'http://127.0.0.1:9' };
+    const service = await startTestService(t, { env, clock: { ...systemClock, nowMs, now: () => new Date(nowMs()) } });
+    const address = Keypair.random().publicKey();
+    const silent = (await service.api('POST', '/wallets', { name: 'Silent', address, network: 'TESTNET' })).data;
+    t.match(silent.sync.reason, /^no ledger source of TESTNET has shown a ledger yet/, 'from the first answer on');
+    const { wallet } = await startSelling(service);
+    await eventually(async () => (await syncOf(service, wallet.id)).state === 'OK', 'a first reading of the other');
+    t.equal((await syncOf(service, wallet.id)).reason, null);
+    await eventually(async () => /127\.0\.0\.1:9/.test((await syncOf(service, silent.id)).reason), 'the source’s name');
+    aheadMs = 30_000;
+    t.match(await syncOf(service, silent.id), { state: 'SYNCING', ledger: null, at: null });
+    const ready = await fetch(`${service.url}/health/ready`);
+    t.equal(ready.status, 503);
+    t.match(
+      ((await ready.json()) as { reasons: string[] }).reasons.join(),
+      /TESTNET has not been read for 3\d s: .*127\.0\.0\.1:9/,
+    );
+    aheadMs = 61_000;
+    t.equal((await syncOf(service, silent.id)).state, 'SYNCING', 'and stays so');
+    const { networkStates } = service.context.stores.system;
+    t.equal(await networkStates.byNetwork('TESTNET'), null, 'a trouble is not a state');
+    const seen = { latestLedger: 1000, latestClosedAt: new Date(nowMs()), seenAt: new Date(nowMs()) };
+    await networkStates.save('TESTNET', { ...seen, anchor: null, trouble: null });
+    t.match(await syncOf(service, silent.id), { state: 'SYNCING', reason: null });
   },
 );
 

@@ -33,7 +33,10 @@ t.test('a port that is taken and a host that is not there are one line that name
 t.test('series of networks that are not watched are not served', async (t) => {
   const state = { seenAt: new Date(0), clockAheadMs: 1, sourceWarning: null };
   const { registry } = createMetrics({
-    networkStates: { all: async () => ['LOCAL', 'TESTNET'].map((_id) => ({ _id, ...state })) } as never,
+    networkStates: {
+      all: async () => ['LOCAL', 'TESTNET'].map((_id) => ({ _id, ...state })),
+      troublesOfUnread: async () => new Map(),
+    } as never,
     parkedRecords: { count: async () => 0 } as never,
     mails: { waiting: async () => null },
     networks: ['LOCAL'],

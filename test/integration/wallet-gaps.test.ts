@@ -75,7 +75,7 @@ t.test('a reset leaves a gap of its own, whatever was missing before it', async 
 
 t.test('a clock that is set forward does not end the wait for a server that is away', async (t) => {
   const { cursors, networkStates, flagGap, wallet, db } = await rig(t);
-  await db.collection('networkStates').insertOne({ _id: NETWORK as never });
+  await db.collection('networkStates').insertOne({ _id: NETWORK as never, seenAt: clock.now() });
   await wallet({ at: closeOf(1), ledger: 1 });
   const tips: ServerTip[] = [
     { server: 'a', hasHistories: true, tip: null },

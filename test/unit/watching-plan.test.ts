@@ -491,7 +491,10 @@ t.test('health warns of a clock that is off and of a source that needs an upgrad
     createReadiness({
       parkedRecords: { countSince: async () => 0 },
       database: { ping: async () => undefined, refusesWrites: () => false },
-      networkStates: { all: async () => [{ _id: 'TESTNET', seenAt: now, ...state }] } as never,
+      networkStates: {
+        all: async () => [{ _id: 'TESTNET', seenAt: now, ...state }],
+        troublesOfUnread: async () => new Map(),
+      } as never,
       ratePairs: null,
       mails: null,
       networks: ['TESTNET'],

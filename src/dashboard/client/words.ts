@@ -86,8 +86,12 @@ const PARKED = {
     'Ledger records that may be payments cannot be read yet. They are retried automatically; orders that they may have paid stay open until then, or until the operator dismisses them.',
 } as const;
 
-export const syncShown = ({ state, parked }: Sync): Word & { sentence: string } =>
-  state === 'OK' && parked > 0 ? PARKED : SYNC_STATE[state];
+export function syncShown({ state, reason, parked }: Sync): Word & { sentence: string } {
+  if (state === 'OK' && parked > 0) return PARKED;
+  return reason === null
+    ? SYNC_STATE[state]
+    : { label: 'Not read', tone: 'caution', sentence: `Payments cannot be seen: ${reason}.` };
+}
 
 export const AUDIT_STATUS: Record<Item<'wallets.audits'>['status'], Word> = {
   RUNNING: { label: 'Running', tone: 'quiet' },
