@@ -14,6 +14,7 @@ export { createKeyWatch, type KeyWatch, type WatchCaller } from './key-watch.js'
 export { createPasskeyChallengeStore } from './passkey-challenges.js';
 export { createPasskeys, type Invited, type PasskeyUser } from './passkeys.js';
 export { createQuota, type Quota, unlimited } from './quota.js';
+export { createSessionCookie, type SessionCookie } from './session-cookie.js';
 export { createSessionStore } from './session-store.js';
 export { createSessions, type OpenSession, SESSION_MS } from './sessions.js';
 export { createUserStore, type UserDoc, type UserStore } from './user-store.js';

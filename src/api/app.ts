@@ -52,7 +52,7 @@ export interface HttpApi {
   stellarToml?: string | null;
   /** The hosted pages with their own paths, `/p/…`. They count their visitors themselves. */
   pages: express.Router;
-  dashboard: Pick<DashboardDeps, 'sessions' | 'passkeys' | 'sessionMs' | 'publicUrl'>;
+  dashboard: Pick<DashboardDeps, 'sessions' | 'passkeys' | 'cookie' | 'publicUrl'>;
 }
 
 /** A minute's failed attempts to sign in to the dashboard from one client address. */

@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import {
   createAuthentication,
   createPasskeys,
+  createSessionCookie,
   createSessions,
   SESSION_MS,
   type WatchCaller,
@@ -71,6 +72,11 @@ export async function createApi(
   };
   const feed = createStatusFeed({ payments: payments.changes, events, toPagePayment, clock, log });
   const destinationCheck = createDestinationCheck({ ledgers, clock });
+  const sessions = guardEach(
+    guard,
+    createSessions({ sessions: system.sessions, users: system.users, authentication, clock }),
+  );
+  const cookie = createSessionCookie(publicUrl, SESSION_MS);
   const pages = createPageRouter({
     pages: guardEach(guard, createPageSource({ ...system, forAccount, destinationCheck, rateBook, clock })),
     status: { ...feed, since: (...since) => guard(() => feed.since(...since)) },
@@ -82,6 +88,8 @@ export async function createApi(
     payUri,
     limit: createRateLimit(publicRateLimitPerMinute, clock),
     addressOf: clientAddressOf,
+    receiptDays: config.receiptDays,
+    signedInTo: async (req) => (await sessions.callerOf(cookie.read(req)))?.accountId ?? null,
   });
   return {
     http: {
@@ -105,10 +113,7 @@ export async function createApi(
       stellarToml,
       pages,
       dashboard: {
-        sessions: guardEach(
-          guard,
-          createSessions({ sessions: system.sessions, users: system.users, authentication, clock }),
-        ),
+        sessions,
         passkeys: guardEach(
           guard,
           createPasskeys({
@@ -116,7 +121,7 @@ export async function createApi(
             ...{ commit: core.commit, publicUrl, clock },
           }),
         ),
-        sessionMs: SESSION_MS,
+        cookie,
         publicUrl,
       },
     },

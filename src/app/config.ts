@@ -58,6 +58,8 @@ export interface Config {
   auditIntervalHours: number;
   /** 0 keeps everything. */
   retentionDays: number;
+  /** 0: receipts are shown for ever. */
+  receiptDays: number;
   /** 0 keeps all unmatched payments. */
   dustStroops: bigint;
   rates: RateSettings;
@@ -115,6 +117,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     maxMailsPerAccount: integer('MAX_MAILS_PER_ACCOUNT', 1000, 1, 1_000_000),
     auditIntervalHours: integer('AUDIT_INTERVAL_HOURS', 24, 0, 8760),
     retentionDays: integer('RETENTION_DAYS', 0, 0, 36_500),
+    receiptDays: integer('RECEIPT_DAYS', 90, 0, 36_500),
     dustStroops: dust(raw('DUST_AMOUNT')),
     rates: {
       ...rateSources(raw('RATE_SOURCES'), raw('COINGECKO_API_KEY')),

@@ -127,6 +127,11 @@ export const SETTINGS: Readonly<Record<string, { default: string; meaning: strin
     meaning:
       'Removes deliveries and e-mails this many days after they ended, events of that age once none of their deliveries is left and no replay needs them, and dust (below). `0` keeps everything. Payments of links, and activity, are always kept',
   },
+  RECEIPT_DAYS: {
+    default: '90',
+    meaning:
+      'The page and receipt of a checkout that was closed that many days ago show only that it is closed, except in a browser that is signed in to its account; `0`: never',
+  },
   DUST_AMOUNT: {
     default: '0',
     meaning:

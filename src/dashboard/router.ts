@@ -5,14 +5,13 @@ import express, { type Request, type RequestHandler, type Response, type Router 
 import { contract } from '../../contracts/index.js';
 import type { Network } from '../../contracts/networks.js';
 import type { Operation } from '../../contracts/operation.js';
-import type { OpenSession } from '../accounts/index.js';
+import type { OpenSession, SessionCookie } from '../accounts/index.js';
 import { mayCall } from '../api/authorize.js';
 import type { CallerOf } from '../api/bearer.js';
 import { cutFaults, unknownParameter } from '../api/input.js';
 import { readBody } from '../api/rest-body.js';
 import { ApiError, badRequestOf, invalid, rateLimited } from '../kit/api-error.js';
 import type { Caller, Services } from '../kit/caller.js';
-import { createSessionCookie, type SessionCookie } from './cookie.js';
 import { createFiles, FIXED_FILES } from './files.js';
 import { strictHeaders } from './headers.js';
 import { createIsForeign } from './origin.js';
@@ -25,7 +24,7 @@ export interface DashboardDeps {
     end(token: string): Promise<void>;
   } & PeopleDeps['sessions'];
   passkeys: PeopleDeps['passkeys'];
-  sessionMs: number;
+  cookie: SessionCookie;
   /** Base URL in the browser; may have a path. */
   publicUrl: string;
   networks: readonly Network[];
@@ -50,10 +49,9 @@ const NOT_BUILT = 'The dashboard has not been built: run "npm run build".\n';
 
 /** @returns a router for the root that serves `/dashboard` and its subpaths. Errors go to the app's handler. */
 export function createDashboard(deps: DashboardDeps): Router {
-  const { sessions, addressOf, accountLimit, strangerLimit } = deps;
-  const cookie = createSessionCookie(deps.publicUrl, deps.sessionMs);
+  const { sessions, cookie, addressOf, accountLimit, strangerLimit } = deps;
   const isForeign = createIsForeign(deps.publicUrl);
-  const callerOf = createCallerOf(deps, { cookie, isForeign });
+  const callerOf = createCallerOf(deps, isForeign);
   const trpc = deps.trpc(callerOf);
   const rest = deps.rest(callerOf);
 
@@ -163,8 +161,8 @@ function createFileRouter({ publicUrl, fileLimit, addressOf }: DashboardDeps): R
 
 /** Finds the caller by the session's cookie. */
 function createCallerOf(
-  { sessions, accountLimit, strangerLimit, addressOf }: DashboardDeps,
-  { cookie, isForeign }: { cookie: SessionCookie; isForeign: (req: IncomingMessage) => boolean },
+  { sessions, cookie, accountLimit, strangerLimit, addressOf }: DashboardDeps,
+  isForeign: (req: IncomingMessage) => boolean,
 ): CallerOf {
   return async (req, calls = 1) => {
     if (isForeign(req)) throw foreignPage();

@@ -5,6 +5,7 @@ import type { Logger } from 'pino';
 import type { PayerLedger } from '../asking/index.js';
 import { parseAmount } from '../domain/amount.js';
 import { type PayRequest, type PayUri, payUri } from '../domain/sep7.js';
+import { ApiError } from '../kit/api-error.js';
 import type { Clock } from '../kit/clock.js';
 import { quoteOf } from '../rates/index.js';
 import { type Assets, createAssets } from './assets.js';
@@ -18,6 +19,7 @@ import type { PageLink, PagePayment, PageSource, StatusFeed, TestPayer } from '.
 import { PAGE_MEMORY_MS } from './types.js';
 import { type Words, wordsOf } from './words.js';
 
+const DAY_MS = 24 * 3_600_000;
 /** The characters of slugs; nothing else is looked up. */
 const SLUG = /^[A-Za-z0-9_-]{1,64}$/;
 
@@ -40,6 +42,10 @@ export interface PageDeps {
   /** Counts a request of a client address. @returns 0 when it is let through, else the seconds to wait */
   limit?: (address: string) => number;
   addressOf?: (req: Request) => string;
+  /** Days after which the page of a closed checkout shows only that it is closed; 0 for never. Default 0. */
+  receiptDays?: number;
+  /** The account that the browser is signed in to; null for none. */
+  signedInTo?: (req: Request) => Promise<string | null>;
 }
 
 export interface PageContext extends PageDeps {
@@ -102,9 +108,23 @@ export function sinceOf({ clock }: PageContext, value: unknown): Date | null {
   return new Date(Math.min(nowMs, Math.max(Number(value), nowMs - PAGE_MEMORY_MS)));
 }
 
-/** The link or checkout that the path names; null for none. */
-export const linkOf = (context: PageContext, req: Request): Promise<PageLink | null> =>
-  found(context, req, context.addressOf(req));
+/** A checkout that was closed so long ago that strangers see nothing else of it. */
+export class LongClosed extends ApiError {}
+
+/** The link or checkout that the path names; null for none. @throws LongClosed */
+export async function linkOf(context: PageContext, req: Request): Promise<PageLink | null> {
+  const link = await found(context, req, context.addressOf(req));
+  if (link && isLongClosed(context, link) && (await context.signedInTo?.(req)) !== link.accountId)
+    throw new LongClosed('conflict', wordsFor(req).say('orderClosed'));
+  return link;
+}
+
+function isLongClosed({ clock, receiptDays = 0 }: PageContext, { checkout }: PageLink): boolean {
+  if (!checkout?.closedAt || receiptDays === 0) return false;
+  // What was accepted after its end was closed by that.
+  const closedMs = Math.max(checkout.closedAt.getTime(), checkout.paidAt?.getTime() ?? 0);
+  return clock.nowMs() - closedMs >= receiptDays * DAY_MS;
+}
 
 async function found({ pages }: PageContext, req: Request, visitor: string | null): Promise<PageLink | null> {
   const slug = String(req.params.slug);
@@ -116,14 +136,19 @@ type Handle = (req: Request, res: Response, link: PageLink) => void | Promise<vo
 
 /** Answers 404 unless the path names a link or checkout. */
 export const withLink =
-  (context: PageContext, handle: Handle, visitorOf: (req: Request) => string | null = context.addressOf) =>
+  (
+    context: PageContext,
+    handle: Handle,
+    find: (context: PageContext, req: Request) => Promise<PageLink | null> = linkOf,
+  ) =>
   async (req: Request, res: Response): Promise<void> => {
-    const link = await found(context, req, visitorOf(req));
+    const link = await find(context, req);
     return link ? handle(req, res, link) : sendUnknown(context, req, res);
   };
 
-/** The same for a QR code, which shows neither shop nor warnings. */
-export const withCode = (context: PageContext, handle: Handle) => withLink(context, handle, () => null);
+/** The same for a QR code, which shows neither shop nor warnings, and nothing of what is closed. */
+export const withCode = (context: PageContext, handle: Handle) =>
+  withLink(context, handle, (_context, req) => found(context, req, null));
 
 export const sendUnknown = (context: PageContext, req: Request, res: Response) =>
   send(res, 404, unknownView(frameOf(context, req)));

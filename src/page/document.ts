@@ -85,6 +85,11 @@ export const unknownView = (frame: Frame): Html => {
   return messageView(frame, say('unknownTitle'), [say('unknownLink'), say('unknownCheck')]);
 };
 
+export const longClosedView = (frame: Frame): Html => {
+  const { say } = frame.words;
+  return messageView(frame, say('longClosedTitle'), [say('longClosed')]);
+};
+
 export const faultView = (frame: Frame, id: string | null): Html => {
   const { say } = frame.words;
   return messageView(frame, say('faultTitle'), [

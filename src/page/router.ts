@@ -1,11 +1,18 @@
 /** The hosted page over HTTP: the page, its QR code, its status to follow or poll, and on LOCAL a button that pays. */
-import express, { type ErrorRequestHandler, type RequestHandler, type Router } from 'express';
+import express, {
+  type ErrorRequestHandler,
+  type Request,
+  type RequestHandler,
+  type Response,
+  type Router,
+} from 'express';
 import { ApiError } from '../kit/api-error.js';
 import { shownLogo } from './brand.js';
 import {
   addressOfPage,
   createPageContext,
   frameOf,
+  LongClosed,
   linkOf,
   type PageContext,
   type PageDeps,
@@ -17,7 +24,7 @@ import {
   withLink,
   wordsFor,
 } from './context.js';
-import { busyView, faultView } from './document.js';
+import { busyView, faultView, longClosedView } from './document.js';
 import { createFollow, type Known } from './follow.js';
 import { contentSecurityPolicy, strictHeaders } from './headers.js';
 import { createImages } from './images.js';
@@ -137,9 +144,18 @@ function createStatus(context: PageContext, streams: Streams): Router {
   return router;
 }
 
+/** A page that polls learns it like any other state. */
+function answerLongClosed(context: PageContext, req: Request, res: Response): void {
+  if (req.path.endsWith('/events')) return void res.status(410).end();
+  if (!req.path.endsWith('/status')) return void send(res, 200, longClosedView(frameOf(context, req)));
+  const title = wordsFor(req).say('longClosedTitle');
+  res.json({ state: 'CLOSED', payable: false, title, announcement: '', html: '', payments: [] });
+}
+
 const answerFault =
   (context: PageContext): ErrorRequestHandler =>
   (error, req, res, _next) => {
+    if (error instanceof LongClosed) return answerLongClosed(context, req, res);
     if (error?.status >= 400 && error?.status < 500) return sendUnknown(context, req, res);
     const isAway = error instanceof ApiError && error.code === 'unavailable';
     if (!isAway) context.log.error({ err: error, path: req.path }, 'page failed');

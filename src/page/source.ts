@@ -142,6 +142,7 @@ const checkoutBySlug =
         refunded: formatAmount(refunded),
         expiresAt,
         paidAt: checkout.paidAt,
+        closedAt: checkout.closedAt,
         ended: expiresAt <= clock.now(),
         successUrl: checkout.successUrl,
         cancelUrl: checkout.cancelUrl,

@@ -79,6 +79,8 @@ export interface PageCheckout {
   expiresAt: Date;
   /** Null before. */
   paidAt: Date | null;
+  /** Null while it is open. */
+  closedAt: Date | null;
   /** Past its end, by the clock. */
   ended: boolean;
   successUrl: string | null;

@@ -799,7 +799,7 @@ async function startApp(
       rateLimitPerMinute: 0,
       openapiJson: Buffer.from('{}'),
       pages: express.Router(),
-      dashboard: { sessions: {} as never, passkeys: {} as never, sessionMs: 0, publicUrl: 'http://localhost' },
+      dashboard: { sessions: {} as never, passkeys: {} as never, cookie: {} as never, publicUrl: 'http://localhost' },
       ...api,
     },
   });
@@ -978,7 +978,7 @@ t.test('behind a PUBLIC_URL with a path, the docs and the document name it', asy
   const dashboard = {
     sessions: {} as never,
     passkeys: {} as never,
-    sessionMs: 1,
+    cookie: {} as never,
     publicUrl: 'https://shop.example/pay',
   };
   const { origin } = await startApp(t, { dashboard });

@@ -1,19 +1,19 @@
 /** Sessions of the dashboard over HTTP: who gets one, what ends it, and that no other page can use it. */
 import { request as httpRequest } from 'node:http';
 import t from 'tap';
-import { createSessionCookie } from '../../src/dashboard/cookie.js';
+import { createSessionCookie } from '../../src/accounts/session-cookie.js';
 import { createFiles } from '../../src/dashboard/files.js';
 import { createIsForeign } from '../../src/dashboard/origin.js';
 import { type Clock, systemClock } from '../../src/kit/clock.js';
 import { comeIn } from '../helpers/people.js';
-import { startSelling, startTestService } from '../helpers/service.js';
+import { eventually, startSelling, startTestService } from '../helpers/service.js';
 
 let offsetMs = 0;
 const nowMs = () => systemClock.nowMs() + offsetMs;
 const clock: Clock = { ...systemClock, nowMs, now: () => new Date(nowMs()) };
 const service = await startTestService(t, { clock });
 const { url } = service;
-const { product } = await startSelling(service);
+const { product, wallet } = await startSelling(service);
 
 interface Sent {
   cookie?: string;
@@ -56,7 +56,7 @@ t.test('a pasted key opens a session, whose cookie no script and no other site c
   t.match(answer.data, { account: { id: service.accountId, name: 'Test' }, scope: 'FULL', networks: ['LOCAL'] });
   t.notOk(answer.text.includes(service.apiKey), 'the key does not come back');
   const set = answer.headers.get('set-cookie')!;
-  t.match(set, /^dashboard=[\w-]{43}; Max-Age=43200; Path=\/dashboard; HttpOnly; SameSite=Strict$/);
+  t.match(set, /^dashboard=[\w-]{43}; Max-Age=43200; Path=\/; HttpOnly; SameSite=Strict$/);
   const cookie = cookieOf(answer);
   t.match((await send('GET', '/session', { cookie })).data, { account: { id: service.accountId }, scope: 'FULL' });
   const list = await query('products.list', { cookie });
@@ -311,4 +311,55 @@ t.test('files and page: strict headers, hashed names kept, compressed, nothing o
   const behind = await createFiles('/pay').page();
   t.match(behind, /"\/pay\/dashboard\/assets\//, 'below the path of PUBLIC_URL');
   t.equal(await createFiles('', '/nowhere/').page(), null);
+});
+
+t.test('the page of a checkout that was closed 90 days ago shows strangers only that it is closed', async (t) => {
+  const { localLedger, stores } = service.context;
+  const { checkouts } = stores.forAccount(service.accountId);
+  const begunMs = offsetMs;
+  const order = async () =>
+    (await service.api('POST', '/checkouts', { productId: product.id, reference: 'Order 4711' })).data;
+  const [cancelled, paid] = [await order(), await order()];
+  await service.api('POST', `/checkouts/${cancelled.id}/cancel`);
+  await localLedger!.client.pay({ to: wallet.address, amount: '25', memo: paid.memo });
+  await eventually(async () => (await service.api('GET', `/checkouts/${paid.id}`)).data.status === 'PAID', 'paid');
+  const read = async (slug: string, path = '', cookie = '') => {
+    const answer = await fetch(`${url}/c/${slug}${path}`, { headers: { cookie, 'accept-language': 'de' } });
+    return { status: answer.status, text: await answer.text() };
+  };
+  const says = async (slug: string, path: string, cookie = '') => /4711/.test((await read(slug, path, cookie)).text);
+  offsetMs = begunMs + 90 * 24 * 3_600_000 - 60_000;
+  t.ok(await says(paid.slug, '/receipt'), 'before, a receipt is one');
+  t.match(await read(cancelled.slug), { status: 200, text: product.name });
+
+  offsetMs += 120_000;
+  for (const [slug, path] of [
+    [paid.slug, ''],
+    [paid.slug, '/receipt'],
+    [cancelled.slug, ''],
+  ] as const) {
+    const { status, text } = await read(slug, path);
+    t.equal(status, 200);
+    t.match(text, 'Diese Bestellung ist abgeschlossen');
+    for (const secret of [product.name, '4711', paid.id, wallet.address])
+      t.notOk(text.includes(secret), `${path} does not say ${secret}`);
+  }
+  t.same(JSON.parse((await read(paid.slug, '/status')).text), {
+    ...{ state: 'CLOSED', payable: false, title: 'Diese Bestellung ist abgeschlossen' },
+    ...{ announcement: '', html: '', payments: [] },
+  });
+  t.equal((await read(paid.slug, '/events')).status, 410);
+  for (const body of ['{}', JSON.stringify({ account: wallet.address })]) {
+    const asked = { method: 'POST', headers: { 'content-type': 'application/json' }, body };
+    const answer = await fetch(`${url}/c/${paid.slug}/transaction`, asked);
+    t.equal(answer.status, 409, await answer.text());
+  }
+
+  const cookie = await signIn();
+  t.ok(await says(paid.slug, '/receipt', cookie), 'its own account sees it');
+  t.match((await read(cancelled.slug, '', cookie)).text, product.name);
+  const stranger = await signIn((await service.openAccount()).apiKey);
+  t.notOk(await says(paid.slug, '/receipt', stranger), 'another does not');
+  await checkouts.update({ ...(await checkouts.byId(cancelled.id))!, paidAt: clock.now() }, null as never);
+  t.match((await read(cancelled.slug)).text, product.name, 'what was accepted after its end is shown from then on');
 });

@@ -187,6 +187,7 @@ export const pageCheckout = (
     refunded: '0',
     expiresAt: new Date(Date.now() + 3_600_000),
     paidAt: null,
+    closedAt: null,
     ended: false,
     successUrl: 'https://shop.example/thanks?order=7#top',
     cancelUrl: 'https://shop.example/cart',

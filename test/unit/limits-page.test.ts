@@ -63,7 +63,7 @@ const IN_CODE: [row: string, file: string, before: string][] = [
 ];
 
 t.test('every setting that is a limit has its row, with its default', async (t) => {
-  const limits = Object.keys(SETTINGS).filter((name) => /^MAX_|_PER_(MINUTE|HOUR|ACCOUNT)$/.test(name));
+  const limits = Object.keys(SETTINGS).filter((name) => /^MAX_|_PER_(MINUTE|HOUR|ACCOUNT)$|^RECEIPT_DAYS$/.test(name));
   const listed = rows.flatMap(({ setting }) => setting ?? []);
   t.same(listed.toSorted(), limits.toSorted());
   for (const { setting, fallback } of rows)

@@ -101,6 +101,8 @@ export const ar: Texts = {
   titleOff: 'غير متاح',
   closedTitle: 'لا تُقبل المدفوعات',
   orderClosed: 'هذا الطلب مغلق.',
+  longClosedTitle: 'هذا الطلب مغلق',
+  longClosed: 'لم تعد تفاصيله معروضة هنا. وما زالت لدى التاجر.',
   timeOver: 'انتهى وقت الدفع.',
   linkOff: 'رابط الدفع هذا متوقف.',
   productOff: 'هذا المنتج غير معروض حاليًا.',

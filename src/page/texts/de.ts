@@ -102,6 +102,8 @@ export const de: Texts = {
   titleOff: 'Nicht verfügbar',
   closedTitle: 'Es werden keine Zahlungen angenommen',
   orderClosed: 'Diese Bestellung ist abgeschlossen.',
+  longClosedTitle: 'Diese Bestellung ist abgeschlossen',
+  longClosed: 'Einzelheiten werden hier nicht mehr gezeigt. Der Händler hat sie noch.',
   timeOver: 'Die Zeit zum Bezahlen ist vorbei.',
   linkOff: 'Dieser Zahlungslink ist abgeschaltet.',
   productOff: 'Dieses Produkt wird zurzeit nicht angeboten.',

@@ -100,6 +100,8 @@ export const en = {
   titleOff: 'Not available',
   closedTitle: 'Payments are not accepted',
   orderClosed: 'This order is closed.',
+  longClosedTitle: 'This order is closed',
+  longClosed: 'Its details are no longer shown here. The shop still has them.',
   timeOver: 'The time to pay is over.',
   linkOff: 'This payment link is switched off.',
   productOff: 'This product is not offered at the moment.',

@@ -99,6 +99,8 @@ export const es: Texts = {
   titleOff: 'No disponible',
   closedTitle: 'No se aceptan pagos',
   orderClosed: 'Este pedido está cerrado.',
+  longClosedTitle: 'Este pedido está cerrado',
+  longClosed: 'Sus detalles ya no se muestran aquí. El comercio aún los tiene.',
   timeOver: 'El plazo de pago ha terminado.',
   linkOff: 'Este enlace de pago está desactivado.',
   productOff: 'Este producto no se ofrece en este momento.',

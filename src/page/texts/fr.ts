@@ -100,6 +100,8 @@ export const fr: Texts = {
   titleOff: 'Indisponible',
   closedTitle: 'Les paiements ne sont pas acceptés',
   orderClosed: 'Cette commande est close.',
+  longClosedTitle: 'Cette commande est close',
+  longClosed: 'Ses détails ne sont plus affichés ici. Le marchand les a encore.',
   timeOver: 'Le délai de paiement est écoulé.',
   linkOff: 'Ce lien de paiement est désactivé.',
   productOff: 'Ce produit n’est pas proposé pour le moment.',

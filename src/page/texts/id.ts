@@ -98,6 +98,8 @@ export const id: Texts = {
   titleOff: 'Tidak tersedia',
   closedTitle: 'Pembayaran tidak diterima',
   orderClosed: 'Pesanan ini sudah ditutup.',
+  longClosedTitle: 'Pesanan ini sudah ditutup',
+  longClosed: 'Rinciannya tidak lagi ditampilkan di sini. Penjual masih memilikinya.',
   timeOver: 'Waktu pembayaran sudah habis.',
   linkOff: 'Tautan pembayaran ini dinonaktifkan.',
   productOff: 'Produk ini sedang tidak ditawarkan.',

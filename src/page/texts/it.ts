@@ -100,6 +100,8 @@ export const it: Texts = {
   titleOff: 'Non disponibile',
   closedTitle: 'Non si accettano pagamenti',
   orderClosed: 'Questo ordine è chiuso.',
+  longClosedTitle: 'Questo ordine è chiuso',
+  longClosed: 'I dettagli non sono più mostrati qui. Il negozio li ha ancora.',
   timeOver: 'Il tempo per pagare è scaduto.',
   linkOff: 'Questo link di pagamento è disattivato.',
   productOff: 'Al momento questo prodotto non è offerto.',

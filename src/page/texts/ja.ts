@@ -98,6 +98,8 @@ export const ja: Texts = {
   titleOff: '利用できません',
   closedTitle: '支払いを受け付けていません',
   orderClosed: 'この注文は終了しています。',
+  longClosedTitle: 'この注文は終了しています',
+  longClosed: '詳細はここには表示されなくなりました。ショップには残っています。',
   timeOver: '支払い期限が過ぎました。',
   linkOff: 'この支払いリンクは停止されています。',
   productOff: 'この商品は現在提供されていません。',

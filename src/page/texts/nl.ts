@@ -99,6 +99,8 @@ export const nl: Texts = {
   titleOff: 'Niet beschikbaar',
   closedTitle: 'Er worden geen betalingen aangenomen',
   orderClosed: 'Deze bestelling is gesloten.',
+  longClosedTitle: 'Deze bestelling is gesloten',
+  longClosed: 'De gegevens worden hier niet meer getoond. De winkel heeft ze nog.',
   timeOver: 'De tijd om te betalen is voorbij.',
   linkOff: 'Deze betaallink staat uit.',
   productOff: 'Dit product wordt nu niet aangeboden.',

@@ -98,6 +98,8 @@ export const pl: Texts = {
   titleOff: 'Niedostępne',
   closedTitle: 'Płatności nie są przyjmowane',
   orderClosed: 'To zamówienie jest zamknięte.',
+  longClosedTitle: 'To zamówienie jest zamknięte',
+  longClosed: 'Szczegóły nie są już tutaj pokazywane. Sprzedawca nadal je ma.',
   timeOver: 'Czas na zapłatę minął.',
   linkOff: 'Ten link płatniczy jest wyłączony.',
   productOff: 'Ten produkt nie jest teraz oferowany.',

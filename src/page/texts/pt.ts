@@ -98,6 +98,8 @@ export const pt: Texts = {
   titleOff: 'Indisponível',
   closedTitle: 'Pagamentos não são aceitos',
   orderClosed: 'Este pedido está encerrado.',
+  longClosedTitle: 'Este pedido está encerrado',
+  longClosed: 'Os detalhes não são mais mostrados aqui. A loja ainda os tem.',
   timeOver: 'O prazo para pagar terminou.',
   linkOff: 'Este link de pagamento está desativado.',
   productOff: 'Este produto não está sendo oferecido no momento.',

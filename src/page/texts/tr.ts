@@ -96,6 +96,8 @@ export const tr: Texts = {
   titleOff: 'Kullanılamıyor',
   closedTitle: 'Ödeme kabul edilmiyor',
   orderClosed: 'Bu sipariş kapandı.',
+  longClosedTitle: 'Bu sipariş kapandı',
+  longClosed: 'Ayrıntıları artık burada gösterilmiyor. Satıcıda hâlâ var.',
   timeOver: 'Ödeme süresi doldu.',
   linkOff: 'Bu ödeme bağlantısı kapalı.',
   productOff: 'Bu ürün şu anda sunulmuyor.',

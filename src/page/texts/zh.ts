@@ -93,6 +93,8 @@ export const zh: Texts = {
   titleOff: '不可用',
   closedTitle: '不接受付款',
   orderClosed: '此订单已关闭。',
+  longClosedTitle: '此订单已关闭',
+  longClosed: '此处不再显示其详情。商家仍有记录。',
   timeOver: '付款时间已过。',
   linkOff: '此付款链接已停用。',
   productOff: '此商品目前不提供。',

@@ -11,13 +11,14 @@ export interface SessionCookie {
   clear(): string;
 }
 
-/** @param publicUrl for https the browser sends the cookie only over https, and takes it from this host alone; else it is for the dashboard's path */
+/** @param publicUrl for https the browser sends the cookie only over https, and takes it from this host alone; else it is for the service's path */
 export function createSessionCookie(publicUrl: string, lifetimeMs: number): SessionCookie {
   const { protocol, pathname } = new URL(publicUrl);
   const isSecure = protocol === 'https:';
   // Browsers accept this prefix only with Secure, for the whole of one host: neither plain http nor a neighbour's domain can set the cookie.
   const name = isSecure ? '__Host-dashboard' : 'dashboard';
-  const path = isSecure ? '/' : `${pathname.replace(/\/+$/, '')}/dashboard`;
+  // Not the dashboard's alone: the page of a checkout shows its shop what it no longer shows others.
+  const path = isSecure ? '/' : pathname.replace(/\/+$/, '') || '/';
   const attributes = { path, httpOnly: true, sameSite: 'strict', secure: isSecure } as const;
   return {
     read: ({ headers }) => parseCookie(headers.cookie ?? '')[name] ?? '',
