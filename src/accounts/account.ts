@@ -82,22 +82,26 @@ export const toAccount = (account: AccountDoc) => ({
 /** Opens an account with a FULL key that does not expire. `key` is not stored. */
 export async function openAccount(
   deps: {
-    accounts: Pick<AccountStore, 'insert'>;
+    accounts: Pick<AccountStore, 'insert' | 'byId'>;
     commit: Commit;
     apiKeys: Pick<ServiceOf<Contract['apiKeys']>, 'create'>;
     clock: Clock;
     newId: NewId;
     /** The actor that opens the account. */
     agent?: 'cli' | 'system';
+    /** For an opening that may be repeated: it then finds the account, and replaces its key. */
+    reservedId?: NonNullable<Caller['reservedId']>;
   },
   name: string,
 ) {
-  const account: AccountDoc = { _id: deps.newId('acct'), name, createdAt: deps.clock.now() };
-  const caller: Caller = { accountId: account._id, keyId: '', scope: 'FULL', agent: deps.agent ?? 'system' };
+  const { accounts, commit, apiKeys, clock, newId, agent = 'system', reservedId } = deps;
+  const _id = (reservedId ?? newId)('acct');
+  const caller: Caller = { accountId: _id, keyId: '', scope: 'FULL', agent, ...(reservedId && { reservedId }) };
+  const made = reservedId && (await accounts.byId(_id));
+  const account: AccountDoc = made ?? { _id, name, createdAt: clock.now() };
   const doing = { operation: 'account_create', effect: 'adds', input: { name } } as const;
-  await deps.commit({ caller: { ...caller, doing }, subjectId: account._id }, (session) =>
-    deps.accounts.insert(account, session),
-  );
-  const apiKey = await deps.apiKeys.create(caller, { name: 'first key', scope: 'FULL' });
+  if (!made)
+    await commit({ caller: { ...caller, doing }, subjectId: _id }, (session) => accounts.insert(account, session));
+  const apiKey = await apiKeys.create(caller, { name: 'first key', scope: 'FULL' });
   return { account: toAccount(account), apiKey };
 }

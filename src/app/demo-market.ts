@@ -17,9 +17,12 @@ const ASSETS_FOR_SALE = '20000';
 const keyOf = ({ passphrase }: LedgerClient, who: string) =>
   sdk().Keypair.fromRawEd25519Seed(createHash('sha256').update(`${passphrase}:demo:${who}`).digest());
 
-/** The demo's wallet, with lumens. @returns its address */
-export const fundDemoWallet = async (client: LedgerClient): Promise<string> =>
-  (await client.fund(keyOf(client, 'wallet').publicKey())).address;
+/** The demo's wallet, with lumens. May be run again. @returns its address */
+export async function fundDemoWallet(client: LedgerClient): Promise<string> {
+  const address = keyOf(client, 'wallet').publicKey();
+  if ((await holdingsOf(client, address)) === null) await client.fund(address);
+  return address;
+}
 
 /** Adds what the market lacks, where the demo's wallet is on the ledger. */
 export async function completeDemoMarket(client: LedgerClient): Promise<void> {

@@ -6,9 +6,8 @@ import { systemClock } from '../kit/clock.js';
 import { createIds } from '../kit/ids.js';
 import { StartupError } from '../kit/startup-error.js';
 import { misspeltIn, readConfig } from './config.js';
-import { createContext, ROLES, type Role } from './context.js';
-import { createDemo } from './demo.js';
-import { completeDemoMarket } from './demo-market.js';
+import { type Context, createContext, ROLES, type Role } from './context.js';
+import { completeMarket, createDemo, type Demo } from './demo.js';
 import { createLog } from './log.js';
 
 const USAGE = `Usage: npm start -- [--role ${ROLES.join('|')}]`;
@@ -58,14 +57,22 @@ async function main(): Promise<void> {
     await context.close();
     process.exit(0);
   }
-  const demo = role === 'worker' ? null : await createDemo(context, { clock, newId: createIds(clock) });
-
-  const { url, publicUrl, localLedger } = context;
+  const ready = { context, role, networks: config.networks };
+  if (role === 'worker') return sayReady(ready, null);
+  const tools = { clock, newId: createIds(clock), log };
+  await createDemo(context, tools, (demo) => sayReady(ready, demo));
   // Its ledgers take time, so the start does not wait for it; the next start adds what is missing.
-  if (localLedger && role !== 'worker')
-    void completeDemoMarket(localLedger.client).catch((err: unknown) => log.debug({ err }, 'no demo market'));
+  if (context.localLedger)
+    void completeMarket(context, tools).catch((err: unknown) => log.debug({ err }, 'no demo market'));
+}
+
+function sayReady(
+  { context, role, networks }: { context: Context; role: Role; networks: readonly string[] },
+  demo: Demo | null,
+): void {
+  const { url, publicUrl, localLedger } = context;
   say('');
-  say(`stellar-collect is ready (role ${role}, ${config.networks.join(', ')}).`);
+  say(`stellar-collect is ready (role ${role}, ${networks.join(', ')}).`);
   say('');
   if (role !== 'worker') {
     say(`  Dashboard ${dashboardUrlOf(publicUrl)}/dashboard`);
