@@ -5,8 +5,7 @@ export interface PaymentFacts {
   id: string;
   amount: string;
   assetCode: string;
-  /** Its value, with the currency. */
-  value: string | null;
+  value: { amount: string; currency: string } | null;
   sender: string;
   memo: string | null;
   network: string;

@@ -83,7 +83,7 @@ const paymentFacts = ({ payment, checkout, paymentLink, product }: EventDataOf<'
   id: payment.id,
   amount: payment.amount,
   assetCode: payment.assetCode,
-  value: payment.value && `${payment.value.amount} ${payment.value.currency}`,
+  value: payment.value,
   sender: payment.senderAddress,
   memo: payment.memo,
   network: payment.network,

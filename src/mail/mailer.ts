@@ -27,6 +27,10 @@ export interface MailerDeps {
 /** At once, in all and of one account: a mail server takes no more kindly. */
 const IN_FLIGHT = 8;
 const IN_FLIGHT_OF_ACCOUNT = 2;
+/** The same with those that give their place to others, because the server hangs for them. */
+const SLOW_AFTER_MS = 5000;
+const IN_FLIGHT_WITH_SLOW = 40;
+const IN_FLIGHT_OF_ACCOUNT_WITH_SLOW = 8;
 const LEASE_MS = ATTEMPT_MS + 30_000;
 const POLL_MS = 500;
 const FAILING_LOOK_MS = 5000;
@@ -43,7 +47,7 @@ export type Mailer = ReturnType<typeof createMailer>;
 
 export function createMailer(deps: MailerDeps) {
   const { mails, holder, clock, monotonic = monotonicClock, log } = deps;
-  const flights = new Flights();
+  const flights = new Flights(monotonic);
   const server = new ServerRest(clock);
   let lastServed = '';
   let lookAtFailingMs = 0;
@@ -69,8 +73,8 @@ export function createMailer(deps: MailerDeps) {
   async function round(stop: AbortSignal): Promise<number> {
     let begun = 0;
     for (const accountId of inTurn(await mails.dueAccounts(clock.now()), lastServed)) {
-      if (flights.all.size >= IN_FLIGHT || stop.aborted || server.isResting()) break;
-      if (flights.of(accountId) >= IN_FLIGHT_OF_ACCOUNT) continue;
+      if (!flights.hasRoom() || stop.aborted || server.isResting()) break;
+      if (!flights.hasRoomFor(accountId)) continue;
       lastServed = accountId;
       const mail = await mails.claim(accountId, clock.now(), { holder, leaseMs: LEASE_MS });
       if (!mail) continue;
@@ -119,27 +123,48 @@ function inTurn(accountIds: readonly string[], last: string): string[] {
   return from > 0 ? [...sorted.slice(from), ...sorted.slice(0, from)] : sorted;
 }
 
-/** E-mails being sent. */
+/** E-mails being sent. One that takes long gives its place to others, so that a server that hangs for some recipients holds up few. */
 class Flights {
   readonly all = new Set<Promise<void>>();
-  readonly #ofAccounts = new Map<string, number>();
+  /** The accounts of all, and of those that still have their place. */
+  readonly #accounts: string[] = [];
+  readonly #quick: string[] = [];
+  readonly #monotonic: MonotonicClock;
 
-  of(accountId: string): number {
-    return this.#ofAccounts.get(accountId) ?? 0;
+  constructor(monotonic: MonotonicClock) {
+    this.#monotonic = monotonic;
   }
 
-  /** @param sent never rejects */
-  add(accountId: string, sent: Promise<void>, onEnd: () => void): void {
-    this.#ofAccounts.set(accountId, this.of(accountId) + 1);
-    const flight = sent.finally(() => {
+  hasRoom(): boolean {
+    return this.#quick.length < IN_FLIGHT && this.#accounts.length < IN_FLIGHT_WITH_SLOW;
+  }
+
+  hasRoomFor(accountId: string): boolean {
+    const countIn = (accounts: readonly string[]) => accounts.filter((each) => each === accountId).length;
+    return countIn(this.#quick) < IN_FLIGHT_OF_ACCOUNT && countIn(this.#accounts) < IN_FLIGHT_OF_ACCOUNT_WITH_SLOW;
+  }
+
+  /** @param sent never rejects @param onRoom called when it gives its place to others, and when it ends */
+  add(accountId: string, sent: Promise<void>, onRoom: () => void): void {
+    const ended = new AbortController();
+    this.#accounts.push(accountId);
+    this.#quick.push(accountId);
+    const placed = this.#monotonic.sleep(SLOW_AFTER_MS, ended.signal).then(() => {
+      removeOne(this.#quick, accountId);
+      onRoom();
+    });
+    const flight = sent.finally(async () => {
       this.all.delete(flight);
-      const left = this.of(accountId) - 1;
-      if (left > 0) this.#ofAccounts.set(accountId, left);
-      else this.#ofAccounts.delete(accountId);
-      onEnd();
+      removeOne(this.#accounts, accountId);
+      ended.abort();
+      await placed;
     });
     this.all.add(flight);
   }
+}
+
+function removeOne(accounts: string[], accountId: string): void {
+  accounts.splice(accounts.indexOf(accountId), 1);
 }
 
 /** While the mail server is away, attempts become less and less frequent. */

@@ -1,9 +1,12 @@
 /** Texts of notifications to merchants. */
+import { moneyText } from '../domain/money-text.js';
 import type { Notice, PaymentFacts, WalletFacts } from './facts.js';
 import type { Letter } from './letter.js';
 
 type Told = Pick<Letter, 'subject' | 'intro' | 'facts'> & { link: Letter['link'] };
 type Fact = Letter['facts'][number];
+
+const LANGUAGE = 'en';
 
 /** @param dashboard its URL. @param accountName as the account calls itself */
 export function noticeLetter(notice: Notice, dashboard: string, accountName: string): Letter {
@@ -14,7 +17,7 @@ export function noticeLetter(notice: Notice, dashboard: string, accountName: str
 }
 
 export const letterOf = (told: Told, closing: string[]): Letter => ({
-  language: 'en',
+  language: LANGUAGE,
   direction: 'ltr',
   heading: told.subject,
   ...told,
@@ -104,7 +107,7 @@ function paymentFacts(facts: PaymentFacts): Fact[] {
     text === null ? [] : [{ name: label, value: text }];
   return [
     { name: 'Amount', value: amountOf(facts) },
-    ...optional('Value', value),
+    ...optional('Value', value && moneyText(LANGUAGE, value.amount, value.currency)),
     ...optional('For', name),
     ...optional('Order', reference),
     ...optional('Memo', memo),
