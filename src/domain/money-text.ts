@@ -21,3 +21,10 @@ export function moneyText(locale: string, amount: string, currency: string): str
   // As text it is formatted exactly: a number would be a float.
   return format.format(amount as Intl.StringNumericLiteral);
 }
+
+/** With all minor digits of the currency: `9.50`. @param amount canonical decimal text */
+export function withMinorDigits(amount: string, currency: string): string {
+  const [whole = '', fraction = ''] = amount.split('.');
+  const digits = fraction.padEnd(minorDigits(currency), '0');
+  return digits === '' ? whole : `${whole}.${digits}`;
+}

@@ -28,10 +28,11 @@ export function judgeEntered(
 
   const typed = readTyped(entered, { locale: localeOf(words.language), unit });
   if (typed.state === 'none') return typed;
-  if (typed.state === 'wrong') return wrong(words.say('enterNumber'));
+  if (typed.state === 'wrong') return wrong(enterNumber(words, priced?.currency));
   // A currency without decimals has thousands only.
   const isWhole = priced !== undefined && minorDigits(priced.currency) === 0;
-  if (typed.state === 'ambiguous' && !isWhole) return wrong(words.say('thousands', typed));
+  if (typed.state === 'ambiguous' && !isWhole)
+    return wrong(words.say('thousands', priced ? inMoney(words, typed, unit) : typed));
   const plain = typed.state === 'ambiguous' ? typed.whole : typed.amount;
   if (/\.\d{7}\d*[1-9]/.test(plain)) return wrong(words.say('decimals', { n: 7 }));
   const stroops = parseAmount(plain.replace(/(\.\d{7})0+$/, '$1'));
@@ -45,4 +46,16 @@ export function judgeEntered(
     return wrong(words.say('minimumIs', { amount }));
   }
   return { state: 'valid', amount: formatAmount(stroops) };
+}
+
+/** @param currency none for an amount of the asset */
+export function enterNumber({ say, money, number }: Words, currency?: string): string {
+  if (currency === undefined) return say('enterNumber', { example: number(10.5) });
+  return say('enterNumber', { example: money(minorDigits(currency) === 0 ? '10' : '10.5', currency) });
+}
+
+/** Both readings as money of the currency. Its digits are always three behind the separator, which may be more than the currency has. */
+function inMoney({ money }: Words, { whole, decimal }: { whole: string; decimal: string }, currency: string) {
+  const digits = decimal.slice(-3).slice(0, minorDigits(currency));
+  return { whole: money(whole, currency), decimal: money(`${decimal.slice(0, -4)}.${digits}`, currency) };
 }

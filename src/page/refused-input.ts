@@ -2,7 +2,7 @@
 import type { FieldError } from '../../contracts/errors.js';
 import type { RawBody } from '../../contracts/operation.js';
 import { ApiError } from '../kit/api-error.js';
-import { judgeEntered } from './entered-amount.js';
+import { enterNumber, judgeEntered } from './entered-amount.js';
 import type { PageLink } from './types.js';
 import type { PlainKey, Words } from './words.js';
 
@@ -39,8 +39,9 @@ function sentenceOf({ path, code, message }: FieldError, words: Words, link: Pag
   if (path === 'sendAsset' && code === 'not_found') return message;
   if (path === 'xdr') return OF_NETWORK.test(code) ? message : say(OF_TRANSACTION[code] ?? 'otherPayment');
   if (path !== 'amount' || !link) return say('notSent');
-  const { product, priced } = link;
+  const { product } = link;
   if (code === 'not_allowed') return say('amountChanged', { amount: `${product.price} ${product.assetCode}` });
-  const entered = judgeEntered(words, amount, product, priced);
-  return entered.state === 'wrong' ? entered.problem : say('enterNumber');
+  // Of the asset, also where the price is in a currency.
+  const entered = judgeEntered(words, amount, product);
+  return entered.state === 'wrong' ? entered.problem : enterNumber(words);
 }

@@ -1,5 +1,6 @@
 /** The page as HTML: what is bought, how it is paid, and where the payment stands. Complete without the script. */
 
+import { withMinorDigits } from '../domain/money-text.js';
 import { formatRate } from '../domain/rate.js';
 import { readAlike } from '../domain/typed-amount.js';
 import { askShop, shopHead } from './brand.js';
@@ -185,7 +186,9 @@ const check = ({ words, address, opened, amount: asked, entered, looked, pageSta
 function amountForm({ words, link: { product, priced }, entered, address }: PageModel): Html {
   const unit = priced?.currency ?? product.assetCode;
   const wrong = entered.state === 'wrong';
-  const value = wrong ? entered.text : entered.state === 'valid' ? readAlike(entered.amount) : '';
+  const amount = entered.state === 'valid' ? entered.amount : '';
+  const shown = priced && amount !== '' ? withMinorDigits(amount, priced.currency) : amount;
+  const value = wrong ? entered.text : readAlike(shown);
   return html`
 <form class="amount" action="${address}" method="get" novalidate>${words.asked !== null && html`<input type="hidden" name="lang" value="${words.asked}">`}
   <label for="amount">${words.say('amountIn', { code: unit })}</label>

@@ -88,7 +88,7 @@ export const ar: Texts = {
 
   oneAmount: 'أدخل مبلغًا واحدًا.',
   thousands: 'اكتب {whole} أو {decimal} حتى لا يبقى شك.',
-  enterNumber: 'أدخل رقمًا، مثل 10.5.',
+  enterNumber: 'أدخل رقمًا، مثل {example}.',
   decimals: 'استخدم 7 منازل عشرية على الأكثر.',
   tooMuch: 'هذا أكثر مما تستوعبه شبكة Stellar.',
   positive: 'أدخل مبلغًا أكبر من 0.',

@@ -89,7 +89,7 @@ export const de: Texts = {
 
   oneAmount: 'Geben Sie einen Betrag ein.',
   thousands: 'Schreiben Sie {whole} oder {decimal}, damit es eindeutig ist.',
-  enterNumber: 'Geben Sie eine Zahl ein, zum Beispiel 10,5.',
+  enterNumber: 'Geben Sie eine Zahl ein, zum Beispiel {example}.',
   decimals: 'Höchstens 7 Nachkommastellen.',
   tooMuch: 'Das ist mehr, als das Stellar-Netz fassen kann.',
   positive: 'Geben Sie einen Betrag größer als 0 ein.',

@@ -86,7 +86,7 @@ export const en = {
   // The amount that a payer enters
   oneAmount: 'Enter one amount.',
   thousands: 'Write {whole} or {decimal} to avoid confusion.',
-  enterNumber: 'Enter a number, such as 10.5.',
+  enterNumber: 'Enter a number, such as {example}.',
   decimals: 'Use at most 7 decimals.',
   tooMuch: 'That is more than the Stellar network can hold.',
   positive: 'Enter an amount greater than 0.',

@@ -86,7 +86,7 @@ export const es: Texts = {
 
   oneAmount: 'Introduzca un solo importe.',
   thousands: 'Escriba {whole} o {decimal}, para que no haya dudas.',
-  enterNumber: 'Introduzca un número, por ejemplo 10,5.',
+  enterNumber: 'Introduzca un número, por ejemplo {example}.',
   decimals: 'Use como máximo 7 decimales.',
   tooMuch: 'Es más de lo que admite la red Stellar.',
   positive: 'Introduzca un importe mayor que 0.',

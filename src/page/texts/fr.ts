@@ -87,7 +87,7 @@ export const fr: Texts = {
 
   oneAmount: 'Saisissez un seul montant.',
   thousands: 'Écrivez {whole} ou {decimal}, pour lever le doute.',
-  enterNumber: 'Saisissez un nombre, par exemple 10,5.',
+  enterNumber: 'Saisissez un nombre, par exemple {example}.',
   decimals: 'Utilisez au plus 7 décimales.',
   tooMuch: 'C’est plus que ce que le réseau Stellar peut contenir.',
   positive: 'Saisissez un montant supérieur à 0.',

@@ -85,7 +85,7 @@ export const id: Texts = {
 
   oneAmount: 'Masukkan satu jumlah.',
   thousands: 'Tulis {whole} atau {decimal}, agar tidak meragukan.',
-  enterNumber: 'Masukkan angka, misalnya 10,5.',
+  enterNumber: 'Masukkan angka, misalnya {example}.',
   decimals: 'Gunakan paling banyak 7 angka desimal.',
   tooMuch: 'Itu lebih dari yang dapat ditampung jaringan Stellar.',
   positive: 'Masukkan jumlah lebih dari 0.',

@@ -87,7 +87,7 @@ export const it: Texts = {
 
   oneAmount: 'Inserisca un solo importo.',
   thousands: 'Scriva {whole} oppure {decimal}, per evitare dubbi.',
-  enterNumber: 'Inserisca un numero, ad esempio 10,5.',
+  enterNumber: 'Inserisca un numero, ad esempio {example}.',
   decimals: 'Usi al massimo 7 decimali.',
   tooMuch: 'È più di quanto la rete Stellar possa contenere.',
   positive: 'Inserisca un importo maggiore di 0.',

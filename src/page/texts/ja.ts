@@ -85,7 +85,7 @@ export const ja: Texts = {
 
   oneAmount: '金額を一つだけ入力してください。',
   thousands: '{whole} か {decimal} のどちらかで、はっきり入力してください。',
-  enterNumber: '10.5 のような数字を入力してください。',
+  enterNumber: '{example} のような数字を入力してください。',
   decimals: '小数点以下は 7 桁までです。',
   tooMuch: 'Stellar ネットワークで扱える額を超えています。',
   positive: '0 より大きい金額を入力してください。',

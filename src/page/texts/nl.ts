@@ -86,7 +86,7 @@ export const nl: Texts = {
 
   oneAmount: 'Voer één bedrag in.',
   thousands: 'Schrijf {whole} of {decimal}, zodat er geen twijfel is.',
-  enterNumber: 'Voer een getal in, bijvoorbeeld 10,5.',
+  enterNumber: 'Voer een getal in, bijvoorbeeld {example}.',
   decimals: 'Gebruik hoogstens 7 decimalen.',
   tooMuch: 'Dat is meer dan het Stellar-netwerk aankan.',
   positive: 'Voer een bedrag groter dan 0 in.',

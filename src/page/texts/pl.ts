@@ -85,7 +85,7 @@ export const pl: Texts = {
 
   oneAmount: 'Podaj jedną kwotę.',
   thousands: 'Napisz {whole} albo {decimal}, aby nie było wątpliwości.',
-  enterNumber: 'Podaj liczbę, na przykład 10,5.',
+  enterNumber: 'Podaj liczbę, na przykład {example}.',
   decimals: 'Użyj najwyżej 7 miejsc po przecinku.',
   tooMuch: 'To więcej, niż może pomieścić sieć Stellar.',
   positive: 'Podaj kwotę większą niż 0.',

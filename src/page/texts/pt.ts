@@ -85,7 +85,7 @@ export const pt: Texts = {
 
   oneAmount: 'Informe um único valor.',
   thousands: 'Escreva {whole} ou {decimal}, para não haver dúvida.',
-  enterNumber: 'Informe um número, por exemplo 10,5.',
+  enterNumber: 'Informe um número, por exemplo {example}.',
   decimals: 'Use no máximo 7 casas decimais.',
   tooMuch: 'É mais do que a rede Stellar comporta.',
   positive: 'Informe um valor maior que 0.',

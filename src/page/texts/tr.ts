@@ -83,7 +83,7 @@ export const tr: Texts = {
 
   oneAmount: 'Tek bir tutar girin.',
   thousands: 'Kuşku kalmaması için {whole} ya da {decimal} yazın.',
-  enterNumber: 'Bir sayı girin, örneğin 10,5.',
+  enterNumber: 'Bir sayı girin, örneğin {example}.',
   decimals: 'En fazla 7 ondalık basamak kullanın.',
   tooMuch: 'Bu, Stellar ağının taşıyabileceğinden fazla.',
   positive: '0’dan büyük bir tutar girin.',

@@ -80,7 +80,7 @@ export const zh: Texts = {
 
   oneAmount: '请只输入一个金额。',
   thousands: '请写成 {whole} 或 {decimal}，以免歧义。',
-  enterNumber: '请输入数字，例如 10.5。',
+  enterNumber: '请输入数字，例如 {example}。',
   decimals: '最多 7 位小数。',
   tooMuch: '超出 Stellar 网络所能容纳的金额。',
   positive: '请输入大于 0 的金额。',
