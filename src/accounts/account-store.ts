@@ -156,10 +156,10 @@ const ofAllAccounts = ({ accounts, page, byId }: Opened) => ({
       .lean<Pick<AccountDoc, '_id' | 'booksCurrencies'>[]>()
       .exec(),
   /** Those of these accounts that have or had a markup. */
-  withMarkups: (ids: readonly string[], session: Session) =>
+  withMarkups: (ids: readonly string[], session?: Session) =>
     accounts
       .find({ _id: { $in: [...ids] }, rateMarkups: { $ne: null } }, { rateMarkups: 1 })
-      .session(session)
+      .session(session ?? null)
       .lean<Pick<AccountDoc, '_id' | 'rateMarkups'>[]>()
       .exec(),
   /** Those of these accounts that get any notification by e-mail. */

@@ -49,7 +49,7 @@ export type PageRouter = Router & { close(): void; openStreams(): number };
 /** @returns a router for the root: `/p/…`, `/c/…` and `/page/…`. */
 export function createPageRouter(deps: PageDeps): PageRouter {
   const context = createPageContext(deps);
-  const { assets, payerLedger, limit, addressOf, clock, log } = context;
+  const { assets, pages, payerLedger, limit, addressOf, clock, log } = context;
   const { maxStreams = MAX_STREAMS, maxStreamsPerAddress = MAX_STREAMS_PER_ADDRESS } = deps;
   const fed = () => deps.status.live();
   const streams = createStreams({ clock, limit: maxStreams, limitPerAddress: maxStreamsPerAddress, fed });
@@ -64,7 +64,18 @@ export function createPageRouter(deps: PageDeps): PageRouter {
   router.get('/page/:file', assets.serve);
   if (payerLedger) {
     const find = linkOf.bind(null, context);
-    router.use(createWalletPayments({ payerLedger, find, limit, addressOf, wordsOf: wordsFor, clock, log }));
+    router.use(
+      createWalletPayments({
+        payerLedger,
+        find,
+        mostDue: pages.mostDue,
+        limit,
+        addressOf,
+        wordsOf: wordsFor,
+        clock,
+        log,
+      }),
+    );
   }
   router.use(['/p', '/c'], limitRequests(context));
   router.use(createViews(context));

@@ -7,6 +7,7 @@ import { NO_BRAND } from '../domain/brand.js';
 import { memoIdOf } from '../domain/memo.js';
 import { muxedAddressOf } from '../domain/muxed.js';
 import { sumsOf } from '../domain/order.js';
+import { askedFor } from '../domain/rate.js';
 import type { Clock } from '../kit/clock.js';
 import { loadPayable, type PaymentDoc } from '../payments/index.js';
 import { type CurrentRate, quoteOf, type RateBook } from '../rates/index.js';
@@ -21,7 +22,7 @@ interface PageSourceDeps {
   checkouts: Pick<CheckoutStore, 'bySlug'>;
   forAccount: ForAccount<'account' | 'products' | 'wallets' | 'payments'>;
   destinationCheck: DestinationCheck;
-  rateBook: Pick<RateBook, 'current'>;
+  rateBook: Pick<RateBook, 'current' | 'shown'>;
   clock: Pick<Clock, 'now'>;
 }
 
@@ -29,6 +30,7 @@ export function createPageSource(deps: PageSourceDeps): PageSource {
   return {
     linkBySlug: linkBySlug(deps),
     checkoutBySlug: checkoutBySlug(deps),
+    mostDue: mostDue(deps),
     paidBy: paidBy(deps),
   };
 }
@@ -149,6 +151,17 @@ const checkoutBySlug =
       },
       warnings: status === 'OPEN' ? await warningsOf(deps, wallet, checkout, visitor) : [],
     };
+  };
+
+const mostDue =
+  ({ rateBook }: PageSourceDeps): PageSource['mostDue'] =>
+  async ({ accountId, product, priced, wallet: { network } }) => {
+    const due = parseAmount(product.price!)!;
+    if (!priced) return due;
+    const asset = { code: product.assetCode, issuer: product.assetIssuer };
+    const [lowest] = await rateBook.shown(accountId, { currency: priced.currency, asset, network });
+    const most = lowest ? askedFor(parseAmount(priced.due!)!, lowest.rate) : due;
+    return most > due ? most : due;
   };
 
 const paidBy =

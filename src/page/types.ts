@@ -91,6 +91,8 @@ export interface PageSource {
   /** @param visitor client address to charge requests to; null leaves out shop and warnings */
   linkBySlug(slug: string, visitor: string | null): Promise<PageLink | null>;
   checkoutBySlug(slug: string, visitor: string | null): Promise<PageLink | null>;
+  /** The most that the page may have asked for within the lock: what is due, at the lowest rate that it showed. Stroops; of a FIXED price that has one now. */
+  mostDue(link: PageLink): Promise<bigint>;
   /** The payments of a checkout: their number, and the `most` largest, newest first, so that tiny ones hide nothing. */
   paidBy(slug: string, most: number): Promise<PaidBy>;
 }

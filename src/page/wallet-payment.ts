@@ -22,11 +22,12 @@ import { type Asset, sameAsset } from '../domain/asset.js';
 import { type ApiError, conflict, invalid, rateLimited, unavailable } from '../kit/api-error.js';
 import { createPayerAnswer, type Handle, type PayerAnswerDeps, type Visitor } from './payer-answer.js';
 import { codeOf, refusalSentence } from './refusal.js';
-import type { PageLink } from './types.js';
+import type { PageLink, PageSource } from './types.js';
 import type { Words } from './words.js';
 
 interface WalletPaymentDeps extends PayerAnswerDeps {
   payerLedger: PayerLedger;
+  mostDue: PageSource['mostDue'];
 }
 
 /** `/p/:slug/ways`, `/p/:slug/transaction`, `/p/:slug/submit`, and the same below `/c`. */
@@ -85,7 +86,7 @@ async function detourFrom(
 }
 
 const submit =
-  ({ payerLedger, clock }: WalletPaymentDeps): Handle<typeof pagePayments.submit> =>
+  ({ payerLedger, mostDue, clock }: WalletPaymentDeps): Handle<typeof pagePayments.submit> =>
   async ({ xdr }, linkOf, { address, words }) => {
     const noTransaction = { path: 'xdr', message: 'This is not a transaction.', code: 'invalid_format' };
     // Whether it is valid does not depend on the network.
@@ -97,8 +98,8 @@ const submit =
     const fault = faultOf(signed, payable, clock.now());
     if (fault) throw invalid({ path: 'xdr', ...fault });
     const { priceType, price, assetCode } = link.product;
-    // A part may have come since it was built: what is sent beyond the rest would have to be sent back.
-    if (priceType === 'FIXED' && arrivingBy(signed) > parseAmount(price!)!)
+    // A part may have come since it was built: what is sent beyond the rest would have to be sent back. What the page showed holds when the rate moves.
+    if (priceType === 'FIXED' && arrivingBy(signed) > (await mostDue(link)))
       throw conflict(words.say('amountChanged', { amount: `${price} ${assetCode}` }));
     // Re-encoded, so that only the transaction is submitted.
     const submission = await payerLedger.submit(link.wallet.network, signed.toXdr(), address);

@@ -67,19 +67,27 @@ export interface RateBookDeps {
 export function createRateBook(deps: RateBookDeps) {
   const { accounts, lockMs } = deps;
 
+  async function load(asked: readonly RatesAsked[], session?: Session): Promise<RatesOf> {
+    if (asked.length === 0) return () => [];
+    const historyOf = await histories(deps, asked, session);
+    const found = await accounts.withMarkups(accountsOf(asked), session);
+    const markups = new Map(found.map((account) => [account._id, markupsOf(account)]));
+    return eachOnce(askedKeyOf, (each) =>
+      shownWithin({ ...historyOf(each), markups: markups.get(each.accountId) ?? [] }, each.close, lockMs),
+    );
+  }
+
   return {
     current: (accountId: string, pair: Pair) => current(deps, accountId, pair),
 
-    /** Loads the rates by which payments at these closes are judged. Those of a ledger are found once, however many payments it has. */
-    async load(asked: readonly RatesAsked[], session: Session): Promise<RatesOf> {
-      if (asked.length === 0) return () => [];
-      const historyOf = await histories(deps, asked, session);
-      const found = await accounts.withMarkups(accountsOf(asked), session);
-      const markups = new Map(found.map((account) => [account._id, markupsOf(account)]));
-      return eachOnce(askedKeyOf, (each) =>
-        shownWithin({ ...historyOf(each), markups: markups.get(each.accountId) ?? [] }, each.close, lockMs),
-      );
+    /** The rates that pages may have shown within the lock until now, the lowest first. */
+    async shown(accountId: string, pair: Pair): Promise<readonly ShownRate[]> {
+      const asked = { accountId, pair, close: { ledger: Number.MAX_SAFE_INTEGER, closedAt: deps.clock.now() } };
+      return (await load([asked]))(asked);
     },
+
+    /** Loads the rates by which payments at these closes are judged. Those of a ledger are found once, however many payments it has. */
+    load,
 
     /** Loads the rates by which the accounts' books value this money. */
     async loadWorth(came: readonly Came[], session: Session): Promise<WorthOf> {
@@ -149,7 +157,7 @@ async function current(
 async function histories(
   deps: RateBookDeps,
   asked: readonly RatesAsked[],
-  session: Session,
+  session?: Session,
 ): Promise<(of: RatesAsked) => WorthHistory> {
   const samples = await readOnce(
     deps,

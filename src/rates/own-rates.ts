@@ -90,7 +90,7 @@ export function createOwnRateStore(connection: mongoose.Connection) {
     system: {
       newest: (accountId: string, pair: string) => newest(accountId, pair),
       /** Rates that held at some time of the span, oldest first. */
-      held: ({ accountId, pair }: Pick<OwnRateDoc, 'accountId' | 'pair'>, span: Span, session: Session) =>
+      held: ({ accountId, pair }: Pick<OwnRateDoc, 'accountId' | 'pair'>, span: Span, session?: Session) =>
         heldWithin(collection, { accountId, pair }, span, session),
     },
   };

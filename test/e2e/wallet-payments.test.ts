@@ -13,6 +13,7 @@ import {
 } from '@stellar/stellar-sdk';
 import t from 'tap';
 import { networkInfo } from '../../contracts/networks.js';
+import { enterNumber } from '../../src/page/entered-amount.js';
 import { LANGUAGES } from '../../src/page/texts/index.js';
 import { type PlainKey, wordsOf } from '../../src/page/words.js';
 import { eventually, startSelling, startTestService } from '../helpers/service.js';
@@ -149,6 +150,35 @@ t.test('a transaction for more than is due by now is not handed on, and the new 
   const more = (await made([payment('26')], { memo: Memo.text(link.memo) })).toXdr();
   t.match(await post(`/p/${link.slug}/submit`, { xdr: more }), { status: 409, error: { message: /\b25 XLM/ } });
 });
+
+t.test(
+  'a transaction for what the page showed is handed on when the rate has moved since, and one for more is not',
+  async (t) => {
+    const rate = (worth: string) =>
+      service.api('PUT', '/rates', { currency: 'EUR', assetCode: 'XLM', network: 'LOCAL', rate: worth });
+    await rate('0.25');
+    const beans = await startSelling(service, { currency: 'EUR', price: '10' });
+    const checkout = (await service.api('POST', '/checkouts', { productId: beans.product.id })).data;
+    for (const { url } of [beans.link, checkout]) {
+      await rate('0.25');
+      const path = new URL(url).pathname;
+      const build = async () => sign((await post(`${path}/transaction`, { account: payer.publicKey() })).data.xdr);
+      const shown = await build();
+      await rate('0.5');
+      const operations = [payment('40.0000001', beans.wallet.address)];
+      const [memo, query] =
+        url === checkout.url
+          ? [Memo.text(checkout.memo), `checkoutId=${checkout.id}`]
+          : [Memo.text(beans.link.memo), `paymentLinkId=${beans.link.id}`];
+      const more = (await made(operations, { memo })).toXdr();
+      t.match(await post(`${path}/submit`, { xdr: more }), { status: 409, error: { message: /\b20 XLM/ } });
+      t.match(await post(`${path}/submit`, { xdr: shown }), { status: 200 }, 'the payer is not refused for the rate');
+      const [paid] = await paymentsOf(query, 1);
+      t.match(paid, { status: 'COMPLETED', amount: '40' });
+    }
+    await service.api('DELETE', '/rates?currency=EUR&assetCode=XLM&network=LOCAL');
+  },
+);
 
 t.test('the wallet that is to be paid is refused as a payer, as a payment to itself is no money', async (t) => {
   const shop = Keypair.fromSecret((await ledger.fund()).secret);
@@ -336,7 +366,9 @@ t.test('what the page refuses is said in the payer’s language, and by path and
     for (const [operation, body, path, code, key, values] of cases) {
       const { status, error } = await post(`${operation}?lang=${language}`, body);
       t.match({ status, error }, { status: 422, error: { code: 'validation_error', details: [{ path, code }] } }, key);
-      t.equal(error.message, wordsOf(language).say(key, values), `${language} ${path} ${code}`);
+      const words = wordsOf(language);
+      const told = key === 'enterNumber' ? enterNumber(words) : words.say(key, values);
+      t.equal(error.message, told, `${language} ${path} ${code}`);
     }
   const gone = await post('/p/unknown/transaction?lang=de', { account });
   t.match(gone, { status: 404, error: { message: 'Diese Zahlungsseite gibt es nicht' } });

@@ -11,6 +11,7 @@ import { pino } from 'pino';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { PNG } from 'pngjs';
 import type { Test } from 'tap';
+import { parseAmount } from '../../src/domain/amount.js';
 import { NO_BRAND } from '../../src/domain/brand.js';
 import { parseRate } from '../../src/domain/rate.js';
 import { systemClock } from '../../src/kit/clock.js';
@@ -208,6 +209,7 @@ export async function servePages(t: Test, links: PageLink[], deps: Partial<PageD
     pages: {
       linkBySlug: async (slug) => links.find((link) => link.slug === slug && !link.checkout) ?? null,
       checkoutBySlug: async (slug) => links.find((link) => link.slug === slug && link.checkout) ?? null,
+      mostDue: async ({ product }) => parseAmount(product.price!)!,
       paidBy: async (slug, most) => {
         const paid = links.find((link) => link.slug === slug && link.checkout)!;
         const all = await feed.since(paid, new Date(0));

@@ -98,7 +98,11 @@ t.test(
     t.strictSame(judge('de', '1.000,50 €', 'EUR'), valid('1000.5'));
     t.strictSame(judge('ar', '\u200f٢٥٫٥'), valid('25.5'));
     t.match(judge('de', '1.000'), wrong(/1000 oder 1,000/));
-    t.match(judge('de', 'x'), wrong(/10,5/));
+    t.match(judge('de', 'x'), wrong(/10,5\./));
+    t.match(judge('de', 'x', 'EUR'), wrong(/10,50\s€/), 'examples too are money as it is written');
+    t.match(judge('en', 'x', 'JPY'), wrong(/¥10\./));
+    t.match(judge('de', '1.200', 'EUR'), wrong(/1\.200,00\s€ oder 1,20\s€/));
+    t.match(judge('en', '1,234', 'KWD'), wrong(/KWD\s1,234\.000 or KWD\s1\.234/));
     t.strictSame(judge('ja', '1,000円', 'JPY'), valid('1000'), 'a yen has no decimals');
     t.match(judge('de', '2', 'EUR'), wrong(/2,50\s€/), 'the minimum, as it is written here');
     t.match(judge('fr', '2,555', 'EUR'), wrong(/2 décimales/));
@@ -108,9 +112,14 @@ t.test(
 t.test('what a page carries on is read alike in every language', async (t) => {
   const open = { priceType: 'CUSTOM', price: null } as const;
   const pay = async () => ({ paid: true as const, transactionHash: 'abc' });
-  const links = [pageLink('x', { product: open, wallet: { network: 'LOCAL' } })];
+  const links = [
+    pageLink('x', { product: open, wallet: { network: 'LOCAL' } }),
+    pageLink('euro', { product: open, priced: inEuro({ due: null }) }),
+  ];
   const { url } = await servePages(t, links, { testPayer: { pay } });
   const page = await (await fetch(`${url}/p/x?lang=de&amount=1,234`)).text();
+  const euros = await (await fetch(`${url}/p/euro?amount=9.5`)).text();
+  t.match(euros, 'name="amount" value="9.50"', 'a price has its cents, also where it is typed');
   const carried = [...page.matchAll(/name="amount" value="([^"]*)"/g)].map(([, amount]) => amount);
   t.strictSame(carried, ['1.2340', '1.2340', '1.2340'], 'to look, to change, to pay from a test account');
   t.match(page, '&amp;amount=1.234&amp;');
@@ -382,6 +391,7 @@ t.test('a code asks neither the ledger nor for the shop; the page does both', as
     pages: {
       linkBySlug: find(pageLink('x')),
       checkoutBySlug: find(pageCheckout('x')),
+      mostDue: async () => 0n,
       paidBy: async () => ({ count: 0, largest: [] }),
     },
     addressOf: () => '203.0.113.7',
@@ -399,6 +409,7 @@ t.test('while the database is away the page says so and gives nothing away', asy
     pages: {
       linkBySlug: async () => Promise.reject(new Error('ECONNREFUSED mongodb://internal')),
       checkoutBySlug: async () => null,
+      mostDue: async () => 0n,
       paidBy: async () => ({ count: 0, largest: [] }),
     },
   });
@@ -578,6 +589,7 @@ t.test(
       pages: {
         linkBySlug: async () => null,
         checkoutBySlug: async () => (fails-- > 0 ? Promise.reject(new Error('away')) : link),
+        mostDue: async () => 0n,
         paidBy: async () => ({ count: 0, largest: [] }),
       },
     });
