@@ -2,7 +2,17 @@
 import { z } from 'zod';
 import { accountExample } from './examples.js';
 import { operation } from './operation.js';
-import { colorInput, emailInput, httpsUrlInput, idOf, nameInput, percentInput, timestamp } from './primitives.js';
+import { toleranceInput } from './orders.js';
+import {
+  colorInput,
+  emailInput,
+  httpsUrlInput,
+  idOf,
+  nameInput,
+  percent,
+  percentInput,
+  timestamp,
+} from './primitives.js';
 import { currencyInput } from './rates.js';
 import { ROLES } from './roles.js';
 
@@ -43,6 +53,7 @@ export const accountSchema = z
       .nullable()
       .default(null)
       .meta({ description: 'Currency of the `value` of payments whose price gives them none; null for none.' }),
+    tolerancePercent: percent.meta({ description: 'The tolerance of new products and checkouts.' }),
     createdAt: timestamp,
   })
   .meta({ id: 'Account', examples: [accountExample] });
@@ -66,12 +77,13 @@ export const account = {
     effect: 'changes',
     summary: 'Change the account',
     description:
-      '`brand` is what payers see on pages, receipts and posters: only the fields given change, and null removes one. A markup lowers the rates of the account from now on, so that prices in a currency ask for more of the asset. Its own rates stay as they are. With `booksCurrency` every later payment gets a `value` in it, by the newest rate when its ledger closed, without the markup.',
+      '`brand` is what payers see on pages, receipts and posters: only the fields given change, and null removes one. A markup lowers the rates of the account from now on, so that prices in a currency ask for more of the asset. Its own rates stay as they are. With `booksCurrency` every later payment gets a `value` in it, by the newest rate when its ledger closed, without the markup. `tolerancePercent` is what new products and checkouts start with.',
     tag,
     body: {
       brand: brandInput.optional(),
       rateMarkupPercent: markupInput.optional(),
       booksCurrency: currencyInput.nullish(),
+      tolerancePercent: toleranceInput.optional(),
     },
     output: accountSchema,
     examples: {

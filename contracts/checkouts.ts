@@ -6,7 +6,7 @@ import { checkoutExample } from './examples.js';
 import { instructionsSchema } from './instructions.js';
 import { languageSchema } from './languages.js';
 import { operation, type RawBody, type ValidationContext } from './operation.js';
-import { orderFieldErrors, orderFields, orderInput, quantityInput } from './orders.js';
+import { orderFieldErrors, orderFields, orderInput, quantityInput, toleranceInput } from './orders.js';
 import {
   accountAddress,
   amount,
@@ -19,6 +19,7 @@ import {
   nameInput,
   pageQuery,
   pageUrlInput,
+  percent,
   referenceInput,
   text,
   timestamp,
@@ -81,6 +82,9 @@ export const checkoutSchema = z
       description: 'How many of the FIXED product of a checkout made for it. Null for other checkouts.',
     }),
     ...orderFields,
+    tolerancePercent: percent.meta({
+      description: 'How much less than `total` is enough. Once it is PAID within it, nothing remains.',
+    }),
     receivedAmount: amount.meta({ description: 'Payments in time and in the right asset. They add up.' }),
     receivedValue: amount.nullable().default(null).meta({ description: 'The same in the currency.' }),
     remainingAmount: amount.nullable().meta({
@@ -232,6 +236,10 @@ export const checkouts = {
       assetCode: assetCodeInput.optional(),
       assetIssuer: accountAddress.nullish().meta({ description: 'Required for every asset but XLM, refused for XLM.' }),
       ...orderInput,
+      tolerancePercent: toleranceInput.nullish().meta({
+        description:
+          '`0` to `5`, at most 2 decimals: the checkout is PAID once what counts reaches `total` less this percentage, rounded up. Its product’s when left out, else the account’s.',
+      }),
       reference: text({ max: 120 }).nullish().meta({ description: 'Your name for the order. Need not be unique.' }),
       metadata: metadataInput.optional(),
       customerEmail: emailInput.nullish().meta({

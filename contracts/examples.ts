@@ -18,6 +18,7 @@ export const accountExample = {
   },
   rateMarkupPercent: '0',
   booksCurrency: null,
+  tolerancePercent: '0',
   createdAt,
 };
 
@@ -75,6 +76,7 @@ export const productExample = {
   imageUrl: 'https://shop.example/shirt.png',
   assetIssuer: null,
   minAmount: null,
+  tolerancePercent: '0',
   active: true,
   wallet: walletSummary,
   paymentLinkCount: 1,
@@ -132,6 +134,7 @@ export const checkoutExample = {
   taxAmount: '0',
   tipAmount: '0',
   total: '50',
+  tolerancePercent: '0',
   receivedAmount: '20',
   receivedValue: null,
   remainingAmount: '30',

@@ -82,6 +82,9 @@ export const orderInput = {
   tip: amountOrNone.nullish().meta({ description: 'Added to the total, without tax.' }),
 };
 
+/** How much less than what is asked for is enough. */
+export const toleranceInput = percentInput({ most: 5, decimals: 2 });
+
 const given = (value: unknown) => value !== undefined && value !== null;
 const isObject = (value: unknown): value is RawBody =>
   typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -25,6 +25,7 @@ import { ROLES } from './roles.js';
 export const PAYMENT_STATUSES = ['COMPLETED', 'UNDERPAID', 'REJECTED', 'UNMATCHED'] as const;
 export const PAYMENT_REASONS = [
   'overpaid',
+  'within_tolerance',
   'below_price',
   'below_minimum',
   'link_inactive',
@@ -45,7 +46,7 @@ const MEMO_TYPES = ['none', 'text', 'id', 'hash', 'return'] as const;
 export const paymentStatusSchema = z.enum(PAYMENT_STATUSES).meta({
   id: 'PaymentStatus',
   description:
-    'COMPLETED: enough, in the right asset. UNDERPAID: less than the price, the minimum or what a checkout still needs. REJECTED: the link, checkout, product or asset was wrong. UNMATCHED: belongs to no link or checkout.',
+    'COMPLETED: enough, or within the tolerance, in the right asset. UNDERPAID: less than the price, the minimum or what a checkout still needs. REJECTED: the link, checkout, product or asset was wrong. UNMATCHED: belongs to no link or checkout.',
 });
 export const paymentReasonSchema = z.enum(PAYMENT_REASONS).meta({
   id: 'PaymentReason',

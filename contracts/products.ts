@@ -4,6 +4,7 @@ import { deletedSchema, listOf } from './envelope.js';
 import type { FieldError } from './errors.js';
 import { productExample } from './examples.js';
 import { operation } from './operation.js';
+import { toleranceInput } from './orders.js';
 import {
   accountAddress,
   amount,
@@ -14,6 +15,7 @@ import {
   idOf,
   nameInput,
   pageQuery,
+  percent,
   referenceInput,
   searchQuery,
   text,
@@ -69,6 +71,7 @@ export const productSchema = z
       .nullable()
       .default(null)
       .meta({ description: 'What is asked now. Null without a currency, without a fresh rate, and in events.' }),
+    tolerancePercent: percent.meta({ description: 'How much less than price or minimum is enough.' }),
     active: z.boolean().meta({ description: 'An inactive product rejects payments.' }),
     wallet: walletSummarySchema,
     paymentLinkCount: z.int(),
@@ -87,6 +90,10 @@ const productFields = {
     .nullish()
     .meta({ description: 'Price and minimum are in it, with at most its decimals; they are paid in the asset.' }),
   assetIssuer: accountAddress.nullish().meta({ description: 'Required for every asset but XLM, refused for XLM.' }),
+  tolerancePercent: toleranceInput.optional().meta({
+    description:
+      'What comes within it is enough (`within_tolerance`): `0` to `5`, at most 2 decimals. The account’s when left out of a creation.',
+  }),
   description: text({ max: 2000 }).nullish(),
   imageUrl: httpsUrlInput.nullish().meta({ description: 'https URL.' }),
   active: z.boolean(),

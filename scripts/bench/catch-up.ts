@@ -95,6 +95,7 @@ export async function openBacklog(
     priceType: 'FIXED' as const,
     price: '10',
     minAmount: null,
+    tolerancePercent: '0',
   };
   const productId = newId('prod');
   await transaction(async (session) => {

@@ -80,7 +80,15 @@ app.post('/products', async (req, res) => {
   }
   const wallet = await wallets.findOne({ _id: walletId, accountId: res.locals.accountId });
   if (!wallet) return void res.status(422).json({ data: null, error: { code: 'validation_error' } });
-  const terms = { active: true, assetCode, assetIssuer: null, priceType, price, minAmount: null };
+  const terms = {
+    active: true,
+    assetCode,
+    assetIssuer: null,
+    priceType,
+    price,
+    minAmount: null,
+    tolerancePercent: '0',
+  };
   const product = {
     _id: `prod_${randomBytes(13).toString('hex')}`,
     accountId: res.locals.accountId,

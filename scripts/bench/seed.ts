@@ -102,6 +102,7 @@ export async function seed(db: mongo.Db, accountId: string, sizes: Sizes): Promi
       priceType: 'FIXED' as const,
       price: '25',
       minAmount: null,
+      tolerancePercent: '0',
     };
     return {
       _id: newId('prod'),
@@ -159,6 +160,7 @@ export async function seed(db: mongo.Db, accountId: string, sizes: Sizes): Promi
       quantity: null,
       lines: [{ productId: null, name: 'Thing', quantity: 1, price: '25', total: '25', net: '25', tax: '0' }],
       taxIncluded: true,
+      tolerancePercent: '0',
       successUrl: null,
       cancelUrl: null,
       status: luck < 0.5 ? 'PAID' : luck < 0.95 ? 'EXPIRED' : 'CANCELLED',

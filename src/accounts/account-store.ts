@@ -20,6 +20,8 @@ export interface AccountDoc {
   booksCurrencies?: { currency: string | null; from: Date }[];
   /** The last of `bookCurrencies`; missing for none. */
   booksCurrency?: string;
+  /** Of new products and checkouts; canonical. Missing for none. */
+  tolerancePercent?: string;
   /** Which notifications it gets by e-mail, and at which addresses. Missing when never set. */
   notifications?: { recipients: string[]; kinds: NoticeKind[] };
 }
@@ -42,6 +44,7 @@ const accountSchema = new mongoose.Schema<AccountDoc>(
       default: undefined,
     },
     booksCurrency: { type: String, required: false },
+    tolerancePercent: { type: String, required: false },
     notifications: {
       type: new mongoose.Schema({ recipients: [String], kinds: [String] }, PART_OPTIONS),
       required: false,
@@ -75,6 +78,7 @@ interface AccountChanges {
   percent?: string;
   /** The books' currency; null for none. */
   currency?: string | null;
+  tolerancePercent?: string;
 }
 
 /** What works across accounts: for administration. */
@@ -106,7 +110,7 @@ type Opened = ReturnType<typeof openModel>;
 const ofAccount = ({ accounts, byId }: Opened, accountId: string) => ({
   get: (session?: Session) => byId(accountId, session),
   /** Takes effect at that moment. Null when there is no such account. */
-  async change({ brand, percent, currency }: AccountChanges, from: Date, session?: Session) {
+  async change({ brand, percent, currency, tolerancePercent }: AccountChanges, from: Date, session?: Session) {
     const before = await byId(accountId, session);
     if (!before) return null;
     const { rateMarkups = [], booksCurrencies = [] } = before;
@@ -115,6 +119,7 @@ const ofAccount = ({ accounts, byId }: Opened, accountId: string) => ({
       ...(percent === undefined ? {} : { rateMarkups: withNewest(rateMarkups, { percent, from }) }),
       ...(currency === undefined ? {} : { booksCurrencies: withNewest(booksCurrencies, { currency, from }) }),
       ...(currency ? { booksCurrency: currency } : {}),
+      ...(tolerancePercent === undefined ? {} : { tolerancePercent }),
     };
     return accounts
       .findOneAndUpdate(

@@ -3,6 +3,7 @@
 import type { Contract } from '../../contracts/index.js';
 import { formatAmount, parseAmount } from '../domain/amount.js';
 import { NO_BRAND } from '../domain/brand.js';
+import { canonicalPercent } from '../domain/order.js';
 import { notFound, rateLimited } from '../kit/api-error.js';
 import type { Caller, ServiceOf } from '../kit/caller.js';
 import type { Clock } from '../kit/clock.js';
@@ -30,7 +31,7 @@ export function createAccountService({
       return toAccount(account);
     },
 
-    async update(caller, { brand = {}, rateMarkupPercent, booksCurrency }) {
+    async update(caller, { brand = {}, rateMarkupPercent, booksCurrency, tolerancePercent }) {
       const { accountId } = caller;
       const { account } = forAccount(accountId);
       const before = await account.get();
@@ -44,6 +45,7 @@ export function createAccountService({
         ...(booksCurrency !== undefined && booksCurrency !== (before.booksCurrency ?? null)
           ? { currency: booksCurrency }
           : {}),
+        ...(tolerancePercent === undefined ? {} : { tolerancePercent: canonicalPercent(tolerancePercent) }),
       };
       if (Object.keys(changes).length === 0) return toAccount(before);
       const now = clock.now();
@@ -76,6 +78,7 @@ export const toAccount = (account: AccountDoc) => ({
   brand: { ...NO_BRAND, ...account.brand },
   rateMarkupPercent: markupOf(account),
   booksCurrency: account.booksCurrency ?? null,
+  tolerancePercent: account.tolerancePercent ?? '0',
   createdAt: account.createdAt.toISOString(),
 });
 

@@ -15,9 +15,9 @@ const READS: Partial<Record<keyof Contract, Read>> = {
   async account({ account }, _id, session) {
     const found = await account.get(session);
     if (!found) return null;
-    const { name, brand, rateMarkups, booksCurrency } = found;
+    const { name, brand, rateMarkups, booksCurrency, tolerancePercent = '0' } = found;
     return {
-      ...{ name, rateMarkupPercent: rateMarkups?.at(-1)?.percent ?? '0', booksCurrency },
+      ...{ name, rateMarkupPercent: rateMarkups?.at(-1)?.percent ?? '0', booksCurrency, tolerancePercent },
       ...Object.fromEntries(flat({ brand: { ...NO_BRAND, ...brand } })),
     };
   },
@@ -54,10 +54,10 @@ const READS: Partial<Record<keyof Contract, Read>> = {
     const found = await products.byId(id, session);
     if (!found) return null;
     const { name, description, imageUrl, walletId, active } = found;
-    const { assetCode, assetIssuer, priceType, price, minAmount, currency } = found;
+    const { assetCode, assetIssuer, priceType, price, minAmount, currency, tolerancePercent } = found;
     return {
       ...{ name, description, imageUrl, walletId, active },
-      ...{ assetCode, assetIssuer, priceType, price, minAmount, currency },
+      ...{ assetCode, assetIssuer, priceType, price, minAmount, currency, tolerancePercent },
     };
   },
   async paymentLinks({ paymentLinks }, id, session) {

@@ -10,6 +10,8 @@ export type Account = {
   rateMarkupPercent: string;
   /** Currency of the `value` of payments whose price gives them none; null for none. */
   booksCurrency: string | null;
+  /** The tolerance of new products and checkouts. */
+  tolerancePercent: string;
   /** ISO 8601, UTC. */
   createdAt: string;
 };
@@ -202,6 +204,8 @@ export type Checkout = {
   tipAmount: Amount;
   /** What is asked: the lines less the discount, with the tax where prices do not contain it, and the tip. Equal to `amount`, or to `price` in a currency. */
   total: Amount;
+  /** How much less than `total` is enough. Once it is PAID within it, nothing remains. */
+  tolerancePercent: string;
   /** Payments in time and in the right asset. They add up. */
   receivedAmount: Amount;
   /** The same in the currency. */
@@ -748,6 +752,7 @@ export type PaymentProofBundle = {
 /** The first that applies, in the order link or checkout, product, asset, amount. */
 export type PaymentReason =
   | 'overpaid'
+  | 'within_tolerance'
   | 'below_price'
   | 'below_minimum'
   | 'link_inactive'
@@ -771,7 +776,7 @@ export type PaymentRefund = {
   at: string;
 };
 
-/** COMPLETED: enough, in the right asset. UNDERPAID: less than the price, the minimum or what a checkout still needs. REJECTED: the link, checkout, product or asset was wrong. UNMATCHED: belongs to no link or checkout. */
+/** COMPLETED: enough, or within the tolerance, in the right asset. UNDERPAID: less than the price, the minimum or what a checkout still needs. REJECTED: the link, checkout, product or asset was wrong. UNMATCHED: belongs to no link or checkout. */
 export type PaymentStatus = 'COMPLETED' | 'UNDERPAID' | 'REJECTED' | 'UNMATCHED';
 
 /** What a payment counted for in a currency. */
@@ -809,6 +814,8 @@ export type Product = {
   currency: string | null;
   /** What is asked now. Null without a currency, without a fresh rate, and in events. */
   quote: Quote | null;
+  /** How much less than price or minimum is enough. */
+  tolerancePercent: string;
   /** An inactive product rejects payments. */
   active: boolean;
   wallet: WalletSummary;
@@ -1188,7 +1195,7 @@ export interface Procedures {
   account: {
     /** The caller's account. Returns the account that the API key belongs to. */
     get: Query<Record<string, never>, Account>;
-    /** Change the account. `brand` is what payers see on pages, receipts and posters: only the fields given change, and null removes one. A markup lowers the rates of the account from now on, so that prices in a currency ask for more of the asset. Its own rates stay as they are. With `booksCurrency` every later payment gets a `value` in it, by the newest rate when its ledger closed, without the markup. */
+    /** Change the account. `brand` is what payers see on pages, receipts and posters: only the fields given change, and null removes one. A markup lowers the rates of the account from now on, so that prices in a currency ask for more of the asset. Its own rates stay as they are. With `booksCurrency` every later payment gets a `value` in it, by the newest rate when its ledger closed, without the markup. `tolerancePercent` is what new products and checkouts start with. */
     update: Mutation<
       {
         brand?:
@@ -1205,6 +1212,8 @@ export interface Procedures {
         /** `0` to `20`. */
         rateMarkupPercent?: string | undefined;
         booksCurrency?: string | null | undefined;
+        /** `0` to `5`. */
+        tolerancePercent?: string | undefined;
       },
       Account
     >;
@@ -1489,6 +1498,8 @@ export interface Procedures {
         currency?: string | null | undefined;
         /** Required for every asset but XLM, refused for XLM. */
         assetIssuer?: AccountAddress | null | undefined;
+        /** What comes within it is enough (`within_tolerance`): `0` to `5`, at most 2 decimals. The account’s when left out of a creation. */
+        tolerancePercent?: string | undefined;
         description?: string | null | undefined;
         /** https URL. */
         imageUrl?: string | null | undefined;
@@ -1542,6 +1553,8 @@ export interface Procedures {
         currency?: string | null | undefined;
         /** Required for every asset but XLM, refused for XLM. */
         assetIssuer?: AccountAddress | null | undefined;
+        /** What comes within it is enough (`within_tolerance`): `0` to `5`, at most 2 decimals. The account’s when left out of a creation. */
+        tolerancePercent?: string | undefined;
         description?: string | null | undefined;
         /** https URL. */
         imageUrl?: string | null | undefined;
@@ -1673,6 +1686,8 @@ export interface Procedures {
           | undefined;
         /** Added to the total, without tax. */
         tip?: string | null | undefined;
+        /** `0` to `5`, at most 2 decimals: the checkout is PAID once what counts reaches `total` less this percentage, rounded up. Its product’s when left out, else the account’s. */
+        tolerancePercent?: string | null | undefined;
         /** Your name for the order. Need not be unique. */
         reference?: string | null | undefined;
         /** At most 20 entries; keys `[A-Za-z0-9_.-]{1,40}`, values strings of at most 500 characters. */

@@ -20,8 +20,10 @@ export interface Checkout {
   asset: Asset;
   /** The price of the order, greater than 0. */
   amount: bigint;
+  /** The least sum that is enough: the price less the tolerance. */
+  enough: bigint;
   /** The counted sum of the payments so far, without money sent back before the order was complete. It may be less than the amount of a PAID
-   *  checkout, if such a refund was read after the completing payment. */
+   *  checkout: within the tolerance, or if such a refund was read after the completing payment. */
   received: bigint;
   /** The same in stroops. */
   paidIn: bigint;
@@ -109,7 +111,8 @@ export function judgeForCheckout(checkout: Checkout, payment: CheckoutPayment): 
     return { verdict: verdictOf(refusal, asked.least, { value: isTheirs ? value : null }), after: checkout };
   }
 
-  if (side === 'short') {
+  const lacks = side === 'short' && counts < due - (checkout.amount - checkout.enough);
+  if (lacks) {
     // What it counts for is rounded down, so that the rest asks for more than the difference of the amounts.
     const shortfall = measure(by, due - counts, 0n).asked.least;
     const verdict = verdictOf(isTaken ? 'accepted' : 'partial', asked.least, { shortfall, value });
@@ -118,12 +121,13 @@ export function judgeForCheckout(checkout: Checkout, payment: CheckoutPayment): 
   }
   // Money sent back after this payment was sent back from an order that the payment had completed.
   const excess = side === 'over' ? amount - asked.most : 0n;
+  const shortfall = side === 'short' ? asked.least - amount : null;
   const beyond = checkout.status === 'PAID' ? beyondOf(asOf, { stroops: amount, counts }, by) : excess;
   const paid: Checkout = { ...withCounted(asOf, counts, amount, beyond), status: 'PAID' };
   const after = { ...paid, paidAt: checkout.paidAt ?? completedAt(asOf, payment, counts) };
-  const verdict =
-    excess === 0n ? verdictOf('enough', asked.least, { value }) : verdictOf('overpaid', asked.least, { excess, value });
-  return { verdict, after };
+  const outcome = shortfall !== null ? 'within_tolerance' : excess > 0n ? 'overpaid' : 'enough';
+  const more = { value, shortfall, excess: excess > 0n ? excess : null };
+  return { verdict: verdictOf(outcome, asked.least, more), after };
 }
 
 const withCounted = (checkout: Checkout, counts: bigint, stroops: bigint, excess: bigint): Checkout => ({
@@ -133,9 +137,9 @@ const withCounted = (checkout: Checkout, counts: bigint, stroops: bigint, excess
   excess: checkout.excess + excess,
 });
 
-/** The stroops of money without a rate that an order does not need: all, unless it is PAID and lacks some of its amount, for then an acceptance took all. */
-const unratedBeyond = ({ status, amount, received }: Checkout, stroops: bigint): bigint =>
-  status === 'PAID' && received < amount ? 0n : stroops;
+/** The stroops of money without a rate that an order does not need: all, unless it is PAID with less than enough, for then an acceptance took all. */
+const unratedBeyond = ({ status, enough, received }: Checkout, stroops: bigint): bigint =>
+  status === 'PAID' && received < enough ? 0n : stroops;
 
 /** The stroops of money with a rate that an order does not need. @param by how the money is measured; without, its stroops count alike */
 function beyondOf({ amount, received }: Checkout, { stroops, counts }: Sum, by?: PaidBy): bigint {
@@ -182,7 +186,7 @@ export function takeAgain(checkout: Checkout, returned: Returned, completesAt: D
   const noted = { ...checkout, returned: checkout.returned.flatMap(left) };
   if (entry?.countsOn) return noted;
   const after = countedAgain(noted, returned);
-  if (after.status === 'PAID' || after.received < after.amount) return after;
+  if (after.status === 'PAID' || after.received < after.enough) return after;
   return { ...after, status: 'PAID', paidAt: completesAt };
 }
 
@@ -233,26 +237,26 @@ function takenOff(checkout: Checkout, returned: Returned): Checkout {
 const sumOf = (payments: readonly { amount: bigint }[]): bigint =>
   payments.reduce((sum, { amount }) => sum + amount, 0n);
 
-/** The amount due at a place on the ledger: nothing after an acceptance.
+/** The amount due at a place on the ledger: nothing after an acceptance, nor where what had come was enough.
  *  @param checkout one in which money sent back after the place still counts
  *  @param later counted payments that come after it; null for what is due now */
 function dueBefore(checkout: Checkout, place: Place, later: readonly { amount: bigint }[] | null): bigint {
-  const { acceptedFrom, status, amount, received, returned } = checkout;
+  const { acceptedFrom, status, amount, enough, received, returned } = checkout;
   if (status !== 'PAID' || later === null) return remainingOf(checkout);
   if (acceptedFrom !== null && isAfter(place, acceptedFrom)) return 0n;
   // Checkouts accepted before `acceptedFrom` was stored do not tell when.
   if (acceptedFrom === null && returned.every(({ countsOn }) => countsOn) && later.length === 0) return 0n;
   const before = received - sumOf(later);
-  return remainingOf({ status: 'OPEN', amount, received: before > 0n ? before : 0n });
+  return before >= enough ? 0n : remainingOf({ status: 'OPEN', amount, received: before > 0n ? before : 0n });
 }
 
-/** When the payments reached the amount, in the ledger's order: by one of the later payments if this one was read late. */
-function completedAt({ amount, received }: Checkout, { closedAt, later }: CheckoutPayment, counts: bigint): Date {
+/** When the payments reached what is enough, in the ledger's order: by one of the later payments if this one was read late. */
+function completedAt({ enough, received }: Checkout, { closedAt, later }: CheckoutPayment, counts: bigint): Date {
   let sum = received - sumOf(later ?? []) + counts;
-  if (sum >= amount) return closedAt;
+  if (sum >= enough) return closedAt;
   for (const each of later ?? []) {
     sum += each.amount;
-    if (sum >= amount) return each.closedAt;
+    if (sum >= enough) return each.closedAt;
   }
   return closedAt;
 }

@@ -109,6 +109,8 @@ export function parsePercent(text: string, decimals: number): bigint {
   return BigInt(whole + fraction.padEnd(decimals, '0'));
 }
 
+export const TOLERANCE_DECIMALS = 2;
+
 /** Canonical: `"19.50"` → `"19.5"`. */
 export function canonicalPercent(text: string): string {
   return text.includes('.') ? text.replace(/\.?0+$/, '') : text;

@@ -18,6 +18,7 @@ const kind = (status: PaymentStatus, reason: PaymentReason | null, meaning: stri
 export const OUTCOMES = {
   enough: kind('COMPLETED', null, 'It pays what was asked for.'),
   accepted: kind('COMPLETED', null, 'It is a part of what an acceptance took as enough.'),
+  within_tolerance: kind('COMPLETED', 'within_tolerance', 'It pays a little less than was asked for, which is enough.'),
   overpaid: kind('COMPLETED', 'overpaid', 'It pays more than was asked for.'),
   below_price: kind('UNDERPAID', 'below_price', 'It pays less than the price.'),
   below_minimum: kind('UNDERPAID', 'below_minimum', 'It pays less than the minimum.'),
@@ -43,7 +44,7 @@ export interface Verdict extends Pick<OutcomeKind, 'status' | 'reason'> {
   expectedAmount: bigint | null;
   /** For `overpaid` only. */
   excessAmount: bigint | null;
-  /** For UNDERPAID and `accepted` only. */
+  /** For UNDERPAID, `within_tolerance` and `accepted` only. */
   shortfallAmount: bigint | null;
   /** What the payment counts for in the price's currency, or would count for if it were taken; null without one. */
   value: Value | null;

@@ -3,6 +3,7 @@
  *  If several rates may apply, the payer benefits: the least amount that any of them asked is enough, and an amount between the least and the most
  *  is an exact payment. A larger amount was paid by the rate that asked most; a smaller one counts by the rate that asked least. So an amount that
  *  a page showed within the lock always pays what was due then. */
+import { unitOf } from './order.js';
 import { askedFor, worthOf } from './rate.js';
 import type { ShownRate } from './shown-rates.js';
 
@@ -19,6 +20,16 @@ interface Asked {
 export interface Value extends ShownRate {
   currency: string;
   amount: bigint;
+}
+
+const ALL = 10_000n;
+
+/** The least that is enough for a price: the price less the tolerance, rounded up to the smallest unit.
+ *  @param tolerance in hundredths of a percent @param currency null for a price in the asset itself */
+export function enoughFor(price: bigint, tolerance: bigint, currency: string | null): bigint {
+  const unit = unitOf(currency);
+  const enough = (price * (ALL - tolerance) + ALL * unit - 1n) / (ALL * unit);
+  return enough * unit < price ? enough * unit : price;
 }
 
 /** A payment measured against the amount due. Everything but `asked` is in units of the price: stroops, or 10^-7 units of the currency. */

@@ -87,6 +87,8 @@ export interface ProductTerms {
   price: bigint | null;
   /** The least amount of a CUSTOM product; null for any amount, and for FIXED. */
   minAmount: bigint | null;
+  /** How much less is enough, in hundredths of a percent. */
+  tolerance: bigint;
 }
 
 export interface WatchWindow {

@@ -164,7 +164,7 @@ function judgementOf({ say }: Words, payment: PagePayment, link: PageLink): Paym
       const heading = say('paidTooMuch', { excess: `${payment.excessAmount} ${code}` });
       return { tone, heading, sentence: say(link.checkout ? 'dueWas' : 'priceWas', { asked }) };
     }
-    const asItCame = payment.shortfallAmount !== null || !isAskedAsset(payment, product);
+    const asItCame = (payment.shortfallAmount !== null && reason === null) || !isAskedAsset(payment, product);
     return { tone, heading: say('paid'), sentence: say(asItCame ? 'paidAsItCame' : 'paidComplete') };
   }
   const left = `${payment.shortfallAmount} ${code}`;

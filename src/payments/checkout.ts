@@ -4,6 +4,8 @@ import type { CheckoutStatus } from '../../contracts/checkouts.js';
 import { minorDigits } from '../../contracts/currencies.js';
 import { formatAmount, parseAmount, parseSum } from '../domain/amount.js';
 import { acceptLate, type Checkout, type Counted, cancel, giveBack, type Sum, takeAgain } from '../domain/checkout.js';
+import { parsePercent, TOLERANCE_DECIMALS } from '../domain/order.js';
+import { enoughFor } from '../domain/pricing.js';
 import type { LedgerStamp } from '../domain/terms.js';
 import type { CheckoutDoc } from '../selling/index.js';
 import type { PaymentDoc } from './payment-document.js';
@@ -14,6 +16,7 @@ export const toCheckoutState = (checkout: CheckoutDoc): Checkout => ({
   status: checkout.status,
   asset: { code: checkout.assetCode, issuer: checkout.assetIssuer },
   amount: priceOf(checkout),
+  enough: enoughOf(checkout),
   received: BigInt(checkout.received),
   paidIn: BigInt(checkout.paidIn ?? checkout.received),
   excess: BigInt(checkout.excess ?? 0),
@@ -30,6 +33,9 @@ export const toCheckoutState = (checkout: CheckoutDoc): Checkout => ({
 
 /** The price, in its units. */
 const priceOf = ({ price, amount }: Pick<CheckoutDoc, 'price' | 'amount'>): bigint => parseAmount(price ?? amount!)!;
+
+const enoughOf = (checkout: CheckoutDoc): bigint =>
+  enoughFor(priceOf(checkout), parsePercent(checkout.tolerancePercent, TOLERANCE_DECIMALS), checkout.currency ?? null);
 
 /** The document in its new state. @param now when the change was found */
 export const withState = (

@@ -4,8 +4,9 @@ import type { Network } from '../../contracts/networks.js';
 import { formatAmount, MAX_STROOPS, parseAmount } from '../domain/amount.js';
 import { type Asset, sameAsset } from '../domain/asset.js';
 import { judgeForCheckout } from '../domain/checkout.js';
+import { parsePercent, TOLERANCE_DECIMALS } from '../domain/order.js';
 import { type Verdict, verdictOf } from '../domain/outcomes.js';
-import { measure, type PaidBy, type Value } from '../domain/pricing.js';
+import { enoughFor, measure, type PaidBy, type Value } from '../domain/pricing.js';
 import { formatRate, worthOf } from '../domain/rate.js';
 import type { Pair } from '../domain/rate-pair.js';
 import type { ShownRate } from '../domain/shown-rates.js';
@@ -150,6 +151,9 @@ export function judgeByTerms(
   if (refusal) return verdictOf(refusal, expected, { value: sameAsset(asset, product.asset) ? value : null });
   if (side === 'short') {
     const shortfall = asked.least - amount;
+    const enough = enoughFor(due!, product.tolerance, by?.currency ?? null);
+    if (measure(by, enough, amount).side !== 'short')
+      return verdictOf('within_tolerance', expected, { shortfall, value });
     return verdictOf(fixed ? 'below_price' : 'below_minimum', expected, { shortfall, value });
   }
   if (fixed && side === 'over') {
@@ -186,6 +190,7 @@ const toProductTerms = (terms: StoredTerms): ProductTerms => ({
   priceType: terms.priceType,
   price: toStroops(terms.price),
   minAmount: toStroops(terms.minAmount),
+  tolerance: parsePercent(terms.tolerancePercent, TOLERANCE_DECIMALS),
 });
 
 const wordsOfPayment = (memo: string | null, payable: Payable | null): string[] => {

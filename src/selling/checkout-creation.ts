@@ -29,7 +29,7 @@ import { createSlug } from './slug.js';
 type Input = ParsedInputOf<Contract['checkouts']['create']>;
 
 export interface CheckoutCreationDeps {
-  forAccount: ForAccount<'checkouts' | 'products' | 'wallets'>;
+  forAccount: ForAccount<'account' | 'checkouts' | 'products' | 'wallets'>;
   commit: Commit;
   clock: Clock;
   newId: NewId;

@@ -33,6 +33,8 @@ export interface CheckoutDoc extends StoredOrder {
   /** Canonical decimal text, in the currency. Missing as `currency`. */
   price?: string;
   quantity: number | null;
+  /** How much less is enough; canonical. */
+  tolerancePercent: string;
   successUrl: string | null;
   cancelUrl: string | null;
   status: CheckoutStatus;
@@ -108,6 +110,7 @@ const checkoutSchema = new mongoose.Schema<CheckoutDoc>(
       ),
     ],
     taxIncluded: Boolean,
+    tolerancePercent: String,
     discount: { type: new mongoose.Schema({ name: nullable, amount: String }, PART_OPTIONS), required: false },
     tip: String,
     successUrl: nullable,

@@ -78,6 +78,7 @@ export function toCheckout({ checkout, product, wallet }: CheckoutFacts, publicU
     quote: null,
     quantity: checkout.quantity,
     ...orderOf(checkout),
+    tolerancePercent: checkout.tolerancePercent,
     ...balanceOf(checkout),
     product: product && toProductSummary(product),
     wallet: toWalletSummary(wallet),

@@ -39,16 +39,20 @@ export type CheckoutTerms = Pick<
   | 'taxIncluded'
   | 'discount'
   | 'tip'
+  | 'tolerancePercent'
   | 'gapBefore'
 >;
 
 /** What is bought, before it is added up. */
 interface Sold
-  extends Omit<CheckoutTerms, 'amount' | 'price' | 'lines' | 'taxIncluded' | 'discount' | 'tip' | 'gapBefore'> {
+  extends Omit<
+    CheckoutTerms,
+    'amount' | 'price' | 'lines' | 'taxIncluded' | 'discount' | 'tip' | 'tolerancePercent' | 'gapBefore'
+  > {
   lines: Omit<StoredLine, 'total' | 'net' | 'tax'>[];
 }
 
-type Stores = ReturnType<ForAccount<'products' | 'wallets'>>;
+type Stores = ReturnType<ForAccount<'account' | 'products' | 'wallets'>>;
 
 export const unknownProduct = () => invalid(NO_SUCH.product);
 export const unknownWallet = () => invalid(NO_SUCH.wallet);
@@ -57,7 +61,7 @@ const inactiveProduct = (name = '') =>
   conflict(`The product ${name && `“${name}” `}is inactive: make it active first.`);
 
 /** @throws ApiError `validation_error` for input that does not fit the product, `conflict` when product or wallet is inactive */
-export async function termsOf({ products, wallets }: Stores, input: Input): Promise<CheckoutTerms> {
+export async function termsOf({ account, products, wallets }: Stores, input: Input): Promise<CheckoutTerms> {
   if (input.productId != null) {
     const product = await products.byId(input.productId);
     if (!product) throw unknownProduct();
@@ -67,7 +71,8 @@ export async function termsOf({ products, wallets }: Stores, input: Input): Prom
     if (!product.active) throw inactiveProduct();
     // The wallet is checked once the checkout is stored.
     const wallet = await wallets.byId(product.walletId);
-    return { ...terms, gapBefore: gapFoundAt(wallet?.gap ?? null) };
+    const tolerancePercent = canonicalPercent(input.tolerancePercent ?? product.tolerancePercent);
+    return { ...terms, tolerancePercent, gapBefore: gapFoundAt(wallet?.gap ?? null) };
   }
   const wallet = await wallets.byId(input.walletId!);
   if (!wallet) throw unknownWallet();
@@ -87,7 +92,8 @@ export async function termsOf({ products, wallets }: Stores, input: Input): Prom
   };
   const terms = pricedBy(sold, input);
   if (!wallet.active) throw inactiveWallet();
-  return { ...terms, gapBefore: gapFoundAt(wallet.gap) };
+  const tolerance = input.tolerancePercent ?? (await account.get())?.tolerancePercent ?? '0';
+  return { ...terms, tolerancePercent: canonicalPercent(tolerance), gapBefore: gapFoundAt(wallet.gap) };
 }
 
 const canonical = (amount: string): string => formatAmount(parseAmount(amount)!);
@@ -163,7 +169,10 @@ function namesOf(lines: readonly { name: string }[]): string {
 }
 
 /** What it comes to. @throws ApiError for an order that no payment could pay */
-function pricedBy({ lines, ...sold }: Sold, { discount, tip, taxIncluded }: Input): Omit<CheckoutTerms, 'gapBefore'> {
+function pricedBy(
+  { lines, ...sold }: Sold,
+  { discount, tip, taxIncluded }: Input,
+): Omit<CheckoutTerms, 'tolerancePercent' | 'gapBefore'> {
   const order: Order = {
     lines: lines.map(({ price, quantity, taxPercent }) => ({
       price: parseAmount(price)!,

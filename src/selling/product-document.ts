@@ -14,6 +14,8 @@ export interface StoredTerms {
   minAmount: string | null;
   /** Currency of price and minimum; missing when they are in the asset. */
   currency?: string | null;
+  /** How much less is enough; canonical. */
+  tolerancePercent: string;
 }
 
 export interface ProductVersion {
@@ -51,6 +53,7 @@ const termsShape = {
   price: { type: String, default: null },
   minAmount: { type: String, default: null },
   currency: { type: String, default: null },
+  tolerancePercent: String,
 };
 
 const productSchema = new mongoose.Schema<ProductDoc>(

@@ -5,6 +5,7 @@ import { productFieldErrors } from '../../contracts/products.js';
 import type { Act, Commit } from '../accounts/index.js';
 import type { LedgerStamper } from '../asking/index.js';
 import { formatAmount, parseAmount } from '../domain/amount.js';
+import { canonicalPercent } from '../domain/order.js';
 import { conflict, invalid, notFound } from '../kit/api-error.js';
 import type { Caller, ServiceOf } from '../kit/caller.js';
 import type { Clock } from '../kit/clock.js';
@@ -28,6 +29,7 @@ const TERMS = [
   'price',
   'minAmount',
   'currency',
+  'tolerancePercent',
 ] as const satisfies (keyof StoredTerms)[];
 
 const termsOf = ({
@@ -38,6 +40,7 @@ const termsOf = ({
   price,
   minAmount,
   currency = null,
+  tolerancePercent,
 }: StoredTerms): StoredTerms => ({
   active,
   assetCode,
@@ -46,6 +49,7 @@ const termsOf = ({
   price,
   minAmount,
   currency,
+  tolerancePercent,
 });
 
 /** `"10.50"` → `"10.5"`; already validated. */
@@ -60,8 +64,13 @@ function withChanges(before: ProductDoc, given: Partial<ProductDoc>): ProductDoc
     ({ path, message }) => path in given || !old.some((fault) => fault.path === path && fault.message === message),
   );
   if (faults.length > 0) throw invalid(faults[0]!, ...faults.slice(1));
-  const { name, price, minAmount } = merged;
-  return { ...merged, nameKey: foldText(name), price: canonical(price), minAmount: canonical(minAmount) };
+  const { name, price, minAmount, tolerancePercent } = merged;
+  return {
+    ...merged,
+    nameKey: foldText(name),
+    ...{ price: canonical(price), minAmount: canonical(minAmount) },
+    tolerancePercent: canonicalPercent(tolerancePercent),
+  };
 }
 
 const pick = <T extends object>(from: T, names: readonly string[]): Partial<T> =>
@@ -76,7 +85,7 @@ const unknownWallet = () => invalid(NO_SUCH.wallet);
 type Service = ServiceOf<Contract['products']>;
 
 interface ProductServiceDeps {
-  forAccount: ForAccount<'products' | 'wallets'>;
+  forAccount: ForAccount<'account' | 'products' | 'wallets'>;
   /** Removes a batch of links and checkouts of a deleted product. */
   removeLeftovers: (accountId: string, productId: string) => Promise<unknown>;
   commit: Commit;
@@ -107,7 +116,7 @@ export function createProductService(deps: ProductServiceDeps): Service {
   return {
     async create(caller, input) {
       const { accountId, reservedId } = caller;
-      const { wallets } = forAccount(accountId);
+      const { account, wallets } = forAccount(accountId);
       const _id = reservedId?.('prod') ?? newId('prod');
       const made = reservedId && (await find(deps, accountId, _id));
       if (made) return show(deps, made.product, made.wallet);
@@ -121,6 +130,7 @@ export function createProductService(deps: ProductServiceDeps): Service {
         price: canonical(input.price),
         minAmount: canonical(input.minAmount),
         currency: input.currency ?? null,
+        tolerancePercent: canonicalPercent(input.tolerancePercent ?? (await account.get())?.tolerancePercent ?? '0'),
       };
       const product: ProductDoc = {
         _id,

@@ -21,6 +21,7 @@ export const toProduct = (product: Omit<ProductDoc, 'history'>, wallet: WalletDo
   minAmount: product.minAmount,
   currency: product.currency ?? null,
   quote: null,
+  tolerancePercent: product.tolerancePercent,
   active: product.active,
   wallet: toWalletSummary(wallet),
   paymentLinkCount: product.paymentLinkCount,

@@ -84,6 +84,7 @@ function sampleData(newId: NewId, createdAt: string, publicUrl: string): EventDa
       imageUrl: null,
       assetIssuer: null,
       minAmount: null,
+      tolerancePercent: '0',
       active: true,
       wallet,
       paymentLinkCount: 1,

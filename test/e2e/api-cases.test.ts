@@ -157,6 +157,7 @@ const products: Case[] = [
           priceType: 'FIXED',
           price: '25',
           minAmount: null,
+          tolerancePercent: '0',
           currency: null,
           quote: null,
           active: true,
@@ -770,7 +771,7 @@ const keys: Case[] = [
     {},
     {
       check: ({ data }, _world, t) => {
-        t.same(Object.keys(data).sort(), ['booksCurrency', 'brand', 'createdAt', 'id', 'name', 'rateMarkupPercent']);
+        t.same(Object.keys(data).sort(), ['booksCurrency', 'brand', 'createdAt', 'id', 'name', 'rateMarkupPercent', 'tolerancePercent']);
         t.same(data.brand, { name: null, logoUrl: null, color: null, supportUrl: null, supportEmail: null });
         t.match(data.id, /^acct_/);
       },
@@ -1040,7 +1041,7 @@ const checkouts: Case[] = [
           status: 'OPEN', reference: 'o-1', metadata: { 'a.b': 'c' }, customerEmail: null, language: null, name: 'T-shirt', description: null, assetCode: 'XLM', assetIssuer: null,
           amount: '75', currency: null, price: null, quote: null, quantity: 3,
           lines: [{ productId: product.id, name: 'T-shirt', quantity: 3, price: '25', taxPercent: null, total: '75' }], taxIncluded: true,
-          subtotal: '75', discountAmount: '0', discountName: null, taxAmount: '0', tipAmount: '0', total: '75',
+          subtotal: '75', discountAmount: '0', discountName: null, taxAmount: '0', tipAmount: '0', total: '75', tolerancePercent: '0',
           receivedAmount: '0', receivedValue: null, remainingAmount: '75', remainingValue: null, excessAmount: null,
           product: summaryOf(product),
           wallet: { id: wallet.id, name: 'Shop', address: wallet.address, network: 'LOCAL' },
@@ -1148,6 +1149,15 @@ const rates: Case[] = [
   ['rates are listed', 'rates.list', {}, { check: ({ data }, _world, t) => t.same(data.map(({ currency, rate }: any) => [currency, rate]), [['EUR', '0.5'], ['USD', '0.5']]) }],
   ['a price is quoted by an own rate', 'rates.quote', { ...PAIR, price: '10' }, ok({ amount: '20', source: 'own' })],
   ['a rate is ended', 'rates.delete', PAIR, ok({ deleted: true })],
+  ['a tolerance is set', 'account.update', { tolerancePercent: '1.50' }, ok({ tolerancePercent: '1.5' })],
+  ['a new product has the tolerance of its account', 'products.create', shirt(), ok({ tolerancePercent: '1.5' })],
+  ['a new checkout has the tolerance of its account', 'checkouts.create', plainOrder(), ok({ tolerancePercent: '1.5' })],
+  ['a tolerance of nothing is set', 'account.update', { tolerancePercent: '0' }, ok({ tolerancePercent: '0' })],
+  ['a product has its own tolerance', 'products.create', shirt({ tolerancePercent: '5.00' }), ok({ tolerancePercent: '5' })],
+  ['a product is changed to another tolerance', 'products.update', changed(shirt(), { tolerancePercent: '0.25' }), ok({ tolerancePercent: '0.25' })],
+  ['a checkout has the tolerance of its product', 'checkouts.create', async (world) => ({ productId: (await world.make('products.create', shirt({ tolerancePercent: '2' })(world))).id }), ok({ tolerancePercent: '2' })],
+  ['a checkout has its own tolerance', 'checkouts.create', order({ tolerancePercent: '0.01' }), ok({ tolerancePercent: '0.01' })],
+  ...(['5.01', '-1', '1.234', '', 'x', 2] as const).map((tolerancePercent): Case => [`a tolerance of ${JSON.stringify(tolerancePercent)} is refused`, 'checkouts.create', order({ tolerancePercent }), { code: 'validation_error' }]),
   ['a markup is set', 'account.update', { rateMarkupPercent: '2.50' }, ok({ rateMarkupPercent: '2.5' })],
   ...(['20.1', '-1', '2.00001', 'x', 2] as const).map((rateMarkupPercent): Case => [`${rateMarkupPercent} is no markup`, 'account.update', { rateMarkupPercent }, { code: 'validation_error' }]),
   ['books are kept in a currency', 'account.update', { booksCurrency: 'EUR' }, ok({ booksCurrency: 'EUR', rateMarkupPercent: '2.5' })],

@@ -842,6 +842,7 @@ t.test('a field that no contract names is not sent, and an answer that breaks th
     brand: NO_BRAND,
     rateMarkupPercent: '0',
     booksCurrency: null,
+    tolerancePercent: '0',
     createdAt: '2026-11-21T09:30:00.000Z',
   };
   const answers: unknown[] = [

@@ -143,3 +143,32 @@ t.test('a summary has the taxes of what was paid, by rate and currency', async (
   t.notOk('taxes' in (await service.api('GET', '/reports/summary')).data[0]);
   t.equal((await service.api('GET', '/reports/summary?taxes=true&groupBy=product')).status, 400);
 });
+
+t.test('a little less is enough where the tolerance says so, and its page says that it is paid', async (t) => {
+  const order49 = await order({ name: 'Tee', assetCode: 'XLM', amount: '50', tolerancePercent: '2' });
+  t.match(await html(order49.url, 'en'), '>50<', 'the page asks for the whole');
+  const first = await paid(order49, '49');
+  t.match(first, { status: 'PAID', receivedAmount: '49', remainingAmount: '0', excessAmount: null, total: '50' });
+  const [payment] = (await service.api('GET', `/payments?checkoutId=${order49.id}`)).data;
+  t.match(payment, { status: 'COMPLETED', reason: 'within_tolerance', expectedAmount: '50', shortfallAmount: '1' });
+  const page = await html(order49.url, 'en');
+  t.match(page, 'The payment has arrived and is complete.');
+  t.notMatch(page, 'The merchant has accepted your payment as it came.');
+
+  await service.api('PATCH', '/account', { tolerancePercent: '4' });
+  const made = (await service.api('POST', '/products', shirt())).data;
+  t.equal(made.tolerancePercent, '4');
+  await service.api('PATCH', '/account', { tolerancePercent: '0' });
+  const link = (await service.api('POST', '/payment-links', { productId: made.id })).data;
+  const payLink = async (amount: string) => {
+    const { hash } = await ledger.pay({ to: wallet.address, amount, memo: link.memo });
+    return eventually(async () => {
+      const { data } = await service.api('GET', `/payments?search=${link.memo}`);
+      return data.find((each: any) => each.transactionHash === hash);
+    }, `a payment of ${amount}`);
+  };
+  t.match(await payLink('24'), { status: 'COMPLETED', reason: 'within_tolerance', shortfallAmount: '1' });
+  t.match(await payLink('23.9999999'), { status: 'UNDERPAID', reason: 'below_price' });
+  await service.api('PATCH', `/products/${made.id}`, { tolerancePercent: '0' });
+  t.match(await payLink('24'), { status: 'UNDERPAID', reason: 'below_price' }, 'by the terms of its ledger');
+});

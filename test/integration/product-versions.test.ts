@@ -21,6 +21,7 @@ const termsOf = (price: number): StoredTerms => ({
   priceType: 'FIXED',
   price: String(price),
   minAmount: null,
+  tolerancePercent: '0',
 });
 const { uri, stores, transaction, recorder, connection, db } = await openStores(t);
 const service = await startTestService(t, { database: { uri }, role: 'api' });

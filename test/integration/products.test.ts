@@ -126,7 +126,7 @@ t.test(
 
     let between = async () => {};
     const forAccount = (accountId: string) => {
-      const { products, wallets } = stores.forAccount(accountId);
+      const { account, products, wallets } = stores.forAccount(accountId);
       const then = async <T>(result: T) => {
         await between();
         between = async () => {};
@@ -134,7 +134,7 @@ t.test(
       };
       const list: typeof products.list = async (...args) => then(await products.list(...args));
       const byId: typeof products.byId = async (...args) => then(await products.byId(...args));
-      return { products: { ...products, list, byId }, wallets };
+      return { account, products: { ...products, list, byId }, wallets };
     };
     const common = { forAccount, commit, clock: systemClock, newId };
     const products = createProductService({

@@ -125,6 +125,7 @@ t.test('a payment is matched by the network that its product took payments on wh
     priceType: 'FIXED' as const,
     price: '0.000001',
     minAmount: null,
+    tolerancePercent: '0',
   };
   const common = { accountId: 'acct_1', createdAt: new Date() };
   const product: ProductDoc = {
@@ -207,11 +208,27 @@ t.test('money sent back is booked once, at the oldest payment with as much left,
       imageUrl: null,
       walletId: shop._id,
     },
-    ...{ active: true, assetCode: 'XLM', assetIssuer: null, priceType: 'CUSTOM', price: null, minAmount: null },
+    ...{
+      active: true,
+      assetCode: 'XLM',
+      assetIssuer: null,
+      priceType: 'CUSTOM',
+      price: null,
+      minAmount: null,
+      tolerancePercent: '0',
+    },
     history: [
       {
         from: null,
-        terms: { active: true, assetCode: 'XLM', assetIssuer: null, priceType: 'CUSTOM', price: null, minAmount: null },
+        terms: {
+          active: true,
+          assetCode: 'XLM',
+          assetIssuer: null,
+          priceType: 'CUSTOM',
+          price: null,
+          minAmount: null,
+          tolerancePercent: '0',
+        },
       },
     ],
     ...{ paymentLinkCount: 1, revision: 0, createdAt: new Date() },

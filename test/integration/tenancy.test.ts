@@ -42,6 +42,7 @@ const terms = {
   priceType: 'FIXED' as const,
   price: '10',
   minAmount: null,
+  tolerancePercent: '0',
 };
 const owned = { accountId: OWNER, createdAt: now };
 
@@ -89,6 +90,7 @@ const checkout: CheckoutDoc = {
   quantity: 1,
   lines: [{ productId: null, name: 'Tea', quantity: 1, price: '10', total: '10', net: '10', tax: '0' }],
   taxIncluded: true,
+  tolerancePercent: '0',
   successUrl: null,
   cancelUrl: null,
   status: 'OPEN',

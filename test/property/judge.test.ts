@@ -16,6 +16,8 @@ const asset: fc.Arbitrary<Asset> = fc.record({
   code: fc.constantFrom('XLM', 'USDC'),
   issuer: fc.constantFrom(null, 'GA', 'GB'),
 });
+/** Hundredths of a percent. */
+const tolerance = fc.oneof(fc.constant(0n), fc.bigInt({ min: 0n, max: 500n }));
 const product: fc.Arbitrary<ProductTerms> = fc.oneof(
   fc.record({
     active: fc.boolean(),
@@ -23,6 +25,7 @@ const product: fc.Arbitrary<ProductTerms> = fc.oneof(
     priceType: fc.constant('FIXED' as const),
     price: stroops,
     minAmount: fc.constant(null),
+    tolerance,
   }),
   fc.record({
     active: fc.boolean(),
@@ -30,6 +33,7 @@ const product: fc.Arbitrary<ProductTerms> = fc.oneof(
     priceType: fc.constant('CUSTOM' as const),
     price: fc.constant(null),
     minAmount: fc.option(stroops),
+    tolerance,
   }),
 );
 const payment = fc.record({ link: fc.record({ active: fc.boolean() }), product, asset, amount: stroops });
@@ -43,7 +47,8 @@ t.test('shortfall and excess add up to what was expected, to the stroop', async 
       const { product, amount } = given;
       if (expectedAmount !== (product.priceType === 'FIXED' ? product.price : product.minAmount)) return false;
       // Each of the two exactly with its own outcome, and never nothing.
-      if ((shortfallAmount !== null) !== (status === 'UNDERPAID')) return false;
+      const isShort = status === 'UNDERPAID' || reason === 'within_tolerance';
+      if ((shortfallAmount !== null) !== isShort) return false;
       if ((excessAmount !== null) !== (reason === 'overpaid')) return false;
       if (shortfallAmount !== null && (shortfallAmount <= 0n || amount + shortfallAmount !== expectedAmount))
         return false;
@@ -57,7 +62,8 @@ t.test('a payment is COMPLETED exactly when all is active, the asset is right, a
   fc.assert(
     fc.property(payment, (given) => {
       const { link, product, asset, amount } = given;
-      const enough = amount >= (product.price ?? product.minAmount ?? 1n);
+      const asked = product.price ?? product.minAmount ?? 1n;
+      const enough = amount * 10_000n >= asked * (10_000n - product.tolerance);
       const acceptable = link.active && product.active && sameAsset(asset, product.asset);
       const expected = !acceptable ? 'REJECTED' : enough ? 'COMPLETED' : 'UNDERPAID';
       return judge(given).status === expected;

@@ -61,6 +61,7 @@ const open = (amount: bigint, received: bigint): Checkout => ({
   status: 'OPEN',
   asset: XLM,
   amount,
+  enough: amount,
   received,
   paidIn: received,
   excess: 0n,

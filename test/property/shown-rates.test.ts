@@ -167,7 +167,15 @@ t.test('the work grows no faster than what was in force within the lock', async 
 
 t.test('a payment is judged by the versions of terms in force alone', async (t) => {
   const terms: StoredTerms = {
-    ...{ active: true, assetCode: 'XLM', assetIssuer: null, priceType: 'FIXED', price: '10', minAmount: null },
+    ...{
+      active: true,
+      assetCode: 'XLM',
+      assetIssuer: null,
+      priceType: 'FIXED',
+      price: '10',
+      minAmount: null,
+      tolerancePercent: '0',
+    },
     currency: 'EUR',
   };
   const history = Array.from({ length: 50 }, (_, nth) => ({

@@ -71,6 +71,8 @@ export interface Hardships {
   repeats: true | null;
   /** Merchants set many rates, markups and prices, one right after the other. */
   histories: true | null;
+  /** Orders have tolerances, and payers pay a little less than is asked. */
+  orders: true | null;
 }
 
 export type HardshipName = keyof Hardships;
@@ -302,6 +304,7 @@ export const HARDSHIPS: { readonly [Name in HardshipName]: Hardship<NonNullable<
   },
   repeats: { isOn: true, probability: 0.5, draw: TRUE, adapt: unchanged },
   histories: { isOn: true, probability: 0.5, draw: TRUE, adapt: unchanged },
+  orders: { isOn: true, probability: 0.6, draw: TRUE, adapt: unchanged },
 };
 
 const NAMES = Object.keys(HARDSHIPS) as HardshipName[];
@@ -333,6 +336,7 @@ const BESIDE: Partial<Record<HardshipName, HardshipName>> = {
   decisions: 'refunds',
   repeats: 'rates',
   histories: 'rates',
+  orders: 'checkouts',
 };
 
 /** @param always if given, exactly these are drawn, even when switched off */

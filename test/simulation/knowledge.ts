@@ -20,6 +20,7 @@ export interface Terms {
   minAmount: string | null;
   /** Null for a price in the asset. */
   currency: string | null;
+  tolerancePercent: string;
 }
 
 export interface KnownWebhook {
@@ -181,8 +182,8 @@ export async function learn(
     known.wallets.set(_id, wallet);
   }
   for (const { _id, accountId, history, ...product } of products!) {
-    const { active, assetCode, assetIssuer, priceType, price, minAmount, currency = null } = product;
-    const terms = { active, assetCode, assetIssuer, priceType, price, minAmount, currency };
+    const { active, assetCode, assetIssuer, priceType, price, minAmount, currency = null, tolerancePercent } = product;
+    const terms = { active, assetCode, assetIssuer, priceType, price, minAmount, currency, tolerancePercent };
     const seen = known.products.get(_id) ?? { accountId, terms: [always(terms)] };
     note(seen.terms, terms, history.at(-1)?.from);
     known.products.set(_id, seen);

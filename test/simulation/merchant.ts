@@ -11,6 +11,7 @@ import type { Supervisor } from './supervisor.js';
 
 const MAX_WEBHOOKS = 3;
 const OWN_RATES = ['0.3', '0.5', '0.21'] as const;
+const TOLERANCES = ['0', '2.5', '5'] as const;
 const MARKUPS = ['0', '2', '10'] as const;
 const WALLETS_AFTER_RESET = 2;
 const MEMO_BYTES = 28;
@@ -163,6 +164,7 @@ export class Merchant {
       price: fixed ? '10' : null,
       minAmount: fixed ? null : random.pick([null, '10']),
       ...(currency && { currency }),
+      ...(this.run.hardships.orders && { tolerancePercent: random.pick(TOLERANCES) }),
       active: true,
     };
     await this.#act('makes a product', ({ products }) => products.create(callerOf(accountId), fields as never));
@@ -238,11 +240,14 @@ export class Merchant {
     const { random, known } = this.run;
     const { accountId, terms } = known.products.get(id)!;
     const last = terms.at(-1)!.value;
-    const changes = random.chance(0.4)
-      ? { active: !last.active }
-      : last.priceType === 'FIXED'
-        ? { price: random.pick(['9', '10', '11']) }
-        : { minAmount: random.pick([null, '9', '11']) };
+    const isTolerance = this.run.hardships.orders && random.chance(0.3);
+    const changes = isTolerance
+      ? { tolerancePercent: random.pick(TOLERANCES) }
+      : random.chance(0.4)
+        ? { active: !last.active }
+        : last.priceType === 'FIXED'
+          ? { price: random.pick(['9', '10', '11']) }
+          : { minAmount: random.pick([null, '9', '11']) };
     return this.#act(`changes the product to ${JSON.stringify(changes)}`, ({ products }) =>
       products.update(callerOf(accountId), { id, ...changes }),
     );
@@ -301,6 +306,7 @@ export class Merchant {
             ? { currency: CURRENCY, price: random.pick(['9', '18.99', '10']) }
             : { amount: random.pick(['9', '18.9999999', '10']) }),
         };
+    const ordered = run.hardships.orders && random.chance(0.7) ? { tolerancePercent: random.pick(TOLERANCES) } : {};
     // To a clock that is behind, rates would be in the future, so with rates the clock is right.
     const ageMs = run.hardships.rates ? 0 : random.between(20_000, CHECKOUT_LIFE_MS - 3000);
     await this.#act('takes an order', async ({ process, checkouts }) => {
@@ -308,7 +314,7 @@ export class Merchant {
       process.clockOffsetMs -= ageMs;
       const expiresAt = new Date(run.scheduler.nowMs() + process.clockOffsetMs + CHECKOUT_LIFE_MS).toISOString();
       try {
-        await checkouts.create(callerOf(accountId), { ...fields, expiresAt } as never);
+        await checkouts.create(callerOf(accountId), { ...fields, ...ordered, expiresAt } as never);
       } finally {
         process.clockOffsetMs = clockOffsetMs;
       }

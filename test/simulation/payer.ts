@@ -7,6 +7,8 @@ import { ACCOUNTS, ADDRESSES, ISSUER, type Run, STRANGER } from './run.js';
 
 const STROOPS = [89_999_999, 90_000_000, 100_000_000, 100_000_001, 110_000_000, 1];
 const CHECKOUT_STROOPS = [45_000_000, 60_000_000, 90_000_000, 100_000_000, 120_000_000, 1];
+/** A little less than is asked. */
+const SHORT_STROOPS = [95_000_000, 97_500_000, 94_999_999, 97_499_999];
 const OTHER_SHAPES = ['claim', 'trade'] as const;
 /** Time between ledgers that close in a group. */
 const SWIFT_MS = 100;
@@ -103,7 +105,7 @@ function pay(run: Run): void {
   const sending: Sending = {
     receiver: random.chance(0.1) ? STRANGER : random.pick(receivers),
     asset: usdc ? { code: 'USDC', issuer: ISSUER } : { code: 'XLM', issuer: null },
-    stroops: BigInt(random.pick(STROOPS)),
+    stroops: BigInt(random.pick(hardships.orders && random.chance(0.3) ? SHORT_STROOPS : STROOPS)),
     memo,
     shape: random.chance(0.7) ? 'payment' : random.pick(UNUSUAL_SHAPES),
   };
@@ -140,7 +142,8 @@ function payCheckout({ random, known, chain, hardships }: Run): void {
   const shape = random.chance(0.9) ? 'payment' : 'host';
   const payer = hardships.waysBack && shape === 'payment' ? drawPayer(random, false) : {};
   for (let part = 0; part === 0 || random.chance(0.4); part++) {
-    const stroops = BigInt(random.pick(CHECKOUT_STROOPS));
+    const isShort = hardships.orders && random.chance(0.3);
+    const stroops = BigInt(random.pick(isShort ? SHORT_STROOPS : CHECKOUT_STROOPS));
     const isDetour = hardships.detours !== null && shape === 'payment' && random.chance(0.5);
     chain.send({ receiver, asset, stroops, memo: spelled, shape, ...payer, isDetour, isSameTransaction: part > 0 });
   }

@@ -22,6 +22,7 @@ const open = (changes: Partial<Checkout> = {}): Checkout => ({
   status: 'OPEN',
   asset: NATIVE,
   amount: xlm('50'),
+  enough: changes.amount ?? xlm('50'),
   received: 0n,
   paidIn: 0n,
   excess: 0n,
@@ -34,6 +35,9 @@ const open = (changes: Partial<Checkout> = {}): Checkout => ({
 });
 const paid = (changes: Partial<Checkout> = {}) =>
   open({ status: 'PAID', received: xlm('50'), paidAt: second(20), ...changes });
+/** 49 of 50 are enough. */
+const tolerant = (changes: Partial<Checkout> = {}) => open({ enough: xlm('49'), ...changes });
+const PAID_49 = { status: 'PAID', received: xlm('49'), paidIn: xlm('49'), paidAt: second(20) } as const;
 const cancelled = (changes: Partial<Checkout> = {}) =>
   open({ status: 'CANCELLED', cancelledFrom: { at: second(40), ledger: 1040 }, ...changes });
 /** In second 40, with 20. */
@@ -114,6 +118,14 @@ const cases: Case[] = [
   ['a part that is older than what made it PAID counts too', paid(), pays('20', 10, { later: [counts('50', 20)] }), 'UNDERPAID partial', ['50', null, '30'], 'PAID 70'],
   ['between the parts it is judged by what was due between them', paid(), pays('20', 15, { later: [counts('40', 20)] }), 'UNDERPAID partial', ['40', null, '20'], 'PAID 70'],
   ['after an accepted cancellation it stays rejected as cancelled', cancelled({ status: 'PAID', received: xlm('20') }), pays('30', 50), 'REJECTED checkout_cancelled', ['0', null, null], 'PAID 20'],
+  ['what is enough within the tolerance completes', tolerant(), pays('49'), 'COMPLETED within_tolerance', ['50', null, '1'], 'PAID 49'],
+  ['one stroop less than enough is a part', tolerant(), pays('48.9999999'), 'UNDERPAID partial', ['50', null, '1.0000001'], 'OPEN 48.9999999'],
+  ['the tolerance is of the whole, not of the last part', tolerant({ received: xlm('48') }), pays('1'), 'COMPLETED within_tolerance', ['2', null, '1'], 'PAID 49'],
+  ['the whole completes with a tolerance too', tolerant(), pays('50'), 'COMPLETED', ['50', null, null], 'PAID 50'],
+  ['what exceeds the whole is too much with a tolerance too', tolerant(), pays('51'), 'COMPLETED overpaid', ['50', '1', null], 'PAID 51'],
+  ['after what was enough nothing is due', tolerant(PAID_49), pays('1', 30), 'REJECTED checkout_paid', ['0', null, null], 'PAID 49'],
+  ['a part that is older than what was enough and read later counts', tolerant(PAID_49), pays('10', 10, { later: [counts('49', 20)] }), 'UNDERPAID partial', ['50', null, '40'], 'PAID 59'],
+  ['what comes after it on the ledger and before others that were read finds nothing due', tolerant({ ...PAID_49, received: xlm('59') }), pays('1', 21, { later: [counts('10', 22)] }), 'REJECTED checkout_paid', ['0', null, null], 'PAID 59'],
 ];
 
 for (const [guarantee, before, payment, verdict, amounts, after] of cases) {
@@ -211,6 +223,7 @@ const payment = fc.record({
 });
 const history = fc.record({
   amount: fc.bigInt({ min: 1n, max: 100n }),
+  slack: fc.oneof(fc.constant(0n), fc.bigInt({ min: 0n, max: 5n })),
   payments: fc.array(payment, { maxLength: 12 }),
   cancelledAt: fc.option(fc.integer({ min: 0, max: 120 })),
 });
@@ -219,9 +232,11 @@ t.test(
   'however money comes: parts add up exactly, PAID comes once and stays, and nothing late or foreign counts',
   async () => {
     fc.assert(
-      fc.property(history, ({ amount, payments, cancelledAt }) => {
+      fc.property(history, ({ amount, slack, payments, cancelledAt }) => {
+        const enough = amount > slack ? amount - slack : amount;
         let checkout = open({
           amount,
+          enough,
           ...(cancelledAt === null
             ? {}
             : { status: 'CANCELLED', cancelledFrom: { at: second(cancelledAt), ledger: 1000 + cancelledAt } }),
@@ -243,11 +258,12 @@ t.test(
           checkout = after;
         }
         const isPaid = checkout.status === 'PAID';
+        const forgone = isPaid && counted < amount ? amount - counted : 0n;
         return (
           checkout.received === counted &&
           completions === (isPaid ? 1 : 0) &&
-          isPaid === counted >= amount &&
-          remainingOf(checkout) + counted === amount + (excessOf(checkout) ?? 0n)
+          isPaid === counted >= enough &&
+          remainingOf(checkout) + counted + forgone === amount + (excessOf(checkout) ?? 0n)
         );
       }),
       { numRuns: 5000 },

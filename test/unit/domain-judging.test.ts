@@ -29,7 +29,15 @@ const USDC: Asset = { code: 'USDC', issuer: ISSUER };
 
 const amount = (text: string): bigint => parseAmount(text)!;
 const fixed = (price: string, terms: Partial<ProductTerms> = {}): ProductTerms => {
-  return { active: true, asset: NATIVE, priceType: 'FIXED', price: amount(price), minAmount: null, ...terms };
+  return {
+    active: true,
+    asset: NATIVE,
+    priceType: 'FIXED',
+    price: amount(price),
+    minAmount: null,
+    tolerance: 0n,
+    ...terms,
+  };
 };
 const custom = (minAmount: string | null, terms: Partial<ProductTerms> = {}): ProductTerms => {
   return {
@@ -345,7 +353,15 @@ t.test('the payer has the best of the terms that may be in force', async (t) => 
     link = true,
   ) => {
     const terms = (changes: Partial<StoredTerms>): StoredTerms => ({
-      ...{ active: true, assetCode: 'XLM', assetIssuer: null, priceType: 'FIXED', price: '10', minAmount: null },
+      ...{
+        active: true,
+        assetCode: 'XLM',
+        assetIssuer: null,
+        priceType: 'FIXED',
+        price: '10',
+        minAmount: null,
+        tolerancePercent: '0',
+      },
       ...changes,
     });
     const product = [

@@ -188,7 +188,7 @@ t.test('what begins at one moment was each shown for an instant', async (t) => {
 const rates = (...texts: string[]): ShownRate[] =>
   texts.map((text, nth) => ({ rate: of(text), at: ago(9 - nth), source: 'kraken' }));
 const product = (fields: Partial<Parameters<typeof judgeByTerms>[1]> = {}) => ({
-  ...{ active: true, asset: NATIVE, priceType: 'FIXED' as const, price: units('10'), minAmount: null },
+  ...{ active: true, asset: NATIVE, priceType: 'FIXED' as const, price: units('10'), minAmount: null, tolerance: 0n },
   ...fields,
 });
 const custom = (minAmount: string | null) =>
@@ -197,6 +197,7 @@ const custom = (minAmount: string | null) =>
 t.test('a payment of a link that is priced in EUR, by the rates 0.2 and 0.25', async (t) => {
   // 10 EUR are 40 at the one, 50 at the other.
   const fixed = product();
+  const tolerant = product({ tolerance: 200n });
   const cases: [
     what: string,
     terms: ReturnType<typeof product>,
@@ -219,6 +220,21 @@ t.test('a payment of a link that is priced in EUR, by the rates 0.2 and 0.25', a
     ['inactive', product({ active: false }), '40', ['REJECTED', 'product_inactive', '40', null, null], '10'],
     ['any amount where the payer chooses', custom(null), '30', ['COMPLETED', null, null, null, null], '6'],
     ['below a minimum of 10 EUR', custom('10'), '30', ['UNDERPAID', 'below_minimum', '40', null, '10'], '7.5'],
+    [
+      'the least that is within the tolerance',
+      tolerant,
+      '39.2',
+      ['COMPLETED', 'within_tolerance', '40', null, '0.8'],
+      '9.8',
+    ],
+    ['a stroop less than that', tolerant, '39.1999999', ['UNDERPAID', 'below_price', '40', null, '0.8000001'], '9.79'],
+    [
+      'within the tolerance of a minimum',
+      { ...custom('10'), tolerance: 500n },
+      '38',
+      ['COMPLETED', 'within_tolerance', '40', null, '2'],
+      '9.5',
+    ],
     ['above it', custom('10'), '60', ['COMPLETED', null, '40', null, null], '12'],
   ];
   for (const [what, terms, paid, verdict, value] of cases) {
@@ -274,7 +290,16 @@ t.test('what lies beyond the most that was asked never counts for less than the 
 });
 
 const order = (price: bigint): Checkout => ({
-  ...{ status: 'OPEN', asset: NATIVE, amount: price, received: 0n, paidIn: 0n, excess: 0n, returned: [] },
+  ...{
+    status: 'OPEN',
+    asset: NATIVE,
+    amount: price,
+    enough: price,
+    received: 0n,
+    paidIn: 0n,
+    excess: 0n,
+    returned: [],
+  },
   ...{ expiresAt: new Date(T + 100 * MINUTE), cancelledFrom: null, acceptedFrom: null, paidAt: null },
 });
 interface Part {

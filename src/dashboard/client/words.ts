@@ -22,6 +22,10 @@ export const PAYMENT_STATUS: Record<PaymentStatus, Word> = {
 
 export const PAYMENT_REASON: Record<PaymentReason, { label: string; sentence: string }> = {
   overpaid: { label: 'overpaid', sentence: 'More was paid than the price.' },
+  within_tolerance: {
+    label: 'within tolerance',
+    sentence: 'A little less was paid than the price, within the tolerance.',
+  },
   below_price: { label: 'below the price', sentence: 'Less was paid than the price.' },
   below_minimum: { label: 'below the minimum', sentence: 'Less was paid than the product’s minimum.' },
   no_rate: {
@@ -277,6 +281,7 @@ const FIELD: Readonly<Record<string, string>> = {
   priceType: 'kind of price',
   productId: 'product',
   rateMarkupPercent: 'markup on rates',
+  tolerancePercent: 'tolerance',
   refundedAmount: 'sent back',
   successUrl: 'page after payment',
   transactionHash: 'transaction',

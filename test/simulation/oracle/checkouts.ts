@@ -4,7 +4,7 @@
 import { memoIdOf } from '../../../src/domain/memo.js';
 import type { Chain, Paid } from '../chain.js';
 import { type Change, type Doc, type Knowledge, possible, stampedWithin } from '../knowledge.js';
-import { stroops } from './verdicts.js';
+import { slackOf, stroops } from './verdicts.js';
 import { isExcused, keyOf, surelyActive } from './watching.js';
 
 /** A change of a checkout, as it was committed. */
@@ -44,6 +44,10 @@ const shown = ({ status, reason, expectedAmount, excessAmount, shortfallAmount }
     [status, reason, stroops(expectedAmount), stroops(excessAmount), stroops(shortfallAmount)].map(String),
   );
 
+/** The least that is enough, for a price in the asset. */
+const enoughOf = ({ amount, tolerancePercent }: Doc): bigint =>
+  stroops(amount)! - slackOf(stroops(amount)!, tolerancePercent);
+
 /** What was not sent back of a payment. */
 function leftOf({ amount, refundedAmount }: Doc): bigint {
   const left = stroops(amount)! - stroops(refundedAmount ?? '0')!;
@@ -70,7 +74,7 @@ function wasDueAt(checkout: Doc, back: Doc, all: readonly Doc[]): boolean {
   const later = all.filter((each) => each.status !== 'REJECTED' && isAssetOf(checkout, each) && isLater(each));
   const undone = sumOf((checkout.returned ?? []).filter((each: Doc) => isLater({ changeIndex: 0, ...each })));
   const had = later.reduce((sum, each) => sum - stroops(each.amount)!, BigInt(checkout.received) + undone);
-  return had < stroops(checkout.amount)!;
+  return had < enoughOf(checkout);
 }
 
 const keyOfReturn = ({ operationId, closedAt, stroops: amount }: Doc): string =>
@@ -241,7 +245,7 @@ export class CheckoutObserver {
         (before.status === 'OPEN' || grown !== 0n) && grown === notCounting(before) - notCounting(after);
       return isAllowed ? [] : [`${name} changed without a cause`];
     }
-    if (isMoved && (before.status === 'PAID' || BigInt(after.received) >= stroops(after.amount)!)) return [];
+    if (isMoved && (before.status === 'PAID' || BigInt(after.received) >= enoughOf(after))) return [];
     // One that came after the end of what is PAID is accepted by itself.
     const isAlone = (payment: Doc) =>
       payment.status === 'COMPLETED' &&
@@ -298,6 +302,7 @@ function judge(
   { isCancelled, isAccepted, isActive }: { isCancelled: boolean; isAccepted: boolean; isActive: boolean },
 ): { verdict: string; state: State } {
   const total = stroops(checkout.amount)!;
+  const enough = enoughOf(checkout);
   // What was sent back after the payment had not been sent back yet, and still counts where the order was complete by then; an assignment asks what is due
   // now.
   const undone = isAssigned
@@ -308,7 +313,7 @@ function judge(
   const earlier = counted.reduce((sum, each) => sum - stroops(each.amount)!, all);
   const isOver = state.status === 'PAID' && (isAssigned || (isAccepted && Boolean(checkout.acceptedFrom)));
   const had = state.status === 'PAID' && !isAssigned ? earlier : all;
-  const due = isOver || had >= total ? 0n : total - had;
+  const due = isOver || (state.status === 'PAID' && !isAssigned && had >= enough) || had >= total ? 0n : total - had;
   // What was sent back before the assignment completes nothing.
   const amount = isAssigned ? leftOf(payment) : stroops(payment.amount)!;
   const closedMs = payment.ledgerClosedAt.getTime();
@@ -329,7 +334,7 @@ function judge(
     if (!isActive) return refuse('product_inactive');
     if (!isAssetOf(checkout, payment)) return refuse('wrong_asset');
   }
-  if (amount < due) {
+  if (had + amount < enough && amount < due) {
     const named = isTaken ? (['COMPLETED', null] as const) : (['UNDERPAID', 'partial'] as const);
     return { verdict: say(...named, due, null, due - amount), state: { ...state, received: state.received + amount } };
   }
@@ -337,15 +342,17 @@ function judge(
   const excess = amount > due ? stroops(payment.amount)! - due : 0n;
   let reached = (isAssigned ? all : earlier) + amount;
   const last =
-    reached >= total
+    reached >= enough
       ? payment
       : counted.find((each) => {
           reached += stroops(each.amount)!;
-          return reached >= total;
+          return reached >= enough;
         });
   const paidMs = state.paidMs ?? (last ?? payment).ledgerClosedAt.getTime();
+  const short = amount < due ? due - amount : null;
+  const reason = short !== null ? 'within_tolerance' : excess > 0n ? 'overpaid' : null;
   return {
-    verdict: say('COMPLETED', excess > 0n ? 'overpaid' : null, due, excess > 0n ? excess : null, null),
+    verdict: say('COMPLETED', reason, due, excess > 0n ? excess : null, short),
     state: { status: 'PAID', received: all + amount, returned, paidMs },
   };
 }

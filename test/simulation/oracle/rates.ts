@@ -3,7 +3,7 @@
 import type { Paid } from '../chain.js';
 import { type Doc, type Knowledge, possible, type Terms } from '../knowledge.js';
 import { INTERVAL_MS, RATE_TIMES } from '../market.js';
-import { stroops } from './verdicts.js';
+import { slackOf, stroops } from './verdicts.js';
 
 /** What an account's pages go by from this moment on. */
 interface Shown {
@@ -170,8 +170,9 @@ export class RateObserver {
     const price = stroops(terms.priceType === 'FIXED' ? terms.price : terms.minAmount) ?? 0n;
     if (doc.reason === 'no_rate') return rates.sure.length === 0 ? null : 'without a rate, though one was shown';
     if (rates.possible.length === 0) return 'judged by a rate that never was shown';
-    const mostGenerous = least(rates.possible.map((rate) => askedBy(price, rate)));
-    const sureLeast = rates.sure.length === 0 ? null : least(rates.sure.map((rate) => askedBy(price, rate)));
+    const enough = price - slackOf(price, terms.tolerancePercent, CENT);
+    const mostGenerous = least(rates.possible.map((rate) => askedBy(enough, rate)));
+    const sureLeast = rates.sure.length === 0 ? null : least(rates.sure.map((rate) => askedBy(enough, rate)));
     if (doc.status === 'UNDERPAID') {
       if (sureLeast !== null && amount >= sureLeast) return `too little, though ${sureLeast} stroops were shown`;
       const sureWorth = worthOfAll(amount, rates.sure);
@@ -180,6 +181,12 @@ export class RateObserver {
     }
     if (doc.status !== 'COMPLETED') return `${doc.status} ${doc.reason}`;
     if (amount < mostGenerous) return `enough, though no page asked for less than ${mostGenerous} stroops`;
+    if (doc.reason === 'within_tolerance') {
+      const isWhole = rates.sure.some((rate) => amount >= askedBy(price, rate));
+      return isWhole ? 'short, though as much was asked for' : valueFault(doc, worthOfAll(amount, rates.possible));
+    }
+    if (doc.reason === null && rates.possible.every((rate) => amount < askedBy(price, rate)))
+      return 'the whole price, though every page asked for more';
     if (terms.priceType !== 'FIXED') return null;
     const mostAsked = most(rates.possible.map((rate) => askedBy(price, rate)));
     if (doc.reason === 'overpaid')
@@ -198,7 +205,8 @@ export class RateObserver {
   /** Whether orders in the currency are paid by what was shown. */
   checkoutFaults(known: Knowledge, checkout: Doc, payments: readonly Doc[]): string[] {
     const name = `checkout ${checkout._id.slice(-6)} of ${checkout.price} ${checkout.currency}`;
-    const price = stroops(checkout.price)!;
+    const whole = stroops(checkout.price)!;
+    const price = whole - slackOf(whole, checkout.tolerancePercent, CENT);
     const counted = payments.filter(({ status, afterAcceptance }) => status !== 'REJECTED' && !afterAcceptance);
     const sums = counted.map((doc) => {
       const { sure, possible: all } = this.#ratesFor(known, doc.accountId, doc.ledgerClosedAt.getTime());

@@ -12,6 +12,10 @@ const text = (amount: bigint): string => {
   return `${digits.slice(0, -7)}.${digits.slice(-7)}`.replace(/\.?0+$/, '');
 };
 
+/** How much less than this may be paid, in whole units. */
+export const slackOf = (amount: bigint, tolerancePercent: string, unit = 1n): bigint =>
+  ((amount * stroops(tolerancePercent)!) / (1_000_000_000n * unit)) * unit;
+
 type Verdict = [
   status: string,
   reason: string | null,
@@ -30,6 +34,8 @@ function judge(linkActive: boolean, terms: Terms, paid: Pick<Paid, 'asset' | 'st
   if (paid.asset.code !== terms.assetCode || paid.asset.issuer !== terms.assetIssuer)
     return ['REJECTED', 'wrong_asset', shown, null, null];
   if (expected !== null && left < expected) {
+    if (expected - left <= slackOf(expected, terms.tolerancePercent))
+      return ['COMPLETED', 'within_tolerance', shown, null, text(expected - left)];
     const reason = isFixed ? 'below_price' : 'below_minimum';
     return ['UNDERPAID', reason, shown, null, text(expected - left)];
   }

@@ -85,6 +85,7 @@ function CheckoutFacts({ checkout }: { checkout: Checkout }) {
         ['Value due', status !== 'PAID' && checkout.remainingValue && inCurrency(checkout.remainingValue)],
         ['Too much', checkout.excessAmount && money(checkout.excessAmount)],
         ['For', checkout.quantity ? `${checkout.quantity} × ${name}` : name],
+        ['Tolerance', checkout.tolerancePercent !== '0' && `${checkout.tolerancePercent} %`],
         ['Product', checkout.product && <Link href={`/products/${checkout.product.id}`}>{checkout.product.name}</Link>],
         ['Customer', checkout.customerEmail],
         ['Receipt in', checkout.customerEmail && LANGUAGE[checkout.language ?? 'en']],

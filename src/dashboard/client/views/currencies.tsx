@@ -132,7 +132,7 @@ function OwnRate() {
   );
 }
 
-function Books({ account: { booksCurrency, rateMarkupPercent } }: { account: Account }) {
+function Books({ account: { booksCurrency, rateMarkupPercent, tolerancePercent } }: { account: Account }) {
   const update = useWrite('account.update');
   const canWrite = useCanWrite();
   const submit = async (values: Values) => {
@@ -140,6 +140,7 @@ function Books({ account: { booksCurrency, rateMarkupPercent } }: { account: Acc
       await update.mutateAsync({
         booksCurrency: values.orNull('booksCurrency'),
         rateMarkupPercent: values.text('rateMarkupPercent'),
+        tolerancePercent: values.text('tolerancePercent'),
       });
       say('Saved.');
     } catch {}
@@ -148,7 +149,7 @@ function Books({ account: { booksCurrency, rateMarkupPercent } }: { account: Acc
     return (
       <p>
         {booksCurrency ? `Payments are valued in ${booksCurrency}.` : 'Payments are not valued.'} Rates are lowered by{' '}
-        {rateMarkupPercent} %.
+        {rateMarkupPercent} %. New products and checkouts have a tolerance of {tolerancePercent} %.
       </p>
     );
   }
@@ -174,6 +175,14 @@ function Books({ account: { booksCurrency, rateMarkupPercent } }: { account: Acc
         value={rateMarkupPercent}
         suffix="%"
         hint="From 0 to 20: prices in a currency ask for that much more of the asset."
+      />
+      <Field
+        name="tolerancePercent"
+        label="Tolerance of new products and checkouts"
+        inputMode="decimal"
+        value={tolerancePercent}
+        suffix="%"
+        hint="From 0 to 5: how much less is enough, such as when an exchange deducts a fee."
       />
     </Form>
   );

@@ -111,6 +111,7 @@ const fieldsOf = (values: Values, priceType: string) => ({
   priceType: priceType as 'FIXED' | 'CUSTOM',
   price: priceType === 'FIXED' ? values.orNull('price') : null,
   minAmount: priceType === 'CUSTOM' ? values.orNull('minAmount') : null,
+  ...(values.text('tolerancePercent') && { tolerancePercent: values.text('tolerancePercent') }),
 });
 
 function ProductForm({ product }: { product: Product | null }) {
@@ -180,6 +181,15 @@ function ProductForm({ product }: { product: Product | null }) {
         onInput={setPriceType}
       />
       <PriceField product={product} isFixed={priceType === 'FIXED'} unit={unit} />
+      <Field
+        name="tolerancePercent"
+        label="Tolerance"
+        isOptional
+        inputMode="decimal"
+        value={product?.tolerancePercent ?? ''}
+        suffix="%"
+        hint="From 0 to 5: how much less is enough, such as when an exchange deducts a fee."
+      />
       {product && (
         <p class="hint">New terms apply from the next ledger on. Earlier payments are judged by the old terms.</p>
       )}
