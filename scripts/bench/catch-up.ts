@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { networkInfo } from '../../contracts/networks.js';
 import { createMemo } from '../../src/domain/memo.js';
 import { systemClock } from '../../src/kit/clock.js';
-import { createLedger } from '../../src/ledger/sources.js';
+import { createLedger } from '../../src/ledger/network-ledger.js';
 import { createWatcher } from '../../src/watching/watcher.js';
 import { monitored } from '../../test/helpers/commands.js';
 import { SHOP } from '../../test/helpers/horizon-records.js';

@@ -13,7 +13,7 @@ import { type PaymentLinkDoc, suffixesOf } from '../../src/selling/link-store.js
 import type { ProductDoc } from '../../src/selling/product-document.js';
 import type { WalletDoc } from '../../src/watching/wallet-store.js';
 import type { DeliveryDoc } from '../../src/webhooks/delivery-store.js';
-import { sampleEvent } from '../../src/webhooks/sample-event.js';
+import { sampleEvent } from '../../src/webhooks/webhooks.js';
 import { sequence } from './random.js';
 
 const YEAR_MS = 365 * 86_400_000;

@@ -11,8 +11,7 @@ import { createSecretBox } from '../../src/kit/secrets.js';
 import { createStores } from '../../src/stores.js';
 import { createDispatcher } from '../../src/webhooks/dispatch.js';
 import { createKeyring } from '../../src/webhooks/keyring.js';
-import { createPoster } from '../../src/webhooks/poster.js';
-import { signedHeaders } from '../../src/webhooks/request.js';
+import { createPoster, signedHeaders } from '../../src/webhooks/poster.js';
 import type { WebhookDoc } from '../../src/webhooks/webhook-store.js';
 
 export interface SenderPlan {

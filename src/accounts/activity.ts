@@ -1,10 +1,99 @@
 /** Activity in the API: reading only. */
+import mongoose from 'mongoose';
 import type { Contract } from '../../contracts/index.js';
 import type { OutputOf } from '../../contracts/operation.js';
 import type { ServiceOf } from '../kit/caller.js';
-import { createdAtOf } from '../kit/ids.js';
+import type { Clock } from '../kit/clock.js';
+import { makeIndexes, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
+import { createGrownCount } from '../kit/grown-count.js';
+import { createdAtOf, firstIdOf } from '../kit/ids.js';
+import { type PageRequest, pageOfKnown, withinIds } from '../kit/paging.js';
 import type { ForAccount } from '../stores.js';
-import type { ActivityDoc } from './activity-store.js';
+import type { Actor, Change } from './commit.js';
+
+// Activity: what changed in an account. A record is inserted in the transaction of the change; there is no
+// way to change or remove one.
+
+export interface ActivityDoc {
+  /** Holds the time. */
+  _id: string;
+  accountId: string;
+  actor: Actor;
+  operation: string;
+  subjectId: string;
+  changes: Change[];
+  address: string | null;
+}
+
+const { Mixed } = mongoose.Schema.Types;
+
+const activitySchema = new mongoose.Schema<ActivityDoc>(
+  {
+    _id: String,
+    accountId: String,
+    actor: new mongoose.Schema({ type: { type: String }, id: String, name: String }, PART_OPTIONS),
+    operation: String,
+    subjectId: String,
+    changes: [
+      new mongoose.Schema(
+        { field: String, from: { type: Mixed, default: null }, to: { type: Mixed, default: null } },
+        PART_OPTIONS,
+      ),
+    ],
+    address: { type: String, default: null },
+  },
+  { ...SCHEMA_OPTIONS, collection: 'activities' },
+);
+activitySchema.index({ accountId: 1, _id: -1 });
+activitySchema.index({ accountId: 1, subjectId: 1, _id: -1 });
+activitySchema.index({ accountId: 1, 'actor.id': 1, _id: -1 });
+activitySchema.index({ accountId: 1, operation: 1, _id: -1 });
+
+interface ActivityFilter {
+  actorId?: string | undefined;
+  operation?: string | undefined;
+  subjectId?: string | undefined;
+  /** Inclusive. */
+  createdFrom?: Date | undefined;
+  /** Exclusive. */
+  createdTo?: Date | undefined;
+}
+
+/** What works across accounts: for jobs. */
+export type ActivityStore = ReturnType<typeof createActivityStore>['system'];
+
+export function createActivityStore(connection: mongoose.Connection, clock: Pick<Clock, 'nowMs'>) {
+  const activities = connection.model<ActivityDoc>('Activity', activitySchema);
+  const collection = activities.collection as unknown as mongoose.mongo.Collection<ActivityDoc>;
+  const count = createGrownCount(activities, 'act', clock);
+  return {
+    ensureIndexes: () => makeIndexes(activities),
+
+    forAccount: (accountId: string) => ({
+      list({ actorId, operation, subjectId, createdFrom, createdTo }: ActivityFilter, request: PageRequest) {
+        const equal = {
+          accountId,
+          ...(actorId === undefined ? {} : { 'actor.id': actorId }),
+          ...(operation === undefined ? {} : { operation }),
+          ...(subjectId === undefined ? {} : { subjectId }),
+        };
+        const ids = {
+          from: createdFrom && firstIdOf('act', createdFrom),
+          to: createdTo && firstIdOf('act', createdTo),
+        };
+        const listed = { ...equal, ...withinIds(ids) };
+        return pageOfKnown(activities, listed, { ...request, sort: { _id: -1 } }, () => count(equal, ids));
+      },
+    }),
+
+    system: {
+      /** In the transaction of the changes. */
+      async insert(batch: readonly ActivityDoc[], session: Session): Promise<void> {
+        if (batch.length > 0) await collection.insertMany([...batch], { session });
+      },
+    },
+  };
+}
 
 type Activity = OutputOf<Contract['activity']['list']>['items'][number];
 

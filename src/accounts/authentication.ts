@@ -5,7 +5,7 @@ import type { Caller } from '../kit/caller.js';
 import { type Clock, monotonicMs } from '../kit/clock.js';
 import type { ForAccount } from '../stores.js';
 import { hashApiKey, isApiKey, KEY_REMEMBERED_MS } from './api-key.js';
-import type { ApiKeyGrant, ApiKeyStore } from './api-key-store.js';
+import type { ApiKeyGrant, ApiKeyStore } from './api-keys.js';
 
 /** `lastUsedAt` is at most this much behind. */
 const USE_RECORDED_EVERY_MS = 60_000;

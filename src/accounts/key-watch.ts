@@ -3,8 +3,8 @@
 import type { Logger } from 'pino';
 import type { Caller } from '../kit/caller.js';
 import type { Clock } from '../kit/clock.js';
-import type { ApiKeyStore } from './api-key-store.js';
-import type { SessionStore } from './session-store.js';
+import type { ApiKeyStore } from './api-keys.js';
+import type { SessionStore } from './sessions.js';
 import type { UserStore } from './user-store.js';
 
 /** Open answers end within 2 s. */

@@ -1,22 +1,95 @@
 /** Passkeys (WebAuthn): an invitation makes one, and it signs its user in. The browser binds it to the host of `PUBLIC_URL`. */
+
 import type {
   AuthenticationResponseJSON,
   PublicKeyCredentialCreationOptionsJSON,
   PublicKeyCredentialRequestOptionsJSON,
+  RegistrationResponseJSON,
 } from '@simplewebauthn/server';
+import mongoose from 'mongoose';
+import { z } from 'zod';
 import type { Role } from '../../contracts/roles.js';
 import { dashboardUrlOf } from '../domain/dashboard-url.js';
 import { AlreadyMade } from '../kit/already-made.js';
 import { conflict } from '../kit/api-error.js';
 import type { Clock } from '../kit/clock.js';
+import { makeIndexes, SCHEMA_OPTIONS } from '../kit/database.js';
 import { hashToken, isToken } from '../kit/token.js';
 import type { ForAccount } from '../stores.js';
 import type { Commit } from './commit.js';
-import type { PasskeyChallengeStore } from './passkey-challenges.js';
 import { toCaller } from './sessions.js';
 import type { Passkey, UserDoc, UserStore } from './user-store.js';
 import { nameOf } from './users.js';
-import { toAuthentication, toRegistration } from './webauthn-answers.js';
+
+// What a browser answers to a challenge. It comes from strangers: every field is checked here before
+// anything else looks at it.
+
+const base64url = z.string().regex(/^[\w-]+$/);
+
+/** What the browser signed. The libraries parse it again and pass its challenge on. */
+const clientData = base64url.refine((text) => {
+  try {
+    return z
+      .object({ type: z.string(), challenge: base64url, origin: z.string() })
+      .safeParse(JSON.parse(Buffer.from(text, 'base64url').toString())).success;
+  } catch {
+    return false;
+  }
+});
+
+const answer = <Response extends z.ZodType>(response: Response) =>
+  z.object({
+    id: base64url,
+    rawId: base64url,
+    type: z.literal('public-key'),
+    response,
+    clientExtensionResults: z.record(z.string(), z.unknown()).transform(() => ({})),
+  });
+
+const registration = answer(z.object({ clientDataJSON: clientData, attestationObject: base64url }));
+const authentication = answer(
+  z.object({ clientDataJSON: clientData, authenticatorData: base64url, signature: base64url }),
+);
+
+/** Null for anything that is none. */
+const toRegistration = (sent: unknown): RegistrationResponseJSON | null => registration.safeParse(sent).data ?? null;
+const toAuthentication = (sent: unknown): AuthenticationResponseJSON | null =>
+  authentication.safeParse(sent).data ?? null;
+
+// Challenges for passkeys: each may be answered once, and only for a short time.
+
+interface PasskeyChallengeDoc {
+  /** The challenge, base64url. */
+  _id: string;
+  /** User whose invitation it is for; null for signing in. */
+  userId: string | null;
+  expiresAt: Date;
+}
+
+const challengeSchema = new mongoose.Schema<PasskeyChallengeDoc>(
+  { _id: String, userId: { type: String, default: null }, expiresAt: Date },
+  { ...SCHEMA_OPTIONS, collection: 'passkeyChallenges' },
+);
+// Clean-up only: readers compare the end with the clock.
+challengeSchema.index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
+
+type PasskeyChallengeStore = ReturnType<typeof createPasskeyChallengeStore>;
+
+export function createPasskeyChallengeStore(connection: mongoose.Connection) {
+  const challenges = connection.model<PasskeyChallengeDoc>('PasskeyChallenge', challengeSchema);
+  const collection = challenges.collection as unknown as mongoose.mongo.Collection<PasskeyChallengeDoc>;
+  return {
+    ensureIndexes: () => makeIndexes(challenges),
+    async insert(challenge: string, userId: string | null, expiresAt: Date): Promise<void> {
+      await collection.insertOne({ _id: challenge, userId, expiresAt });
+    },
+    /** Uses it up. @returns when it ends; null when it is not valid for this purpose */
+    async take(challenge: string, userId: string | null, now: Date): Promise<Date | null> {
+      const taken = await collection.findOneAndDelete({ _id: challenge, userId, expiresAt: { $gt: now } });
+      return taken?.expiresAt ?? null;
+    },
+  };
+}
 
 /** Time for the browser to answer. */
 const CHALLENGE_MS = 5 * 60_000;

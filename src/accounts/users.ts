@@ -9,8 +9,8 @@ import type { Session } from '../kit/database.js';
 import type { NewId } from '../kit/ids.js';
 import { hashToken, newToken } from '../kit/token.js';
 import type { ForAccount } from '../stores.js';
+import type { Quota } from './account.js';
 import type { Commit } from './commit.js';
-import type { Quota } from './quota.js';
 import type { Passkey, UserDoc } from './user-store.js';
 
 const INVITATION_MS = 72 * 3_600_000;

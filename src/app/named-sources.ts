@@ -3,9 +3,8 @@
 
 import { Agent, fetch as undiciFetch } from 'undici';
 import { NETWORKS, type Network, networkInfo } from '../../contracts/networks.js';
-import { WrongNetwork } from '../ledger/errors.js';
-import type { NetworkLedger } from '../ledger/network-ledger.js';
-import { createLedger } from '../ledger/sources.js';
+import { createLedger, type NetworkLedger } from '../ledger/network-ledger.js';
+import { WrongNetwork } from '../ledger/source.js';
 import { createMendGaps, type MendDeps, type MendGaps, type MendOutcome, type WalletDoc } from '../watching/index.js';
 import { createAddressGuard, createConnector, createHostResolver, isPublicAddress } from '../webhooks/index.js';
 import type { Core } from './core.js';

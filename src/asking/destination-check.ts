@@ -2,8 +2,8 @@
 import type { Network } from '../../contracts/networks.js';
 import { type Asset, assetName } from '../domain/asset.js';
 import { type Clock, within } from '../kit/clock.js';
-import { BudgetUsedUp } from '../ledger/errors.js';
 import type { NetworkLedger } from '../ledger/network-ledger.js';
+import { BudgetUsedUp } from '../ledger/source.js';
 
 type DestinationProblem = 'no_account' | 'no_trustline';
 /** `unknown`: no answer in time, or the request budget is used up. */

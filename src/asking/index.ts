@@ -10,5 +10,10 @@ export {
   type Payable,
   parseTransaction,
 } from './pay-transaction.js';
-export { createPayerLedger, type NotNow, type PayerLedger } from './payer-ledger.js';
-export { createReadWalletAssets, type ReadWalletAssets } from './wallet-assets.js';
+export {
+  createPayerLedger,
+  createReadWalletAssets,
+  type NotNow,
+  type PayerLedger,
+  type ReadWalletAssets,
+} from './payer-ways.js';

@@ -1,14 +1,96 @@
 /** Finds the assets that a payer can pay in and the cost in each, by the network's market, and remembers the answer for the payment that follows. Where no
  *  server sees the market, only the asset itself is offered. */
+
 import { knownAsset } from '../../contracts/known-assets.js';
 import type { Network } from '../../contracts/networks.js';
 import { type Asset, assetName, sameAsset } from '../domain/asset.js';
 import type { Amount } from '../domain/books.js';
+import { rateLimited, unavailable } from '../kit/api-error.js';
 import type { MonotonicClock } from '../kit/clock.js';
-import { BudgetUsedUp, LedgerUnavailable, UnfitServer } from '../ledger/errors.js';
 import type { LedgerSession, NetworkLedger } from '../ledger/network-ledger.js';
-import { type Holding, MOST_WAYS, type Way } from '../ledger/source.js';
-import { askForPayer, type NotNow } from './payer.js';
+import {
+  BudgetUsedUp,
+  type Holding,
+  LedgerUnavailable,
+  MOST_ASSETS,
+  MOST_WAYS,
+  type Submission,
+  UnfitServer,
+  type Way,
+} from '../ledger/source.js';
+import type { WalletDoc } from '../watching/index.js';
+
+// Ledger requests on behalf of a payer, within the payers' share of the request budget, in which client
+// addresses take turns.
+
+/** `busy`: the payers' share is used up for now. `unavailable`: no source answers. */
+export type NotNow = { state: 'busy'; waitSeconds: number } | { state: 'unavailable' };
+
+/** @param visitor the client address that the request is charged to */
+async function askForPayer<T, L extends Pick<NetworkLedger, 'session'>>(
+  ledger: L | undefined,
+  visitor: string,
+  call: (session: LedgerSession, ledger: L) => Promise<T>,
+): Promise<T | NotNow> {
+  if (!ledger) return { state: 'unavailable' };
+  try {
+    return await call(ledger.session({ purpose: 'payers', by: visitor }), ledger);
+  } catch (error) {
+    if (error instanceof BudgetUsedUp) return { state: 'busy', waitSeconds: error.retryAfterSeconds };
+    if (error instanceof LedgerUnavailable || error instanceof UnfitServer) return { state: 'unavailable' };
+    throw error;
+  }
+}
+
+// The ledger for payers on a payment page: reads what their transaction needs and submits it. Payers have a
+// share of the request budget of their own, so that many of them cannot starve the watcher.
+
+/** `visitor` is the client address that the request is charged to. */
+export interface PayerLedger extends PayerWays {
+  /** The sequence number of an account's newest transaction, decimal text. */
+  sequenceOf(
+    network: Network,
+    account: string,
+    visitor: string,
+  ): Promise<{ state: 'known'; sequence: string } | { state: 'no_account' } | NotNow>;
+  /** @param envelope base64, checked. */
+  submit(network: Network, envelope: string, visitor: string): Promise<Submission | NotNow>;
+}
+
+export function createPayerLedger(deps: WaysDeps): PayerLedger {
+  const { ledgers } = deps;
+  return {
+    ...createPayerWays(deps),
+    sequenceOf: (network, account, visitor) =>
+      askForPayer(ledgers.get(network), visitor, async (session) => {
+        const sequence = await session.sequenceOf(account);
+        return sequence === null ? { state: 'no_account' as const } : { state: 'known' as const, sequence };
+      }),
+    submit: (network, envelope, visitor) =>
+      askForPayer(ledgers.get(network), visitor, (session) => session.submit(envelope)),
+  };
+}
+
+// Reads from the ledger what a wallet holds and can receive now.
+
+export type ReadWalletAssets = (wallet: WalletDoc, likely: readonly Asset[]) => Promise<readonly Holding[]>;
+
+/** @param likely assets to look for on a server that cannot list an account's assets
+ *  @throws ApiError `unavailable`, or `rate_limited` when the account's share of the request budget is used up */
+export const createReadWalletAssets =
+  ({ ledgers }: { ledgers: ReadonlyMap<Network, Pick<NetworkLedger, 'session'>> }): ReadWalletAssets =>
+  async ({ network, address, accountId }, likely) => {
+    const session = ledgers.get(network)?.session({ purpose: 'tenants', by: accountId });
+    if (!session) throw unavailable('The wallet’s network is not watched.');
+    try {
+      return (await session.holdings(address, likely.slice(0, MOST_ASSETS))).balances;
+    } catch (error) {
+      if (error instanceof BudgetUsedUp) throw rateLimited(error.retryAfterSeconds);
+      if (error instanceof LedgerUnavailable || error instanceof UnfitServer)
+        throw unavailable('The ledger cannot be reached now: try again later.');
+      throw error;
+    }
+  };
 
 /** Amounts are stroops. */
 interface PayerWay {
@@ -19,7 +101,7 @@ interface PayerWay {
 }
 
 /** The part of `PayerLedger` that finds ways to pay. */
-export interface PayerWays {
+interface PayerWays {
   /** The asset itself first, then, by code, held assets with a path to it. */
   waysOf(
     network: Network,
@@ -44,7 +126,7 @@ const MOST_REMEMBERED = 1000;
 
 type Ledger = Pick<NetworkLedger, 'session' | 'finders'>;
 
-export interface WaysDeps {
+interface WaysDeps {
   ledgers: ReadonlyMap<Network, Ledger>;
   monotonic: Pick<MonotonicClock, 'nowMs'>;
 }

@@ -1,7 +1,7 @@
 /** Whether a list was read to its end. Several servers may stand behind one URL, and one that is behind shows a list that ends early: what counts is
  *  what the answer itself shows, never that some time has passed. Pure. */
 import type { ListEnd } from '../ledger/history.js';
-import { isAfter, placeOf } from '../ledger/toid.js';
+import { isAfter, placeOf } from '../ledger/records.js';
 import type { ListRead } from './read.js';
 
 /** The audit's knowledge of its account. */

@@ -5,7 +5,7 @@ import { type Books, forgetSettled } from '../domain/books.js';
 import { isWatched } from '../domain/terms.js';
 import type { ListEnd } from '../ledger/history.js';
 import type { LedgerSession } from '../ledger/network-ledger.js';
-import { cursorAfter, ledgerOfCursor } from '../ledger/toid.js';
+import { cursorAfter, ledgerOfCursor } from '../ledger/records.js';
 import type { PaymentStore } from '../payments/index.js';
 import type { WalletDoc } from '../watching/index.js';
 import type { AuditDoc, AuditProgress, HealedOperation } from './audit-document.js';

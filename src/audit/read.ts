@@ -5,11 +5,10 @@ import { parseAmount } from '../domain/amount.js';
 import { type Asset, assetName } from '../domain/asset.js';
 import { type Books, foldFee, foldOperation, mayPay, type OperationFacts } from '../domain/books.js';
 import type { LedgerClose } from '../domain/terms.js';
-import { LedgerUnavailable } from '../ledger/errors.js';
 import type { AccountEffect, AccountHistory } from '../ledger/history.js';
 import type { LedgerSession } from '../ledger/network-ledger.js';
-import type { LedgerRecord } from '../ledger/records.js';
-import { ledgerOfCursor } from '../ledger/toid.js';
+import { type LedgerRecord, ledgerOfCursor } from '../ledger/records.js';
+import { LedgerUnavailable } from '../ledger/source.js';
 import type { OwnedWallet, PaymentStore } from '../payments/index.js';
 import { ListFailed } from './trouble.js';
 

@@ -1,6 +1,6 @@
 /** Trouble that holds up an audit, and for how long. */
 import type { Clock } from '../kit/clock.js';
-import { LedgerUnavailable } from '../ledger/errors.js';
+import { LedgerUnavailable } from '../ledger/source.js';
 import type { AuditDoc } from './audit-document.js';
 
 /** Another process saved a step: this one stops. */

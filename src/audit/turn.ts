@@ -6,8 +6,8 @@ import { closeBooks, isBalanced, MOST_BOOKED, netChange } from '../domain/books.
 import type { Outbox } from '../events/index.js';
 import type { Clock } from '../kit/clock.js';
 import type { Database } from '../kit/database.js';
-import { LedgerUnavailable, UnfitServer } from '../ledger/errors.js';
 import type { LedgerSession, ServerTip } from '../ledger/network-ledger.js';
+import { LedgerUnavailable, UnfitServer } from '../ledger/source.js';
 import type { PaymentStore } from '../payments/index.js';
 import { type NetworkStateStore, toWalletSummary, type WalletDoc, type WalletStore } from '../watching/index.js';
 import type { AuditDoc, AuditProgress } from './audit-document.js';

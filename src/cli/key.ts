@@ -1,11 +1,109 @@
 /** `key create`, `key list`, `key revoke`: what the API does with keys, for the operator. */
-
 import { type Command, Option } from 'commander';
-import { momentInput, nameInput } from '../../contracts/primitives.js';
+import { emailInput, momentInput, nameInput } from '../../contracts/primitives.js';
+import { ROLES, type Role } from '../../contracts/roles.js';
+import { openAccount, toAccount } from '../accounts/account.js';
 import type { AccountStore } from '../accounts/index.js';
 import { notFound } from '../kit/api-error.js';
 import type { Caller } from '../kit/caller.js';
 import { allOf, type Connect, checkedBy, connected, print, printTable } from './program.js';
+
+// `account create`, `account list`.
+
+export function registerAccountCommands(
+  program: Command,
+  connect: Connect<'accounts' | 'apiKeyService' | 'commit' | 'clock' | 'newId'>,
+): void {
+  const account = program.command('account').description('accounts: owners of wallets, products, links and keys');
+
+  account
+    .command('create')
+    .description('create an account and its first API key, which is shown once')
+    .requiredOption('--name <name>', 'label of the account', checkedBy(nameInput))
+    .option('--json', 'print one line of JSON and nothing else')
+    .action((options: { name: string; json?: true }) =>
+      connected(connect, async (admin) => {
+        const { account, apiKey } = await openAccount(
+          { ...admin, apiKeys: admin.apiKeyService, agent: 'cli' },
+          options.name,
+        );
+        if (options.json) {
+          const { id, name } = account;
+          return print(JSON.stringify({ account: { id, name }, apiKey: { id: apiKey.id, key: apiKey.key } }));
+        }
+        printTable([
+          ['account', account.id, account.name],
+          ['API key', apiKey.id, apiKey.key],
+        ]);
+        print('The key is not shown again.');
+      }),
+    );
+
+  account
+    .command('list')
+    .description('list all accounts, newest first')
+    .option('--json', 'print one line of JSON and nothing else')
+    .action((options: { json?: true }) =>
+      connected(connect, async ({ accounts }) => {
+        const items = (await allOf(accounts.list)).map(toAccount);
+        if (options.json) return print(JSON.stringify({ accounts: items }));
+        printTable(items.map(({ id, name, createdAt }) => [id, createdAt, name]));
+      }),
+    );
+}
+
+// `user invite`, `user list`: the first people of an account are invited by who runs the service.
+
+interface InviteOptions {
+  account: string;
+  name: string;
+  role: Role;
+  email?: string;
+  json?: true;
+}
+
+export function registerUserCommands(program: Command, connect: Connect<'accounts' | 'userService'>): void {
+  const user = program.command('user').description('people who sign in to the dashboard of an account');
+
+  user
+    .command('invite')
+    .description('create a user, and an invitation link for the first sign-in: it works once, within 72 h')
+    .requiredOption('--account <id>', 'account of the user')
+    .requiredOption('--name <name>', 'name of the user', checkedBy(nameInput))
+    .addOption(new Option('--role <role>', 'what they may do').choices([...ROLES]).makeOptionMandatory())
+    .option('--email <address>', 'address for notices of security changes', checkedBy(emailInput))
+    .option('--json', 'print one line of JSON and nothing else')
+    .action(({ account, name, role, email, json }: InviteOptions) =>
+      connected(connect, async ({ accounts, userService }) => {
+        const caller = await administratorOf(accounts, account);
+        const { id, url, expiresAt } = await userService.create(caller, { name, role, email });
+        if (json) return print(JSON.stringify({ user: { id, name, role }, url, expiresAt }));
+        printTable([
+          ['user', id],
+          ['name', name],
+          ['invitation', url],
+        ]);
+        print(`It works once, until ${expiresAt}, and is not shown again.`);
+      }),
+    );
+
+  user
+    .command('list')
+    .description("list an account's users, newest first")
+    .requiredOption('--account <id>', 'account of the users')
+    .option('--json', 'print one line of JSON and nothing else')
+    .action(({ account, json }: { account: string; json?: true }) =>
+      connected(connect, async ({ accounts, userService }) => {
+        const caller = await administratorOf(accounts, account);
+        const items = await allOf(({ page, pageSize }) => userService.list(caller, { page, pageSize }));
+        if (json) return print(JSON.stringify({ users: items }));
+        printTable([
+          ['ID', 'ROLE', 'STATUS', 'NAME'],
+          ...items.map(({ id, role, status, name }) => [id, role, status, name]),
+        ]);
+      }),
+    );
+}
 
 interface CreateOptions {
   account: string;
@@ -78,7 +176,7 @@ export function registerKeyCommands(
 }
 
 /** Acts for the account, without a key. @throws ApiError where there is no such account */
-export async function administratorOf(accounts: Pick<AccountStore, 'byId'>, accountId: string): Promise<Caller> {
+async function administratorOf(accounts: Pick<AccountStore, 'byId'>, accountId: string): Promise<Caller> {
   if (!(await accounts.byId(accountId))) throw notFound('account');
   return administrator(accountId);
 }

@@ -1,7 +1,7 @@
 /** `parked list`, `parked retry`, `parked dismiss`: records of the ledger that could not be recorded. */
 
 import type { Command } from 'commander';
-import { BudgetUsedUp } from '../ledger/errors.js';
+import { BudgetUsedUp } from '../ledger/source.js';
 import type { ParkedRecordDoc, ParkedRetry } from '../watching/index.js';
 import { type Administration, allOf, type Connect, connected, print, printTable } from './program.js';
 

@@ -15,8 +15,7 @@ import type { Page, PageRequest } from '../kit/paging.js';
 import type { ExportService } from '../selling/index.js';
 import type { ParkedRecordDoc, ParkedRecordStore, ParkedRetry } from '../watching/index.js';
 import type { Keyring } from '../webhooks/index.js';
-import type { MendReport } from './gap.js';
-import type { JobReport } from './jobs.js';
+import type { JobReport, MendReport } from './service.js';
 
 /** The parts that commands use. */
 export interface Administration {

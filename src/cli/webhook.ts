@@ -10,8 +10,43 @@ import { makeDirectory } from '../app/directory.js';
 import { createClient } from '../client/index.js';
 import type { Clock } from '../kit/clock.js';
 import { type Heard, listenForWebhooks } from '../webhooks/listen.js';
-import { allOf, print } from './program.js';
+import { allOf, type Connect, connected, print, printTable } from './program.js';
 import { refusal, toHttpUrl } from './service.js';
+
+// `webhook-key`: the keys of the service that sign deliveries beside each webhook's secret.
+
+export function registerWebhookKeyCommands(program: Command, connect: Connect<'keyring' | 'rotateWebhookKey'>): void {
+  const command = program.command('webhook-key').description('the keys that sign deliveries (v1a)');
+
+  command
+    .command('rotate')
+    .description('sign with a new key from now on; earlier keys keep signing for 24 h')
+    .option('--json', 'print one line of JSON and nothing else')
+    .action((options: { json?: true }) =>
+      connected(connect, async ({ rotateWebhookKey }) => {
+        const made = await rotateWebhookKey();
+        if (options.json) return print(JSON.stringify(made));
+        print(
+          `${made.id} ${made.publicKey} signs from now on; earlier keys sign until ${made.previousRetireAt.toISOString()}.`,
+        );
+      }),
+    );
+
+  command
+    .command('list')
+    .description('the keys that sign now, newest first')
+    .option('--json', 'print one line of JSON and nothing else')
+    .action((options: { json?: true }) =>
+      connected(connect, async ({ keyring }) => {
+        const { keys } = await (await keyring()).published();
+        if (options.json) return print(JSON.stringify({ keys }));
+        printTable([
+          ['ID', 'PUBLIC KEY', 'CREATED', 'SIGNS UNTIL'],
+          ...keys.map(({ id, publicKey, createdAt, retiresAt }) => [id, publicKey, createdAt, retiresAt ?? '-']),
+        ]);
+      }),
+    );
+}
 
 /** By it a later run knows what an earlier one left. */
 const NAME = 'webhook listen';
@@ -44,7 +79,7 @@ export function registerWebhookCommands(
       const collect = createClient({ url: service, apiKey: key });
       const dataDir = resolve(settings.dataDir);
       makeDirectory(dataDir);
-      const { openDevelopmentCertificate } = await import('../webhooks/development-certificate.js');
+      const { openDevelopmentCertificate } = await import('../webhooks/listen.js');
       const certificate = await openDevelopmentCertificate(join(dataDir, settings.certificateFile), deps.clock);
       let secret: string | null = null;
       const listener = await listenForWebhooks({

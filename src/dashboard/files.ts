@@ -1,9 +1,61 @@
 /** The built application. Its files are named by their content, except for the page, which refers to them. */
+
 import { readFile } from 'node:fs/promises';
+import type { IncomingMessage } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
+import type { RequestHandler } from 'express';
 import { PACKAGE_ROOT } from '../kit/package-root.js';
+
+// Headers for all of `/dashboard`: no inline code, no foreign content but pictures, no framing.
+
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  // The preview of the brand shows the merchant's logo from where payers' browsers load it.
+  "img-src 'self' https:",
+  "connect-src 'self'",
+  "manifest-src 'self'",
+  "worker-src 'self'",
+  "form-action 'self'",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+].join('; ');
+
+export const strictHeaders: RequestHandler = (_req, res, next) => {
+  res.set({
+    'content-security-policy': POLICY,
+    'cache-control': 'no-store',
+    'cross-origin-opener-policy': 'same-origin',
+    'cross-origin-resource-policy': 'same-origin',
+    'permissions-policy': 'camera=(), geolocation=(), microphone=(), payment=(), usb=()',
+    'referrer-policy': 'no-referrer',
+    'x-content-type-options': 'nosniff',
+    'x-frame-options': 'DENY',
+  });
+  next();
+};
+
+// Detects requests from foreign pages. Only the dashboard's own pages may use a session: other sites, and
+// other names of the same host, may not.
+
+/** @param publicUrl its origin is allowed too, because behind a proxy the `Host` of a request may differ
+ *  @returns whether the request comes from a foreign page; false without the headers of browsers */
+export function createIsForeign(
+  publicUrl: string,
+): (req: Pick<IncomingMessage, 'headers'> & { protocol?: string }) => boolean {
+  const publicOrigin = new URL(publicUrl).origin;
+  return ({ headers, protocol = 'http' }) => {
+    const site = headers['sec-fetch-site'];
+    if (site !== undefined && site !== 'same-origin' && site !== 'none') return true;
+    const { origin, host } = headers;
+    if (origin === undefined || origin === publicOrigin) return false;
+    return origin !== `${protocol}://${host}`;
+  };
+}
 
 /** Also when the service runs from its sources, because the application is always built. */
 const FOLDER = fileURLToPath(new URL('dist/src/dashboard/app/', PACKAGE_ROOT));

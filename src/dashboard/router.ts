@@ -12,9 +12,7 @@ import { cutFaults, unknownParameter } from '../api/input.js';
 import { readBody } from '../api/rest-body.js';
 import { ApiError, badRequestOf, invalid, rateLimited } from '../kit/api-error.js';
 import type { Caller, Services } from '../kit/caller.js';
-import { createFiles, FIXED_FILES } from './files.js';
-import { strictHeaders } from './headers.js';
-import { createIsForeign } from './origin.js';
+import { createFiles, createIsForeign, FIXED_FILES, strictHeaders } from './files.js';
 import { createPeopleRouter, type PeopleDeps, sendData } from './people.js';
 
 export interface DashboardDeps {

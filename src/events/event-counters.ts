@@ -3,7 +3,7 @@
 import mongoose from 'mongoose';
 import { type ChangeStream, openChangeStream } from '../kit/change-stream.js';
 import { makeIndexes, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
-import { CounterConflict } from './sequence.js';
+import { CounterConflict } from './event-numbers.js';
 
 export interface EventCounterDoc {
   /** The account's id. */

@@ -5,8 +5,8 @@ import type { KeyWatch } from '../accounts/index.js';
 import { ApiError, rateLimited } from '../kit/api-error.js';
 import type { Caller, StreamedEvent } from '../kit/caller.js';
 import type { ForAccount } from '../stores.js';
-import { toEventBody } from './event-resource.js';
 import type { EventDoc } from './event-store.js';
+import { toEventBody } from './events.js';
 import type { EventNotifier } from './notifier.js';
 
 /** Over all accounts. */

@@ -1,13 +1,37 @@
 /** Events in the API: reading them and waiting for them. */
+import type { Event, WebhookPayload } from '../../contracts/events.js';
 import type { Contract } from '../../contracts/index.js';
 import type { ParsedInputOf } from '../../contracts/operation.js';
 import { notFound } from '../kit/api-error.js';
 import type { Caller, ServiceOf } from '../kit/caller.js';
 import type { Clock } from '../kit/clock.js';
 import type { ForAccount } from '../stores.js';
-import { toEvent } from './event-resource.js';
 import type { AccountEvents, EventDoc } from './event-store.js';
 import type { EventTail } from './event-tail.js';
+
+// Stored events → what the API answers, and the body that webhooks and streams carry.
+
+const toEvent = (event: EventDoc): Event =>
+  ({
+    id: event._id,
+    type: event.type,
+    sequence: event.sequence,
+    createdAt: event.createdAt.toISOString(),
+    data: JSON.parse(event.data),
+  }) satisfies Record<keyof Event, unknown> as Event;
+
+/** As much of an event as its body shows; the sample event of a test has no number. */
+export type SentEvent = Pick<EventDoc, '_id' | 'type' | 'createdAt' | 'data'> & { sequence: number | null };
+
+/** JSON on one line: the same text whenever it is called for the same event. */
+export function toEventBody(event: SentEvent): string {
+  const { _id: id, type, sequence, createdAt, data } = event;
+  const head = JSON.stringify({ id, type, sequence, timestamp: createdAt.toISOString() } satisfies Omit<
+    WebhookPayload,
+    'data'
+  >);
+  return `${head.slice(0, -1)},"data":${data}}`;
+}
 
 /** How long a reader waits at most for pending events to be numbered. */
 const NUMBERING_MS = 1000;

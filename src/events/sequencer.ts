@@ -13,8 +13,8 @@ import type { LeaseStore } from '../kit/leases.js';
 import { createLoop } from '../kit/loop.js';
 import type { DeliveryStore, ReplayRound, WebhookStore } from '../webhooks/index.js';
 import type { EventCounterStore } from './event-counters.js';
+import { CounterConflict, numberEvents, planOpening } from './event-numbers.js';
 import type { EventStore } from './event-store.js';
-import { CounterConflict, numberEvents, planOpening } from './sequence.js';
 
 export interface SequencerDeps {
   events: Pick<EventStore, 'accountsToNumber' | 'toNumber' | 'unnumbered' | 'number' | 'numbered'>;

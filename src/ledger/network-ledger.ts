@@ -1,13 +1,60 @@
 /** A network's ledger: a list of servers, tried in order, requested within the budget and never trusted. */
+
 import { setMaxListeners } from 'node:events';
 import type { Logger } from 'pino';
+import type { Network } from '../../contracts/networks.js';
 import { protocolWarning } from '../domain/stellar-sdk.js';
 import type { Clock, MonotonicClock } from '../kit/clock.js';
-import type { Asker, LedgerBudget } from './budget.js';
-import { LedgerUnavailable } from './errors.js';
 import { createFailover, type LedgerServer } from './failover.js';
-import { createPageSizes } from './page-sizes.js';
-import { type Asking, createSession, type LedgerSession } from './session.js';
+import { horizonServer } from './horizon/source.js';
+import { type Asker, createRequester, type Fetch, type LedgerBudget, labelsOf } from './request.js';
+import { rpcServer } from './rpc/source.js';
+import { type Asking, createPageSizes, createSession, type LedgerSession } from './session.js';
+import { LedgerUnavailable } from './source.js';
+
+// Creates a network's ledger from its Horizons and Stellar RPC servers, tried in this order.
+
+export interface SourcesOptions {
+  network: Network;
+  /** Tried in order. Path, query and user info may hold keys, which are never shown. */
+  horizonUrls: readonly string[];
+  /** Likewise; tried after the Horizons. */
+  rpcUrls: readonly string[];
+  passphrase: string;
+  /** Shared by all servers; null for no limit. */
+  budget: LedgerBudget | null;
+  /** The installation closes its ledgers itself. Default false. */
+  isOwn?: boolean;
+  clock: Clock;
+  /** Measures pauses, which must not depend on the time of day. Default the clock. */
+  monotonic?: MonotonicClock;
+  log: Logger;
+  /** Time limit of one request including its body. Default 10,000. */
+  timeoutMs?: number;
+  /** Largest answer. Default 32 MiB. */
+  maxBodyBytes?: number;
+  fetch?: Fetch;
+}
+
+export function createLedger(options: SourcesOptions): NetworkLedger {
+  const { network, horizonUrls, rpcUrls, passphrase, fetch, maxBodyBytes, log, ...rest } = options;
+  const { clock, monotonic = clock } = rest;
+  const requester = createRequester(clock, { fetch, maxBodyBytes });
+  const labels = labelsOf([...horizonUrls, ...rpcUrls]);
+  return createNetworkLedger({
+    ...rest,
+    log: log.child({ network }),
+    servers: [
+      ...horizonUrls.map((url, index) =>
+        horizonServer(url, { label: labels[index]!, passphrase, requester, monotonic }),
+      ),
+      ...rpcUrls.map((url, index) =>
+        rpcServer(url, { label: labels[horizonUrls.length + index]!, passphrase, requester, monotonic }),
+      ),
+    ],
+    onClose: () => requester.close(),
+  });
+}
 
 export type { LedgerSession, ServerTip } from './session.js';
 
@@ -49,7 +96,7 @@ interface NetworkLedgerOptions {
   onClose(): Promise<void>;
 }
 
-export function createNetworkLedger(options: NetworkLedgerOptions): NetworkLedger {
+function createNetworkLedger(options: NetworkLedgerOptions): NetworkLedger {
   const { budget, monotonic = options.clock, timeoutMs, log } = options;
   const closing = new AbortController();
   // Every wait for the budget adds a listener.

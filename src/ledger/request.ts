@@ -1,7 +1,64 @@
 /** HTTP requests, bounded in time and size including the body. Transport failures are `SourceError`s; any status is an answer. */
 import { Agent, fetch as undiciFetch } from 'undici';
 import type { Clock } from '../kit/clock.js';
-import { SourceError } from './errors.js';
+import { SourceError } from './source.js';
+
+// A server's URL: its label, and the addressing of requests. Its path, query and user info may hold keys.
+
+/** Hosts, numbered by their place in the list where several URLs share one. */
+export function labelsOf(urls: readonly string[]): string[] {
+  const hosts = urls.map((url) => new URL(url).host);
+  return hosts.map((host, index) =>
+    hosts.filter((each) => each === host).length > 1 ? `${host} (${index + 1})` : host,
+  );
+}
+
+interface Endpoint {
+  /** Basic authentication if the URL has user info. */
+  headers: Record<string, string>;
+  /** @param path begins with `/` and is appended to the URL's own path */
+  urlOf(path: string, query?: Record<string, string>): string;
+}
+
+export function endpointOf(text: string): Endpoint {
+  const base = new URL(text);
+  const credentials = [base.username, base.password].map(decodeURIComponent).join(':');
+  return {
+    headers: credentials === ':' ? {} : { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` },
+    urlOf(path, query = {}) {
+      const url = new URL(base);
+      url.username = '';
+      url.password = '';
+      url.hash = '';
+      url.pathname = base.pathname.replace(/\/+$/, '') + path;
+      for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
+      return url.href;
+    },
+  };
+}
+
+// The request budget of a network's ledger. Every request names its purpose, and each purpose has a share of
+// the budget.
+
+/** The purpose of requests. Those caused by outsiders or tenants also name on whose behalf, and take turns within their share.
+ *  `by` is a client address or an account's id. */
+export type Asker =
+  | { purpose: 'watching' | 'parked' | 'audits' | 'proofs' }
+  | { purpose: 'pages' | 'payers' | 'tenants'; by: string };
+
+/** Asked before each request. */
+export interface RequestBudget {
+  /** @returns milliseconds to wait before asking again; 0 when one request is granted */
+  take(): Promise<number>;
+}
+
+/** The budget of one network. */
+export interface LedgerBudget {
+  /** The budgets that must grant each request of a session, in this order. */
+  allowancesOf(asker: Asker): readonly RequestBudget[];
+  /** Requests that others have sent since the last call, as the watcher's requests found the shared budget. */
+  othersSpent(): number;
+}
 
 /** The used part of `fetch`, which tests may replace. */
 export type Fetch = (

@@ -1,11 +1,121 @@
 /** A session with a network's servers: one piece of work, whose requests go to one server, within the budget. */
 import type { Clock, MonotonicClock } from '../kit/clock.js';
-import type { Asker, LedgerBudget, RequestBudget } from './budget.js';
-import { BudgetUsedUp, LedgerUnavailable, SourceError, UnfitServer } from './errors.js';
 import type { createFailover, Server, SourceCall } from './failover.js';
 import type { AccountHistory } from './history.js';
-import type { createPageSizes } from './page-sizes.js';
-import type { LedgerSource, LedgerTip, Page } from './source.js';
+import type { Asker, LedgerBudget, RequestBudget } from './request.js';
+import {
+  BudgetUsedUp,
+  type LedgerSource,
+  type LedgerTip,
+  LedgerUnavailable,
+  type Page,
+  SourceError,
+  UnfitServer,
+} from './source.js';
+
+// Finds a ledger by its close time with few requests: ledgers close evenly enough for guesses to land near.
+
+export interface ClosedLedger {
+  sequence: number;
+  closedAt: Date;
+}
+
+/** Ledgers close every 5 to 6 seconds on the public networks. Only the first guess uses it. */
+const USUAL_LEDGER_MS = 5_500;
+
+/** The newest ledger between `elder` and `latest` that closed at or before `time`; null when all are younger.
+ *  @param ask for a ledger in between; null when the server no longer keeps it */
+export async function findLedgerAtOrBefore(
+  time: Date,
+  elder: number,
+  latest: ClosedLedger,
+  ask: (sequence: number) => Promise<ClosedLedger | null>,
+): Promise<ClosedLedger | null> {
+  const wanted = time.getTime();
+  if (latest.closedAt.getTime() <= wanted) return latest;
+  // Invariants: `after` closed after the time; all ledgers before `from` are gone or too old; `before` closed at or before the time.
+  let after = latest;
+  let before: ClosedLedger | null = null;
+  let from = elder;
+  for (let round = 0; from < after.sequence; round++) {
+    const middle: number = Math.floor((from + after.sequence - 1) / 2);
+    // Every third request halves the rest, so that unevenly closed ledgers cannot prolong the search.
+    const guess: number = round % 3 === 2 ? middle : interpolate(wanted, before, after, latest);
+    const sequence: number = Math.min(Math.max(guess, from), after.sequence - 1);
+    const found: ClosedLedger | null = await ask(sequence);
+    if (found !== null && found.closedAt.getTime() > wanted) {
+      after = found;
+    } else {
+      before = found ?? before;
+      from = sequence + 1;
+    }
+  }
+  return before;
+}
+
+/** Interpolates from `after` back to the time, by the pace between `after` and the nearest known ledger. */
+function interpolate(wanted: number, before: ClosedLedger | null, after: ClosedLedger, latest: ClosedLedger): number {
+  const beside = before ?? latest;
+  const ledgers = beside.sequence - after.sequence;
+  const pace = ledgers === 0 ? USUAL_LEDGER_MS : (beside.closedAt.getTime() - after.closedAt.getTime()) / ledgers;
+  return after.sequence - Math.ceil((after.closedAt.getTime() - wanted) / Math.max(pace, 1));
+}
+
+// Page sizes. A page that is too large or too slow is requested again with half as many records, down to
+// one. Successful pages double the size again, later after each failed attempt, because a failure may cost a
+// timeout. Each stream has its own size: one heavy account says nothing about the others.
+
+const MAX_REMEMBERED = 1000;
+/** The most pages that must succeed before the size doubles. */
+const LONGEST_TRIAL = 32;
+
+interface PageSizes {
+  /** @param stream an address, or null for the whole network */
+  of(stream: string | null, limit: number): number;
+  /** @returns false when the size was 1 already */
+  shrink(stream: string | null, size: number): boolean;
+  /** Notes a successful page of this size. */
+  grow(stream: string | null, size: number, limit: number): void;
+}
+
+interface StreamSize {
+  size: number;
+  /** Pages that must succeed before the size doubles. */
+  trial: number;
+  /** The size was doubled, and no page of it has succeeded yet. */
+  isTried: boolean;
+  pages: number;
+}
+
+export function createPageSizes(): PageSizes {
+  const streams = new Map<string | null, StreamSize>();
+  return {
+    of: (stream, limit) => Math.min(limit, streams.get(stream)?.size ?? limit),
+    shrink(stream, size) {
+      const { trial = 1, isTried = false } = streams.get(stream) ?? {};
+      if (streams.size >= MAX_REMEMBERED) streams.clear();
+      streams.set(stream, {
+        size: Math.max(1, Math.floor(size / 2)),
+        trial: isTried ? Math.min(2 * trial, LONGEST_TRIAL) : trial,
+        isTried: false,
+        pages: 0,
+      });
+      return size > 1;
+    },
+    grow(stream, size, limit) {
+      const known = streams.get(stream);
+      if (!known) return;
+      if (size >= limit) {
+        streams.delete(stream);
+        return;
+      }
+      const trial = known.isTried ? Math.max(1, known.trial / 2) : known.trial;
+      const pages = known.pages + 1;
+      const isDouble = pages >= trial;
+      streams.set(stream, { size: isDouble ? 2 * size : size, trial, isTried: isDouble, pages: isDouble ? 0 : pages });
+    },
+  };
+}
 
 /** All calls reject with `LedgerUnavailable` or `UnfitServer`; errors of the budget pass through. */
 export interface LedgerSession extends Required<LedgerSource> {

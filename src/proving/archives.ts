@@ -3,10 +3,8 @@
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import type { Clock, MonotonicClock } from '../kit/clock.js';
-import type { LedgerBudget } from '../ledger/budget.js';
-import { endpointOf, labelsOf } from '../ledger/endpoint.js';
-import { BudgetUsedUp, SourceError } from '../ledger/errors.js';
-import { createRequester, type Fetch } from '../ledger/request.js';
+import { createRequester, endpointOf, type Fetch, type LedgerBudget, labelsOf } from '../ledger/request.js';
+import { BudgetUsedUp, SourceError } from '../ledger/source.js';
 
 const unpack = promisify(gunzip);
 

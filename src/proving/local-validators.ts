@@ -1,7 +1,7 @@
 /** Whose signatures count on LOCAL: the validator that the local ledger names itself. Every local ledger has its own. */
 import type { Clock, MonotonicClock } from '../kit/clock.js';
-import { LedgerUnavailable, SourceError } from '../ledger/errors.js';
 import { createRequester } from '../ledger/request.js';
+import { LedgerUnavailable, SourceError } from '../ledger/source.js';
 import type { Validator } from '../proof/index.js';
 
 const TIMEOUT_MS = 3_000;

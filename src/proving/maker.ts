@@ -5,10 +5,9 @@ import { gzip } from 'node:zlib';
 import { type Network, networkInfo } from '../../contracts/networks.js';
 import type { ProofLevel } from '../../contracts/proofs.js';
 import type { Clock } from '../kit/clock.js';
-import { BudgetUsedUp, LedgerUnavailable, SourceError, UnfitServer } from '../ledger/errors.js';
 import type { NetworkLedger } from '../ledger/network-ledger.js';
-import type { LedgerBytes } from '../ledger/source.js';
-import { operationOrderOf } from '../ledger/toid.js';
+import { operationOrderOf } from '../ledger/records.js';
+import { BudgetUsedUp, type LedgerBytes, LedgerUnavailable, SourceError, UnfitServer } from '../ledger/source.js';
 import type { PaymentDoc } from '../payments/index.js';
 import {
   assembleProof,

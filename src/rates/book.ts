@@ -2,8 +2,9 @@
 
 import type { Network } from '../../contracts/networks.js';
 import type { AccountDoc, AccountStore } from '../accounts/index.js';
+import { formatAmount, MAX_STROOPS } from '../domain/amount.js';
 import type { Asset } from '../domain/asset.js';
-import { lowerRate, parseRate, type Rate } from '../domain/rate.js';
+import { askedFor, formatRate, lowerRate, parseRate, type Rate } from '../domain/rate.js';
 import { type Pair, pairKey } from '../domain/rate-pair.js';
 import {
   OWN_SOURCE,
@@ -19,8 +20,33 @@ import { type LedgerClose, sideOf } from '../domain/terms.js';
 import type { Clock } from '../kit/clock.js';
 import type { Session } from '../kit/database.js';
 import { accountsOf } from '../kit/owners.js';
-import type { OwnRateDoc, OwnRateStore } from './own-rates.js';
+import type { OwnRateDoc, OwnRateStore } from './own.js';
 import type { RateSampleDoc, RateSampleStore } from './rate-samples.js';
+
+// Amounts asked by a current rate.
+
+interface Quote {
+  /** Null if the payer chooses. */
+  amount: string | null;
+  rate: string;
+  source: string;
+  at: string;
+  validUntil: string;
+}
+
+/** Null for a stale rate, and for an amount that exceeds what the ledger can hold.
+ *  @param price in 10^-7 units of the currency; null if the payer chooses */
+export function quoteOf({ rate, source, at, validUntil, stale }: CurrentRate, price: bigint | null): Quote | null {
+  const stroops = price === null ? null : askedFor(price, rate);
+  if (stale || (stroops !== null && stroops > MAX_STROOPS)) return null;
+  return {
+    amount: stroops === null ? null : formatAmount(stroops),
+    rate: formatRate(rate),
+    source,
+    at: at.toISOString(),
+    validUntil: validUntil.toISOString(),
+  };
+}
 
 /** A current rate. */
 export interface CurrentRate extends ShownRate {
@@ -31,7 +57,7 @@ export interface CurrentRate extends ShownRate {
 }
 
 /** A pair whose rates an account needs, as of a ledger's close. */
-export interface RatesAsked {
+interface RatesAsked {
   accountId: string;
   pair: Pair;
   close: LedgerClose;
@@ -47,7 +73,6 @@ export interface Came {
 
 /** Null if the account kept no books in a currency then, or no rate is known. */
 export type WorthOf = (came: Came) => { currency: string; rate: ShownRate } | null;
-export type LoadWorth = (came: readonly Came[], session: Session) => Promise<WorthOf>;
 
 /** Empty if no rate is known. */
 export type RatesOf = (asked: RatesAsked) => readonly ShownRate[];
@@ -55,7 +80,7 @@ export type LoadRates = (asked: readonly RatesAsked[], session: Session) => Prom
 
 export type RateBook = ReturnType<typeof createRateBook>;
 
-export interface RateBookDeps {
+interface RateBookDeps {
   rateSamples: Pick<RateSampleStore, 'newest' | 'held'>;
   ownRates: OwnRateStore;
   accounts: Pick<AccountStore, 'markupOf' | 'withBooks' | 'withMarkups'>;

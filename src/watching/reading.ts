@@ -4,10 +4,9 @@ import { createHash } from 'node:crypto';
 import type { Network } from '../../contracts/networks.js';
 import { memoRefunded } from '../domain/refund.js';
 import type { Clock } from '../kit/clock.js';
-import { LedgerUnavailable } from '../ledger/errors.js';
 import type { LedgerSession } from '../ledger/network-ledger.js';
-import { type Credit, type LedgerRecord, partiesOf, type RecordOutcome } from '../ledger/records.js';
-import { ledgerOfCursor } from '../ledger/toid.js';
+import { type Credit, type LedgerRecord, ledgerOfCursor, partiesOf, type RecordOutcome } from '../ledger/records.js';
+import { LedgerUnavailable } from '../ledger/source.js';
 import { ANY_WALLET } from './any-wallet.js';
 import type { ParkedRecordDoc } from './parked-store.js';
 

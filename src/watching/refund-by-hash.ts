@@ -6,9 +6,9 @@ import { givesBack } from '../domain/refund.js';
 import { conflict, rateLimited, unavailable } from '../kit/api-error.js';
 import type { Clock } from '../kit/clock.js';
 import type { Database, Session } from '../kit/database.js';
-import { BudgetUsedUp, LedgerUnavailable, UnfitServer } from '../ledger/errors.js';
 import type { NetworkLedger } from '../ledger/network-ledger.js';
 import type { Credit } from '../ledger/records.js';
+import { BudgetUsedUp, LedgerUnavailable, UnfitServer } from '../ledger/source.js';
 import {
   leftOf,
   MOST_SHARES,

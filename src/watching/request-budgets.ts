@@ -3,7 +3,7 @@
 import mongoose from 'mongoose';
 import type { Clock } from '../kit/clock.js';
 import { makeIndexes, SCHEMA_OPTIONS } from '../kit/database.js';
-import type { Asker, LedgerBudget, RequestBudget } from '../ledger/budget.js';
+import type { Asker, LedgerBudget, RequestBudget } from '../ledger/request.js';
 import { type Rate, rateOfCommon, rateOfOne, rateOfShare, type Share, spareOf, spend } from './request-rate.js';
 
 interface RequestBudgetDoc {

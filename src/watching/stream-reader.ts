@@ -3,10 +3,9 @@
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
 import type { Clock } from '../kit/clock.js';
-import { LedgerUnavailable } from '../ledger/errors.js';
 import type { LedgerSession } from '../ledger/network-ledger.js';
-import { type LedgerTip, MOST_AMONG, type Page } from '../ledger/source.js';
-import { ledgerOfCursor } from '../ledger/toid.js';
+import { ledgerOfCursor } from '../ledger/records.js';
+import { type LedgerTip, LedgerUnavailable, MOST_AMONG, type Page } from '../ledger/source.js';
 import type { Recorder } from '../payments/index.js';
 import type { CursorDoc, CursorStore, Progress } from './cursors.js';
 import type { KnownCloses } from './known-closes.js';

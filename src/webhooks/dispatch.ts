@@ -1,24 +1,153 @@
 /** The way of a delivery: due → endpoint queue → signed post → record → next. Several dispatchers may run at once; a webhook's lease keeps two of them from
  *  sending the same delivery. Each endpoint has its own queue and its own limit of requests in flight, so that a slow endpoint delays no other. */
 
+import type { KeyObject } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { RetrySettings } from '../domain/retry.js';
-import type { EventStore } from '../events/index.js';
+import type { EventStore, SentEvent } from '../events/index.js';
 import { type Clock, type MonotonicClock, monotonicClock, within } from '../kit/clock.js';
 import { every } from '../kit/every.js';
 import { createLoop } from '../kit/loop.js';
 import type { SecretBox } from '../kit/secrets.js';
-import type { Signers } from './attempt.js';
-import { AttemptRecorder } from './attempt-recorder.js';
+import { type AttemptDeps, AttemptRecorder, attempt, type Signers, signAndPost } from './attempt.js';
 import type { DeliveryStore } from './delivery-store.js';
 import type { AttemptRecord } from './due-deliveries.js';
+import type { EndpointQueue, LoadedDelivery } from './endpoint-queue.js';
 import { EndpointQueues } from './endpoint-queues.js';
-import { loadInto } from './load.js';
-import type { Pause } from './pause.js';
-import type { Poster } from './poster.js';
-import { Sender } from './sender.js';
-import { createThrottles, type Throttles } from './throttles.js';
-import type { WebhookStore } from './webhook-store.js';
+import type { Pause } from './health.js';
+import { createThrottles, lackingMore, loadInto, type Throttles } from './load.js';
+import { type Poster, toBody } from './poster.js';
+import type { WebhookDoc, WebhookStore } from './webhook-store.js';
+
+// Sends a test event to a webhook at once, without a delivery. Works while the webhook is PAUSED.
+
+/** @returns a function that resolves to the outcome. It rejects only when the service's keys cannot be read */
+export function createSend(deps: { poster: Poster; secrets: SecretBox; signers?: Signers; clock: Clock; log: Logger }) {
+  return async (webhook: WebhookDoc, event: SentEvent) => {
+    const at = deps.clock.now();
+    const keys = (await deps.signers?.(at)) ?? [];
+    const request = { eventId: event._id, sequence: null, body: toBody(event), at, keys };
+    const { responseStatus, durationMs, error } = await signAndPost(webhook, request, deps);
+    return { responseStatus, durationMs, error };
+  };
+}
+
+// Sends from the endpoint queues: read → sign → post → record, with as many concurrent requests to an
+// endpoint as it has slots.
+
+/** This many drained queues justify a query at once, for webhooks that wait for a lease. */
+const ENOUGH_EMPTIED = 256;
+
+interface Read {
+  keys: readonly KeyObject[];
+  body: Buffer;
+}
+
+interface SenderDeps extends AttemptDeps {
+  queues: EndpointQueues;
+  recorder: AttemptRecorder;
+  throttles: Throttles;
+  events: Pick<EventStore, 'byId'>;
+  signers?: Signers;
+  onAttempt?: (record: AttemptRecord) => void;
+  /** Called when there is room for due deliveries or queues. */
+  onRoom: () => void;
+}
+
+class Sender {
+  readonly #deps: SenderDeps;
+  readonly #sending = new Set<Promise<void>>();
+  #stopping = false;
+  #attempts = 0;
+  #emptied = 0;
+
+  constructor(deps: SenderDeps) {
+    this.#deps = deps;
+  }
+
+  /** Number of recorded attempts. */
+  get attempts(): number {
+    return this.#attempts;
+  }
+
+  get isIdle(): boolean {
+    return this.#sending.size === 0;
+  }
+
+  /** Starts the ready deliveries of this queue. */
+  fill(queue: EndpointQueue): void {
+    const { queues, throttles } = this.#deps;
+    const slots = throttles.slots(queue.webhook._id, queues.slots);
+    while (queue.inFlight < slots && this.#mayStart(queue)) {
+      const loaded = queue.take(slots);
+      if (!loaded) return;
+      this.#loadMore(queue);
+      const sent = this.#readAndSend(queue, loaded).then(() => {
+        this.#sending.delete(sent);
+        this.fill(queue);
+      });
+      this.#sending.add(sent);
+    }
+  }
+
+  /** Starts no more deliveries. Resolves when everything in flight is recorded. */
+  async finish(): Promise<void> {
+    this.#stopping = true;
+    await Promise.all(this.#sending);
+    await this.#deps.recorder.settled();
+  }
+
+  #mayStart(queue: EndpointQueue): boolean {
+    return !this.#stopping && !queue.stopped && this.#deps.queues.mayStart(queue);
+  }
+
+  /** Reading the body may fail or take too long: then no attempt was made, and the endpoint is not blamed. */
+  async #readAndSend(queue: EndpointQueue, loaded: LoadedDelivery): Promise<void> {
+    const read = await this.#readFor(loaded).catch((err) => {
+      this.#deps.log.error({ err, deliveryId: loaded.delivery._id }, 'what a webhook delivery needs not read yet');
+      return null;
+    });
+    if (read && this.#mayStart(queue)) await this.#send(queue, loaded, read);
+    else queue.putBack(loaded);
+  }
+
+  /** Null when the event is gone. */
+  async #readFor({ delivery, body }: LoadedDelivery): Promise<Read | null> {
+    const { signers, events, clock } = this.#deps;
+    const keys = (await signers?.(clock.now())) ?? [];
+    if (body) return { keys, body };
+    const event = await events.byId(delivery.accountId, delivery.eventId);
+    return event && { keys, body: toBody(event) };
+  }
+
+  async #send(queue: EndpointQueue, loaded: LoadedDelivery, { keys, body }: Read): Promise<void> {
+    const { throttles, queues, recorder } = this.#deps;
+    const { record, health } = await attempt(queue, { delivery: loaded.delivery, body, keys }, this.#deps);
+    queue.ended(loaded);
+    const { _id: webhookId } = queue.webhook;
+    throttles.answered(webhookId, record.attempt, queues.slots);
+    recorder.add({ webhookId, record, onRecorded: () => this.#recorded(queue, record) }, health);
+  }
+
+  #recorded(queue: EndpointQueue, record: AttemptRecord): void {
+    const { onAttempt, onRoom } = this.#deps;
+    this.#attempts += 1;
+    queue.recorded(record.id);
+    onAttempt?.(record);
+    this.#loadMore(queue);
+    if (queue.size > 0) return;
+    this.#emptied += 1;
+    if (!queue.stopped && this.#emptied < ENOUGH_EMPTIED) return;
+    this.#emptied = 0;
+    onRoom();
+  }
+
+  #loadMore(queue: EndpointQueue): void {
+    const lanes = lackingMore(queue, this.#deps.queues);
+    for (const lane of lanes) lane.hasMore = false;
+    if (lanes.length > 0) this.#deps.onRoom();
+  }
+}
 
 export interface DispatchSettings extends RetrySettings {
   /** The longest that one attempt takes. */

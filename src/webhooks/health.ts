@@ -1,15 +1,162 @@
 /** A webhook's health, from its failures and its deliveries. */
+import type mongoose from 'mongoose';
 import type { Contract } from '../../contracts/index.js';
 import type { OutputOf } from '../../contracts/operation.js';
+import { type ActivityStore, SYSTEM } from '../accounts/index.js';
+import type { Outbox } from '../events/index.js';
 import type { Clock } from '../kit/clock.js';
-import type { Database } from '../kit/database.js';
+import type { Database, Session } from '../kit/database.js';
+import type { NewId } from '../kit/ids.js';
 import type { ForAccount } from '../stores.js';
-import type { DeliveryHealth } from './delivery-health.js';
-import type { WebhookDoc } from './webhook-store.js';
+import type { DeliveryDoc, DeliveryStatus } from './delivery-store.js';
+import type { WebhookDoc, WebhookStore } from './webhook-store.js';
+import { toWebhook } from './webhooks.js';
+
+// Counts deliveries to a webhook by how they went.
+
+/** Any date at all. */
+const EPOCH = new Date(0);
+const LATENCIES = 200;
+
+interface DeliveryHealth {
+  oldestPendingAt: Date | null;
+  delivered: number;
+  failed: number;
+  lastDeliveredAt: Date | null;
+  /** Times of the latest attempts that delivered, in no order. */
+  latenciesMs: number[];
+}
+
+/** @param since counts deliveries that ended from then on */
+export async function readHealth(
+  collection: mongoose.mongo.Collection<DeliveryDoc>,
+  owner: { webhookId: string; accountId: string },
+  since: Date,
+): Promise<DeliveryHealth> {
+  const ended = (status: DeliveryStatus, from: Date) => ({ ...owner, status, endedAt: { $gte: from } });
+  const [[oldest], delivered, failed, [newest], latest] = await Promise.all([
+    collection
+      .find({ ...owner, status: 'PENDING' }, { projection: { createdAt: 1 } })
+      .sort({ _id: 1 })
+      .limit(1)
+      .toArray(),
+    collection.countDocuments(ended('DELIVERED', since)),
+    collection.countDocuments(ended('FAILED', since)),
+    collection
+      .find(ended('DELIVERED', EPOCH), { projection: { endedAt: 1 } })
+      .sort({ endedAt: -1 })
+      .limit(1)
+      .toArray(),
+    collection
+      .find<{ ms?: number }>(ended('DELIVERED', since), {
+        projection: { _id: 0, ms: { $last: '$attempts.durationMs' } },
+      })
+      .sort({ endedAt: -1 })
+      .limit(LATENCIES)
+      .toArray(),
+  ]);
+  return {
+    oldestPendingAt: oldest?.createdAt ?? null,
+    delivered,
+    failed,
+    lastDeliveredAt: newest?.endedAt ?? null,
+    latenciesMs: latest.flatMap(({ ms }) => ms ?? []),
+  };
+}
+
+// Results of attempts at a webhook's endpoint, written by the dispatcher that has its lease. Part of the
+// webhook store.
+
+export interface LastFailure {
+  at: Date;
+  error: string | null;
+}
+
+/** Failed attempts in a row at a webhook. */
+interface FailureState {
+  id: string;
+  /** `starts` of the webhook when the attempt began. */
+  starts: number | null | undefined;
+  failingSince: Date | null;
+  failedAttempts: number;
+  /** Absent when the attempt did not fail. */
+  lastFailure?: LastFailure;
+}
+
+/** The result of an attempt for its webhook. */
+export interface WebhookHealth extends FailureState {
+  status?: 'PAUSED';
+  /** Only with PAUSED: the endpoint answered 410, or failed for days. */
+  pausedBecause?: 'gone' | 'failing';
+}
+
+export const createWebhookHealth = (collection: mongoose.mongo.Collection<WebhookDoc>) => ({
+  /** Changes only webhooks whose lease `holder` has and whose `starts` is unchanged. */
+  async recordHealth(states: readonly FailureState[], holder: string): Promise<void> {
+    if (states.length === 0) return;
+    await collection.bulkWrite(
+      states.map((state) => ({
+        updateOne: { filter: asKnown(state, holder), update: { $set: failureFields(state) } },
+      })),
+      { ordered: false },
+    );
+  },
+  /** @returns null when the webhook is already PAUSED, has been started again since, or another dispatcher has its lease */
+  pause: (state: FailureState, holder: string, session: Session): Promise<WebhookDoc | null> =>
+    collection.findOneAndUpdate(
+      { ...asKnown(state, holder), status: 'ACTIVE' },
+      { $set: { status: 'PAUSED', ...failureFields(state) } },
+      { returnDocument: 'after', session },
+    ),
+});
+
+const asKnown = ({ id, starts }: FailureState, holder: string) => ({
+  _id: id,
+  'lease.holder': holder,
+  starts: starts ?? null,
+});
+
+const failureFields = ({ failingSince, failedAttempts, lastFailure }: FailureState) => ({
+  failingSince,
+  failedAttempts,
+  ...(lastFailure ? { lastFailure } : {}),
+});
+
+// Pauses a webhook whose endpoint is gone or has failed for days, and tells the account's other webhooks in
+// the same transaction.
+
+/** Does nothing if the webhook is already PAUSED or leased by another dispatcher. */
+export type Pause = (health: WebhookHealth, holder: string) => Promise<void>;
+
+export function createPause(deps: {
+  webhooks: Pick<WebhookStore, 'pause'>;
+  outbox: Outbox;
+  activities: ActivityStore;
+  newId: NewId;
+  transaction: Database['transaction'];
+  eventsStored: () => void;
+}): Pause {
+  const { webhooks, outbox, activities, newId, transaction, eventsStored } = deps;
+  return async (health, holder) => {
+    await transaction(async (session) => {
+      const webhook = await webhooks.pause(health, holder, session);
+      if (!webhook) return;
+      const { accountId } = webhook;
+      const data = { webhook: toWebhook(webhook), reason: health.pausedBecause ?? 'failing' };
+      // At most one pause for each start of the webhook.
+      const occurrence = `start ${health.starts ?? 0}`;
+      await outbox.publish([{ type: 'webhook.paused', accountId, data, occurrence }], session);
+      const changes = [{ field: 'status', from: 'ACTIVE', to: 'PAUSED' }];
+      const subject = { accountId, subjectId: webhook._id, operation: 'webhooks_pause', changes };
+      await activities.insert([{ _id: newId('act'), ...subject, actor: SYSTEM, address: null }], session);
+    });
+    eventsStored();
+  };
+}
 
 const DAY_MS = 24 * 3_600_000;
 
-type WebhookHealth = OutputOf<Contract['webhooks']['health']>;
+type HealthReport = OutputOf<Contract['webhooks']['health']>;
 
 /** Slow counts are cached briefly, so that requests do not repeat them at once. */
 const MUCH = 5000;
@@ -66,7 +213,7 @@ export function createReadDeliveryHealth({
   };
 }
 
-export function toHealth(webhook: WebhookDoc, deliveries: Counted): WebhookHealth {
+export function toHealth(webhook: WebhookDoc, deliveries: Counted): HealthReport {
   const { pending, oldestPendingAt, delivered, failed, lastDeliveredAt, latenciesMs } = deliveries;
   const { lastFailure } = webhook;
   return {
@@ -82,7 +229,7 @@ export function toHealth(webhook: WebhookDoc, deliveries: Counted): WebhookHealt
   };
 }
 
-function stateOf({ status, failingSince }: WebhookDoc, delivered: number): WebhookHealth['state'] {
+function stateOf({ status, failingSince }: WebhookDoc, delivered: number): HealthReport['state'] {
   if (status === 'PAUSED') return 'PAUSED';
   if (failingSince) return 'FAILING';
   return delivered > 0 ? 'HEALTHY' : 'IDLE';

@@ -1,12 +1,165 @@
 /** Posts to untrusted endpoints: https only, to checked addresses with verified certificates, without following redirects, within one time-out. */
-import { Agent, type Dispatcher, Pool } from 'undici';
+
+import type { KeyObject } from 'node:crypto';
+import type { Socket } from 'node:net';
+import { Agent, Client, type Dispatcher, errors, Pool } from 'undici';
 import { type AttemptResult, parseRetryAfter } from '../domain/retry.js';
+import { type SignatureHeaders, signatureHeaders } from '../domain/signature.js';
+import { signWithKey } from '../domain/webhook-key.js';
+import { type SentEvent, toEventBody } from '../events/index.js';
 import { type Clock, monotonicMs } from '../kit/clock.js';
-import { createAddressGuard, isPublicAddress } from './address.js';
-import { createConnector } from './connect.js';
-import { reasonOf, reasonOfStatus } from './reason.js';
-import { createHostResolver, type Resolve } from './resolver.js';
-import { StatusClient, type StatusOptions } from './status-client.js';
+import type { SecretBox } from '../kit/secrets.js';
+import { createAddressGuard, createConnector, createHostResolver, isPublicAddress, type Resolve } from './resolver.js';
+import type { WebhookDoc } from './webhook-store.js';
+
+// A connection that reports the status of an answer as soon as its status line arrives. undici reports it
+// after the headers, and never if they are too large, malformed or endless.
+
+const STATUS_LINE = /^HTTP\/1\.[01] ([2-5]\d\d)/;
+/** Length of a status line up to the code. */
+const CODE_ENDS = 'HTTP/1.1 200'.length;
+
+interface StatusOptions extends Dispatcher.DispatchOptions {
+  /** Called when the request has its connection. */
+  onClient(client: StatusClient): void;
+}
+
+/** One request at a time: undici's `pipelining` is 1. */
+class StatusClient extends Client {
+  readonly #connected: { socket: Socket | null };
+
+  /** @param options with a connector */
+  constructor(origin: string | URL, options: Client.Options) {
+    const { connect } = options;
+    if (typeof connect !== 'function') throw new TypeError('a connector is needed');
+    const connected: { socket: Socket | null } = { socket: null };
+    super(origin, {
+      ...options,
+      connect: (target, callback) =>
+        connect(target, (...result) => {
+          connected.socket = result[1];
+          callback(...result);
+        }),
+    });
+    this.#connected = connected;
+  }
+
+  override dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
+    if ('onClient' in options) (options as StatusOptions).onClient(this);
+    return super.dispatch(options, handler);
+  }
+
+  /** Call when a request starts. Does not call back if an interim answer (1xx) comes first.
+   *
+   *  undici reads the socket when it is readable. Node emits each piece as `data` before undici parses it. */
+  hearStatus(onStatus: (status: number) => void): void {
+    const { socket } = this.#connected;
+    let line = '';
+    const onData = (piece: Buffer) => {
+      line += piece.toString('latin1', 0, CODE_ENDS - line.length);
+      if (line.length < CODE_ENDS) return;
+      socket?.removeListener('data', onData);
+      const code = STATUS_LINE.exec(line)?.[1];
+      if (code !== undefined) onStatus(Number(code));
+    };
+    socket?.on('data', onData);
+  }
+}
+
+// Builds a request to an endpoint: the body of an event and the headers that sign it.
+
+/** The same bytes on every call for an event. */
+export const toBody = (event: SentEvent): Buffer => Buffer.from(toEventBody(event));
+
+type Secret = WebhookDoc['secrets'][number];
+
+/** Opened secrets, cached by the webhook as read, so that attempts do not open them again. */
+const opened = new WeakMap<Secret, string>();
+
+function open(secret: Secret, webhookId: string, secrets: SecretBox): string {
+  const known = opened.get(secret) ?? secrets.open(secret.sealed, webhookId);
+  opened.set(secret, known);
+  return known;
+}
+
+/** Signs with every secret that is valid at `now` and with each of the service's keys. @throws when a secret was sealed with another SECRETS_KEY */
+export async function signedHeaders(
+  webhook: Pick<WebhookDoc, '_id' | 'secrets'>,
+  secrets: SecretBox,
+  eventId: string,
+  body: Buffer,
+  now: Date,
+  signers: readonly KeyObject[] = [],
+): Promise<SignatureHeaders> {
+  const valid = webhook.secrets.filter(({ until }) => until === null || until > now);
+  const headers = signatureHeaders({
+    id: eventId,
+    timestampSeconds: Math.floor(now.getTime() / 1000),
+    body,
+    secrets: valid.map((secret) => open(secret, webhook._id, secrets)),
+  });
+  if (signers.length === 0) return headers;
+  const timestamp = headers['webhook-timestamp'];
+  const own = await Promise.all(signers.map((key) => signWithKey(key, eventId, timestamp, body)));
+  return { ...headers, 'webhook-signature': [headers['webhook-signature'], ...own].join(' ') };
+}
+
+// Describes why an attempt failed in a few stable words. Merchants see them, so they reveal nothing about
+// addresses, certificates or code.
+
+/** One text for both, so as not to reveal which names exist in the operator's network. */
+const NO_ADDRESS = 'host not found or not allowed';
+
+const REASONS: Readonly<Record<string, string>> = {
+  ADDRESS_NOT_ALLOWED: NO_ADDRESS,
+  ENOTFOUND: NO_ADDRESS,
+  EAI_AGAIN: NO_ADDRESS,
+  EAI_FAIL: NO_ADDRESS,
+  ENODATA: NO_ADDRESS,
+  ECONNREFUSED: 'connection refused',
+  EHOSTUNREACH: 'host unreachable',
+  ENETUNREACH: 'host unreachable',
+  EADDRNOTAVAIL: 'host unreachable',
+  ETIMEDOUT: 'timed out',
+  UND_ERR_CONNECT_TIMEOUT: 'timed out',
+  UND_ERR_HEADERS_TIMEOUT: 'timed out',
+  UND_ERR_BODY_TIMEOUT: 'timed out',
+  ECONNRESET: 'connection closed',
+  EPIPE: 'connection closed',
+  UND_ERR_SOCKET: 'connection closed',
+  UND_ERR_HEADERS_OVERFLOW: 'invalid answer',
+  CERT_HAS_EXPIRED: 'certificate expired',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'certificate is for another host',
+};
+
+/** OpenSSL's verdicts on a chain without a trusted root. */
+const UNTRUSTED = new Set([
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+]);
+
+const codeOf = (error: unknown): string =>
+  typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
+
+export const isUntrustedCertificate = (error: unknown): boolean => UNTRUSTED.has(codeOf(error));
+
+function reasonOf(error: unknown): string {
+  const code = codeOf(error);
+  if (UNTRUSTED.has(code) || code.startsWith('CERT_')) return REASONS[code] ?? 'certificate not trusted';
+  if (error instanceof errors.HTTPParserError) return 'invalid answer';
+  if (code === 'EPROTO' || code.startsWith('ERR_SSL_') || code.startsWith('ERR_TLS_'))
+    return REASONS[code] ?? 'TLS failed';
+  return REASONS[code] ?? 'request failed';
+}
+
+/** @returns null for a success */
+function reasonOfStatus(status: number): string | null {
+  if (status >= 200 && status < 300) return null;
+  return status >= 300 && status < 400 ? 'redirect not followed' : `answered ${status}`;
+}
 
 /** Longer answers are cut off here. */
 const MAX_BODY_BYTES = 4096;

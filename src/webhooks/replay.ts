@@ -1,15 +1,210 @@
 /** Requests a replay: counts what it will send and stores it for the workers. */
-
+import mongoose from 'mongoose';
+import type { Logger } from 'pino';
+import type { EventType } from '../../contracts/event-kinds.js';
 import type { Contract } from '../../contracts/index.js';
 import type { OutputOf, ParsedInputOf } from '../../contracts/operation.js';
 import type { Commit } from '../accounts/index.js';
+import { CounterConflict, type EventStore } from '../events/index.js';
 import { conflict, notFound } from '../kit/api-error.js';
 import type { Caller } from '../kit/caller.js';
 import type { Clock } from '../kit/clock.js';
+import { type Database, makeIndexes, orAlreadyMade, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
 import { firstIdOf, type NewId } from '../kit/ids.js';
 import type { ForAccount } from '../stores.js';
-import type { ReplayDoc } from './replay-store.js';
-import type { WebhookDoc } from './webhook-store.js';
+import type { DeliveryStore } from './delivery-store.js';
+import type { WebhookDoc, WebhookStore } from './webhook-store.js';
+
+// Replays in preparation: the deliveries that an account asked to be sent again, and how far they are made
+// due. A webhook has one at a time.
+
+export interface ReplayDoc {
+  _id: string;
+  accountId: string;
+  webhookId: string;
+  status: 'FAILED' | 'ALL';
+  types: EventType[];
+  /** Ids of events: from this one on. */
+  fromId: string;
+  /** Up to this one, exclusive; null for no end. */
+  toId: string | null;
+  /** `sequence` of the last event that is not fresh. */
+  upTo: number;
+  /** When it was requested: deliveries that had not ended by then are skipped. */
+  createdAt: Date;
+  /** Id of the last delivery (FAILED) or event (ALL) dealt with. */
+  cursor: string;
+  /** Number of deliveries it will send. Absent in replays of earlier versions. */
+  count?: number;
+  /** Number of those made due so far. */
+  made?: number;
+}
+
+/** The ids of its events, as a condition. */
+export const idRangeOf = ({ fromId, toId }: Pick<ReplayDoc, 'fromId' | 'toId'>) => ({
+  $gte: fromId,
+  ...(toId === null ? {} : { $lt: toId }),
+});
+
+const replaySchema = new mongoose.Schema<ReplayDoc>(
+  {
+    _id: String,
+    accountId: String,
+    webhookId: String,
+    status: String,
+    types: [String],
+    fromId: String,
+    toId: { type: String, default: null },
+    upTo: Number,
+    createdAt: Date,
+    cursor: String,
+    count: Number,
+    made: Number,
+  },
+  { ...SCHEMA_OPTIONS, collection: 'replays' },
+);
+replaySchema.index({ webhookId: 1, _id: 1 });
+
+type ReplayStore = ReturnType<typeof createReplayStore>['system'];
+
+export function createReplayStore(connection: mongoose.Connection) {
+  const replays = connection.model<ReplayDoc>('Replay', replaySchema);
+  const collection = replays.collection as unknown as mongoose.mongo.Collection<ReplayDoc>;
+
+  return {
+    ensureIndexes: () => makeIndexes(replays),
+
+    forAccount: (accountId: string) => ({
+      /** Stores it as this account's, in the transaction that counts it at its webhook. */
+      async insert(replay: ReplayDoc, session: Session): Promise<void> {
+        await orAlreadyMade(collection.insertOne({ ...replay, accountId }, { session }));
+      },
+      /** The webhook's oldest replay. */
+      ofWebhook: (webhookId: string, session?: Session): Promise<ReplayDoc | null> =>
+        collection.findOne({ webhookId, accountId }, { sort: { _id: 1 }, session }),
+    }),
+
+    system: {
+      /** The next replay by id. */
+      after: (id: string): Promise<ReplayDoc | null> => collection.findOne({ _id: { $gt: id } }, { sort: { _id: 1 } }),
+      /** Call in the transaction that makes `made` more deliveries due. @returns false when another process moved it since it was read */
+      async advance(
+        { _id, cursor: from }: ReplayDoc,
+        { cursor, made }: { cursor: string; made: number },
+        session: Session,
+      ): Promise<boolean> {
+        const { modifiedCount } = await collection.updateOne(
+          { _id, cursor: from },
+          { $set: { cursor }, $inc: { made } },
+          { session },
+        );
+        return modifiedCount === 1;
+      },
+      async remove(id: string): Promise<void> {
+        await collection.deleteOne({ _id: id });
+      },
+    },
+  };
+}
+
+// Makes the deliveries of replays due, a batch of one replay in each round, so that fresh events are
+// numbered and opened between two of them. A replay's progress moves in the transaction that makes its
+// deliveries due, so that after a crash none is lost or made due twice. Dispatchers send what is fresh
+// first, however many deliveries of replays are due.
+
+/** Deliveries that one transaction makes due at most. */
+const BATCH = 500;
+
+interface ReplayerDeps {
+  replays: ReplayStore;
+  events: Pick<EventStore, 'replayed'>;
+  webhooks: Pick<WebhookStore, 'byId' | 'countDeliveries'>;
+  deliveries: Pick<DeliveryStore, 'open' | 'failed' | 'replayFailed' | 'unfinished'>;
+  transaction: Database['transaction'];
+  clock: Clock;
+  log: Logger;
+  /** Called when deliveries have become due. */
+  deliveriesDue: () => void;
+}
+
+export interface ReplayRound {
+  /** There are replays that are not prepared. */
+  isOpen: boolean;
+  /** At least one replay advanced. */
+  isBusy: boolean;
+}
+
+export function createReplayer(deps: ReplayerDeps) {
+  const { replays, log, deliveriesDue } = deps;
+  let last = '';
+
+  /** The one after that of the last round, so that each has its turn. */
+  async function next(): Promise<ReplayDoc | null> {
+    const replay = (await replays.after(last)) ?? (last === '' ? null : await replays.after(''));
+    last = replay?._id ?? '';
+    return replay;
+  }
+
+  return {
+    async round(): Promise<ReplayRound> {
+      const replay = await next();
+      if (!replay) return { isOpen: false, isBusy: false };
+      try {
+        await replayBatch(deps, replay);
+        deliveriesDue();
+        return { isOpen: true, isBusy: true };
+      } catch (err) {
+        if (!(err instanceof CounterConflict)) log.error({ err, replayId: replay._id }, 'replay continues later');
+        return { isOpen: true, isBusy: false };
+      }
+    },
+  };
+}
+
+async function replayBatch(deps: ReplayerDeps, replay: ReplayDoc): Promise<void> {
+  const { replays } = deps;
+  const found = await (replay.status === 'FAILED' ? failedOf(deps, replay) : eventsOf(deps, replay));
+  const cursor = found.ids.at(-1);
+  if (cursor === undefined) return replays.remove(replay._id);
+  await deps.transaction(async (session) => {
+    const made = await found.makeDue(session);
+    if (!(await replays.advance(replay, { cursor, made }, session))) throw new CounterConflict();
+  });
+}
+
+interface Batch {
+  /** Its deliveries or events, in order. */
+  ids: string[];
+  /** @returns how many deliveries were made due */
+  makeDue(session: Session): Promise<number>;
+}
+
+async function failedOf({ deliveries }: ReplayerDeps, replay: ReplayDoc): Promise<Batch> {
+  const found = await deliveries.failed(replay, BATCH);
+  const ids = found.map(({ _id }) => _id);
+  return { ids, makeDue: (session) => deliveries.replayFailed(replay, ids, session) };
+}
+
+async function eventsOf({ events, webhooks, deliveries }: ReplayerDeps, replay: ReplayDoc): Promise<Batch> {
+  const { _id, webhookId } = replay;
+  const found = await events.replayed(replay, BATCH);
+  return {
+    ids: found.map((event) => event._id),
+    async makeDue(session) {
+      const webhook = await webhooks.byId(webhookId, session);
+      // The webhook was deleted: skip through the rest without sending.
+      if (!webhook) return 0;
+      const unfinished = await deliveries.unfinished(replay, found, session);
+      const again = found.filter((event) => !unfinished.has(event._id));
+      const from = webhook.deliverySequence;
+      const planned = again.map((event, index) => ({ webhookId, event, sequence: from + index + 1 }));
+      if (planned.length === 0) return 0;
+      await deliveries.open(planned, session, _id);
+      if (!(await webhooks.countDeliveries(webhookId, from, planned.length, session))) throw new CounterConflict();
+      return planned.length;
+    },
+  };
+}
 
 /** How long a request waits for the preparation of the previous replay, which makes some thousands of deliveries due each second. */
 const WAIT_MS = 5000;

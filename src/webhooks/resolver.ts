@@ -1,10 +1,118 @@
 /** Resolves the hosts of webhooks outside the process's look-up threads, so that a silent name server delays neither other endpoints nor reads of Horizon. Each
  *  look-up has a deadline, and each host one look-up at a time. */
+
 import { Resolver } from 'node:dns/promises';
 import { readFileSync } from 'node:fs';
+import { isIP, type LookupFunction } from 'node:net';
+import { createSecureContext } from 'node:tls';
+import ipaddr from 'ipaddr.js';
+import { buildConnector } from 'undici';
 import { monotonicClock, within } from '../kit/clock.js';
+import { isUntrustedCertificate } from './poster.js';
 
-export interface Address {
+// The address guard: while private targets are not allowed, a connection is opened only to an address that
+// was checked and is public.
+
+/** Thrown for a forbidden address. The message does not reveal what is there. */
+class AddressNotAllowed extends Error {
+  readonly code = 'ADDRESS_NOT_ALLOWED';
+}
+
+/** The global unicast block of IANA; everything of IPv6 outside of it (mapped, compatible, NAT64, …) is special. */
+const GLOBAL_UNICAST = ipaddr.parseCIDR('2000::/3');
+/** Looks public, but on Azure the host of the virtual machine answers with metadata and credentials. */
+const AZURE_HOST = '168.63.129.16';
+
+/** True only for global unicast: an address is refused unless it is known to be public. */
+export function isPublicAddress(text: string): boolean {
+  if (!ipaddr.isValid(text) || text.includes('%')) return false;
+  const address = ipaddr.parse(text);
+  if (address.range() !== 'unicast') return false;
+  return address.kind() === 'ipv6' ? address.match(GLOBAL_UNICAST) : address.toString() !== AZURE_HOST;
+}
+
+interface AddressGuard {
+  /** Decides on a host given as an address, which needs no look-up. */
+  allowsHost(hostname: string): boolean;
+  /** For `net.connect`: resolves once and returns exactly the addresses that were checked, so that no second DNS answer can differ. */
+  lookup: LookupFunction;
+}
+
+/** @param isAllowed called for each address; one refused address refuses the whole answer */
+export function createAddressGuard(isAllowed: (address: string) => boolean, resolve: Resolve): AddressGuard {
+  return {
+    allowsHost: (hostname) => isIP(hostname) === 0 || isAllowed(hostname),
+    lookup: (hostname, options, callback) => {
+      const answer = (addresses: readonly Address[]) => {
+        const [first] = addresses;
+        if (!first) return callback(new HostNotFound(), []);
+        if (!addresses.every(({ address }) => isAllowed(address))) return callback(new AddressNotAllowed(), []);
+        if (options.all) return callback(null, [...addresses]);
+        callback(null, first.address, first.family);
+      };
+      resolve(hostname).then(answer, (error) => callback(error, []));
+    },
+  };
+}
+
+// Opens connections to endpoints. The address is always checked, and the certificate always verified.
+
+type Connector = buildConnector.connector;
+
+/**
+ * @param options.developmentCa PEM trusted in addition for loopback hosts; read when needed
+ */
+export function createConnector(options: {
+  guard: AddressGuard;
+  timeoutMs: number;
+  developmentCa: (() => string | null) | null;
+}): Connector {
+  const { guard, timeoutMs, developmentCa } = options;
+  const connectorTrusting = (ca?: string) =>
+    buildConnector({
+      timeout: timeoutMs,
+      // One context for all connections. Without `ca` it trusts Node's roots and those of NODE_EXTRA_CA_CERTS.
+      secureContext: createSecureContext(ca === undefined ? {} : { ca }),
+      lookup: guard.lookup,
+    });
+  const connect = connectorTrusting();
+  const guarded: Connector = (target, callback) => {
+    if (guard.allowsHost(target.hostname)) return connect(target, callback);
+    process.nextTick(callback, new AddressNotAllowed(), null);
+  };
+  return developmentCa ? withDevelopmentCa(guarded, developmentCa, connectorTrusting) : guarded;
+}
+
+/** Retries a loopback host whose certificate is not trusted with the development authority, and from then on uses that alone. */
+function withDevelopmentCa(
+  connect: Connector,
+  developmentCa: () => string | null,
+  connectorTrusting: (ca: string) => Connector,
+): Connector {
+  const known = new Set<string>();
+  let development: { ca: string; connect: Connector } | null = null;
+  const trusting = (ca: string): Connector => {
+    if (development?.ca !== ca) development = { ca, connect: connectorTrusting(ca) };
+    return development.connect;
+  };
+  return (target, callback) => {
+    const host = `${target.hostname}:${target.port}`;
+    const ca = known.has(host) ? developmentCa() : null;
+    if (ca !== null) return trusting(ca)(target, callback);
+    connect(target, (...result) => {
+      const [error] = result;
+      const ca = error && isUntrustedCertificate(error) && isLoopback(target.hostname) ? developmentCa() : null;
+      if (ca === null) return callback(...result);
+      known.add(host);
+      trusting(ca)(target, callback);
+    });
+  };
+}
+
+const isLoopback = (hostname: string): boolean =>
+  hostname === 'localhost' || hostname.endsWith('.localhost') || hostname === '::1' || /^127\.[\d.]+$/.test(hostname);
+
+interface Address {
   address: string;
   family: number;
 }
@@ -12,7 +120,7 @@ export interface Address {
 export type Resolve = (hostname: string) => Promise<readonly Address[]>;
 
 /** Unknown name, broken name server or deadline: tenants do not learn which. */
-export class HostNotFound extends Error {
+class HostNotFound extends Error {
   readonly code = 'ENOTFOUND';
 }
 

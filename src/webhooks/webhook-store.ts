@@ -1,14 +1,108 @@
 /** Webhooks: an account's endpoints, their secrets, and how far their deliveries are opened. */
-
 import mongoose from 'mongoose';
 import type { EventType } from '../../contracts/event-kinds.js';
 import type { OpeningPlan, Subscriber } from '../events/index.js';
-import { makeIndexes, orAlreadyMade, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
+import { inOneBatch, makeIndexes, orAlreadyMade, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
 import { createPages, type PageRequest } from '../kit/paging.js';
 import { EPOCH } from './due-deliveries.js';
-import { createFailingWebhooks } from './failing-webhooks.js';
-import { createWebhookHealth, type LastFailure } from './health-store.js';
-import { createWebhookLeases, type WebhookLease, webhookLeaseSchema } from './webhook-leases.js';
+import { createWebhookHealth, type LastFailure } from './health.js';
+
+// Finds failing webhooks whose accounts have to be told. Part of the webhook store.
+
+/** A webhook's last failure when its endpoint answered 410. */
+const GONE = 'answered 410';
+
+const createFailingWebhooks = (collection: mongoose.mongo.Collection<WebhookDoc>) => ({
+  /** Webhooks with at least this many failures in a row over this time, or whose endpoint is gone, if the account was not told yet. */
+  failingUntold({ attempts, lastedMs }: { attempts: number; lastedMs: number }, limit: number): Promise<WebhookDoc[]> {
+    const isLong = { $gte: [{ $subtract: ['$lastFailure.at', '$failingSince'] }, lastedMs] };
+    const failsLong = { $and: [{ $gte: ['$failedAttempts', attempts] }, isLong] };
+    const isGone = { $and: [{ $eq: ['$status', 'PAUSED'] }, { $eq: ['$lastFailure.error', GONE] }] };
+    const isUntold = { $ne: ['$failingSince', { $ifNull: ['$toldFailing', null] }] };
+    const filter = { failingSince: { $gte: EPOCH }, $expr: { $and: [isUntold, { $or: [failsLong, isGone] }] } };
+    return collection.find(filter, { limit, hint: 'failing' }).toArray();
+  },
+  /** @returns false when the account has been told since, or the webhook no longer fails so */
+  async markTold({ _id, failingSince }: WebhookDoc, session: Session): Promise<boolean> {
+    const { modifiedCount } = await collection.updateOne(
+      { _id, failingSince, toldFailing: { $ne: failingSince } },
+      { $set: { toldFailing: failingSince } },
+      { session },
+    );
+    return modifiedCount === 1;
+  },
+});
+
+// The lease of each webhook: which dispatcher sends its deliveries now. Part of the webhook store. A lease
+// ends by the database's clock, because the clocks of processes differ.
+
+interface WebhookLease {
+  holder: string;
+  until: Date;
+  /** How long it lasted when it was taken or renewed. Absent in leases of earlier versions. */
+  lastsMs?: number;
+  /** A dispatcher with nothing to send wants it. Absent for false. */
+  isWanted?: boolean;
+}
+
+const webhookLeaseSchema = new mongoose.Schema<WebhookLease>(
+  {
+    holder: String,
+    until: Date,
+    lastsMs: { type: Number, required: false },
+    isWanted: { type: Boolean, required: false },
+  },
+  PART_OPTIONS,
+);
+
+const LONG_AGO = new Date(0);
+/** Longer than any lease without `lastsMs`. */
+const LONGEST_LEASE_MS = 15 * 60_000;
+const CLOCK_DOUBT_MS = 10_000;
+/** True for a lease that has ended, or that ends so late that the database's clock must have been set back since. */
+const IS_FREE = {
+  $or: [
+    { $lte: [{ $ifNull: ['$lease.until', LONG_AGO] }, '$$NOW'] },
+    { $gt: ['$lease.until', { $add: ['$$NOW', { $ifNull: ['$lease.lastsMs', LONGEST_LEASE_MS] }, CLOCK_DOUBT_MS] }] },
+  ],
+};
+
+/** Keeps `isWanted`. */
+const withLease = (holder: string, lastsMs: number) => [
+  {
+    $set: {
+      lease: { holder: { $literal: holder }, until: { $add: ['$$NOW', lastsMs] }, lastsMs: { $literal: lastsMs } },
+    },
+  },
+];
+
+const createWebhookLeases = (collection: mongoose.mongo.Collection<WebhookDoc>) => ({
+  /** Takes those of these leases that are free, of ACTIVE webhooks, or already the holder's. */
+  async takeLeases(ids: readonly string[], holder: string, lastsMs: number): Promise<void> {
+    await collection.updateMany(
+      { _id: { $in: [...ids] }, $or: [{ 'lease.holder': holder }, { status: 'ACTIVE', $expr: IS_FREE }] },
+      withLease(holder, lastsMs),
+    );
+  },
+  /** Renews those of these leases that `holder` has, even ended ones. A lease that another dispatcher had since is not renewed: deliveries loaded under it may
+   *  have been sent. */
+  async renewLeases(ids: readonly string[], holder: string, lastsMs: number): Promise<void> {
+    await collection.updateMany({ _id: { $in: [...ids] }, 'lease.holder': holder }, withLease(holder, lastsMs));
+  },
+  /** Marks these leases as wanted. */
+  async wantLeases(ids: readonly string[]): Promise<void> {
+    await collection.updateMany(
+      { _id: { $in: [...ids] }, 'lease.holder': { $gt: '' }, 'lease.isWanted': { $ne: true } },
+      { $set: { 'lease.isWanted': true } },
+    );
+  },
+  /** These webhooks as they are now, with their leases. */
+  byIds: (ids: readonly string[]): Promise<WebhookDoc[]> =>
+    collection.find({ _id: { $in: [...ids] } }, inOneBatch(ids)).toArray(),
+  async releaseLeases(ids: readonly string[], holder: string): Promise<void> {
+    await collection.updateMany({ _id: { $in: [...ids] }, 'lease.holder': holder }, { $set: { lease: null } });
+  },
+});
 
 export interface WebhookDoc {
   _id: string;

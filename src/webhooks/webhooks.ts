@@ -1,5 +1,6 @@
 /** Webhooks in the API. A signing secret appears only in the answer that made it and, sealed, in the store. */
 
+import type { EventDataOf } from '../../contracts/event-kinds.js';
 import type { Contract } from '../../contracts/index.js';
 import type { OutputOf } from '../../contracts/operation.js';
 import type { Commit, Quota } from '../accounts/index.js';
@@ -11,12 +12,174 @@ import type { Database } from '../kit/database.js';
 import type { NewId } from '../kit/ids.js';
 import type { SecretBox } from '../kit/secrets.js';
 import type { ForAccount } from '../stores.js';
-import { toDelivery } from './deliveries.js';
+import type { DeliveryDoc } from './delivery-store.js';
 import { createReadDeliveryHealth, toHealth } from './health.js';
 import { createReplay } from './replay.js';
-import { type SampleEvent, sampleEvent } from './sample-event.js';
-import { toWebhook } from './webhook-resource.js';
 import type { WebhookDoc } from './webhook-store.js';
+
+// Webhooks as the API and the events show them.
+
+type Webhook = OutputOf<Contract['webhooks']['get']>;
+
+export const toWebhook = (webhook: WebhookDoc): Webhook => ({
+  id: webhook._id,
+  name: webhook.name,
+  url: webhook.url,
+  events: webhook.events,
+  status: webhook.status,
+  secretMasked: webhook.secretMasked,
+  createdAt: webhook.createdAt.toISOString(),
+});
+
+// Deliveries in the API.
+
+export function createDeliveryService(deps: {
+  forAccount: ForAccount<'deliveries' | 'webhooks'>;
+  commit: Commit;
+  /** Called when a delivery has become due. */
+  deliveriesDue: () => void;
+}): ServiceOf<Contract['deliveries']> {
+  const { forAccount, commit, deliveriesDue } = deps;
+
+  const get = async (accountId: string, id: string): Promise<DeliveryDoc> => {
+    const delivery = await forAccount(accountId).deliveries.byId(id);
+    if (!delivery) throw notFound('delivery');
+    return delivery;
+  };
+
+  return {
+    async get({ accountId }, { id }) {
+      return toDelivery(await get(accountId, id));
+    },
+
+    async redeliver(caller, { id }) {
+      const { accountId } = caller;
+      const { deliveries, webhooks } = forAccount(accountId);
+      const { webhookId } = await get(accountId, id);
+      const webhook = await webhooks.byId(webhookId);
+      const delivery = await commit({ caller, subjectId: id }, async (session) => {
+        const due = webhook && (await deliveries.redeliver(id, session));
+        if (!due) throw conflict('The webhook of this delivery was deleted.');
+        return due;
+      });
+      deliveriesDue();
+      return toDelivery(delivery);
+    },
+  };
+}
+
+const toDelivery = (delivery: DeliveryDoc) => ({
+  id: delivery._id,
+  webhookId: delivery.webhookId,
+  eventId: delivery.eventId,
+  eventType: delivery.eventType,
+  sequence: delivery.sequence,
+  status: delivery.status,
+  attemptCount: delivery.attemptCount,
+  nextAttemptAt: delivery.nextAttemptAt?.toISOString() ?? null,
+  lastResponseStatus: delivery.lastResponseStatus,
+  lastError: delivery.lastError,
+  attempts: delivery.attempts.map(({ at, durationMs, responseStatus, error }) => ({
+    at: at.toISOString(),
+    durationMs,
+    responseStatus,
+    error,
+  })),
+  createdAt: delivery.createdAt.toISOString(),
+});
+
+// The test event of a webhook: a realistic `payment.completed` about resources that do not exist.
+
+const WALLET_ADDRESS = 'GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ';
+const CUSTOMER_ADDRESS = 'GDW6AUTBXTOC7FIKUO5BOO3OGLK4SF7ZPOBLMQHMZDI45J2Z6VXRB5NR';
+
+export interface SampleEvent {
+  _id: string;
+  type: 'payment.completed';
+  /** Not an event of the account. */
+  sequence: null;
+  /** JSON text. */
+  data: string;
+  createdAt: Date;
+}
+
+export const sampleEvent = (newId: NewId, now: Date, publicUrl: string): SampleEvent => ({
+  _id: newId('evt'),
+  type: 'payment.completed',
+  sequence: null,
+  data: JSON.stringify(sampleData(newId, now.toISOString(), publicUrl)),
+  createdAt: now,
+});
+
+function sampleData(newId: NewId, createdAt: string, publicUrl: string): EventDataOf<'payment.completed'> {
+  const wallet = { id: newId('wallet'), name: 'Sample wallet', address: WALLET_ADDRESS, network: 'TESTNET' } as const;
+  const summary = {
+    id: newId('prod'),
+    name: 'Sample product',
+    assetCode: 'XLM',
+    priceType: 'FIXED',
+    price: '10.5',
+    currency: null,
+    quote: null,
+  } as const;
+  const link = { id: newId('link'), name: 'Sample link', slug: 'sample', memo: 'SAMPLE000000' };
+  return {
+    payment: {
+      id: newId('pay'),
+      status: 'COMPLETED',
+      reason: null,
+      amount: summary.price,
+      assetCode: summary.assetCode,
+      assetIssuer: null,
+      expectedAmount: summary.price,
+      excessAmount: null,
+      shortfallAmount: null,
+      memo: link.memo,
+      memoType: 'text',
+      destinationMuxedId: null,
+      senderMuxedAddress: null,
+      senderAddress: CUSTOMER_ADDRESS,
+      receiverAddress: wallet.address,
+      network: wallet.network,
+      transactionHash: '0'.repeat(64),
+      operationId: '0',
+      ledger: 0,
+      ledgerClosedAt: createdAt,
+      paymentLinkId: link.id,
+      checkoutId: null,
+      product: summary,
+      walletId: wallet.id,
+      needsDecision: false,
+      decisionNote: null,
+      value: null,
+      refundedAmount: '0',
+      refunds: [],
+      explorerUrl: null,
+      createdAt,
+    },
+    paymentLink: {
+      ...link,
+      url: `${publicUrl}/p/${link.slug}`,
+      active: true,
+      paymentCount: 1,
+      product: summary,
+      createdAt,
+    },
+    checkout: null,
+    product: {
+      ...summary,
+      description: null,
+      imageUrl: null,
+      assetIssuer: null,
+      minAmount: null,
+      tolerancePercent: '0',
+      active: true,
+      wallet,
+      paymentLinkCount: 1,
+      createdAt,
+    },
+  };
+}
 
 /** Each rotated secret signs for 24 h, so a day allows one rotation fewer than this. */
 const MAX_SECRETS = 20;

@@ -2,8 +2,7 @@
 import { request as httpRequest } from 'node:http';
 import t from 'tap';
 import { createSessionCookie } from '../../src/accounts/session-cookie.js';
-import { createFiles } from '../../src/dashboard/files.js';
-import { createIsForeign } from '../../src/dashboard/origin.js';
+import { createFiles, createIsForeign } from '../../src/dashboard/files.js';
 import { type Clock, systemClock } from '../../src/kit/clock.js';
 import { comeIn } from '../helpers/people.js';
 import { eventually, startSelling, startTestService } from '../helpers/service.js';

@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import t, { type Test } from 'tap';
 import { monotonicClock, systemClock } from '../../src/kit/clock.js';
-import type { Asker, LedgerBudget } from '../../src/ledger/budget.js';
+import type { Asker, LedgerBudget } from '../../src/ledger/request.js';
 import { PASSPHRASE } from '../../src/local-ledger/index.js';
 import { verifyProof } from '../../src/proof/index.js';
 import { createArchives } from '../../src/proving/archives.js';

@@ -3,7 +3,7 @@ import { createPublicKey, verify } from 'node:crypto';
 import t from 'tap';
 import { createSecretBox } from '../../src/kit/secrets.js';
 import { createKeyring } from '../../src/webhooks/keyring.js';
-import { createThrottles } from '../../src/webhooks/throttles.js';
+import { createThrottles } from '../../src/webhooks/load.js';
 import { createHappenings } from '../helpers/happenings.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { startReceiver, verified } from '../helpers/receiver.js';

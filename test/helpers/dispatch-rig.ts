@@ -14,7 +14,7 @@ import { createSecretBox } from '../../src/kit/secrets.js';
 import { createStores } from '../../src/stores.js';
 import type { DeliveryDoc, DeliveryStore } from '../../src/webhooks/delivery-store.js';
 import { createDispatcher, type DispatcherDeps, type DispatchSettings } from '../../src/webhooks/dispatch.js';
-import { createPause } from '../../src/webhooks/pause.js';
+import { createPause } from '../../src/webhooks/health.js';
 import { createPoster } from '../../src/webhooks/poster.js';
 import type { WebhookDoc, WebhookStore } from '../../src/webhooks/webhook-store.js';
 import { testDatabase } from './mongo.js';

@@ -5,7 +5,7 @@ import { systemClock as clock } from '../../src/kit/clock.js';
 import { connectDatabase } from '../../src/kit/database.js';
 import { createIds } from '../../src/kit/ids.js';
 import { createStores } from '../../src/stores.js';
-import { sampleEvent } from '../../src/webhooks/sample-event.js';
+import { sampleEvent } from '../../src/webhooks/webhooks.js';
 
 const newId = createIds(clock);
 type Type = 'payment.received' | 'payment.completed';

@@ -1,15 +1,13 @@
 import { pino } from 'pino';
 import t from 'tap';
 import { contract } from '../../contracts/index.js';
-import { createAccountService, openAccount } from '../../src/accounts/account.js';
+import { createAccountService, openAccount, unlimited } from '../../src/accounts/account.js';
 import { hashApiKey } from '../../src/accounts/api-key.js';
 import { createApiKeyService } from '../../src/accounts/api-keys.js';
 import { createAuthentication } from '../../src/accounts/authentication.js';
 import { createCommit } from '../../src/accounts/commit.js';
-import { unlimited } from '../../src/accounts/quota.js';
 import { withContextRules } from '../../src/api/context-rules.js';
-import { registerAccountCommands } from '../../src/cli/account.js';
-import { registerKeyCommands } from '../../src/cli/key.js';
+import { registerAccountCommands, registerKeyCommands } from '../../src/cli/key.js';
 import { createProgram, runProgram } from '../../src/cli/program.js';
 import { NO_BRAND } from '../../src/domain/brand.js';
 import type { Caller } from '../../src/kit/caller.js';

@@ -1,7 +1,6 @@
 /** Totals of activity: always exact, and what is old is not counted twice. */
 import t from 'tap';
-import type { ActivityDoc } from '../../src/accounts/activity-store.js';
-import { createActivityStore } from '../../src/accounts/activity-store.js';
+import { type ActivityDoc, createActivityStore } from '../../src/accounts/activity.js';
 import { connectDatabase } from '../../src/kit/database.js';
 import { createIds } from '../../src/kit/ids.js';
 import { manualClock } from '../helpers/manual-clock.js';

@@ -4,10 +4,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
-import { LedgerUnavailable, WrongNetwork } from '../../src/ledger/errors.js';
 import { parseRecord } from '../../src/ledger/horizon/record.js';
-import type { NetworkLedger } from '../../src/ledger/network-ledger.js';
-import { createLedger, type SourcesOptions } from '../../src/ledger/sources.js';
+import { createLedger, type NetworkLedger, type SourcesOptions } from '../../src/ledger/network-ledger.js';
+import { LedgerUnavailable, WrongNetwork } from '../../src/ledger/source.js';
 import { budgetOf } from '../helpers/budget.js';
 import { effectsOf, page, payment, SHOP, toid, transactionRecord } from '../helpers/horizon-records.js';
 import { type ManualClock, manualClock } from '../helpers/manual-clock.js';

@@ -3,8 +3,8 @@
 import { randomBytes } from 'node:crypto';
 import { Keypair } from '@stellar/stellar-sdk';
 import t from 'tap';
+import { createQuota } from '../../src/accounts/account.js';
 import { createCommit } from '../../src/accounts/commit.js';
-import { createQuota } from '../../src/accounts/quota.js';
 import { createLog } from '../../src/app/log.js';
 import { removeExpired } from '../../src/app/retention.js';
 import { sealedRows } from '../../src/app/sealed-values.js';

@@ -5,14 +5,18 @@ import { pino } from 'pino';
 import t from 'tap';
 import { assetName, NATIVE } from '../../src/domain/asset.js';
 import { sdk } from '../../src/domain/stellar-sdk.js';
-import { BlindServer, LedgerUnavailable, SourceError, WrongNetwork } from '../../src/ledger/errors.js';
-import type { LedgerSession, NetworkLedger } from '../../src/ledger/network-ledger.js';
-import type { Credit, LedgerRecord } from '../../src/ledger/records.js';
+import { createLedger, type LedgerSession, type NetworkLedger } from '../../src/ledger/network-ledger.js';
+import { type Credit, cursorAfter, type LedgerRecord } from '../../src/ledger/records.js';
 import type { Fetch } from '../../src/ledger/request.js';
 import { submitTransaction } from '../../src/ledger/rpc/submission.js';
-import { type Holdings, MOST_ASSETS } from '../../src/ledger/source.js';
-import { createLedger } from '../../src/ledger/sources.js';
-import { cursorAfter } from '../../src/ledger/toid.js';
+import {
+  BlindServer,
+  type Holdings,
+  LedgerUnavailable,
+  MOST_ASSETS,
+  SourceError,
+  WrongNetwork,
+} from '../../src/ledger/source.js';
 import type { FaultInput } from '../../src/local-ledger/index.js';
 import { createFlagGap } from '../../src/watching/flag-gap.js';
 import { retryParked } from '../../src/watching/parked.js';

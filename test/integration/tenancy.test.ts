@@ -1,7 +1,7 @@
 /** No method of an account's stores reads or changes what another account owns, whatever ids it is given. */
 import { pino } from 'pino';
 import t from 'tap';
-import type { ActivityDoc } from '../../src/accounts/activity-store.js';
+import type { ActivityDoc } from '../../src/accounts/activity.js';
 import type { UserDoc } from '../../src/accounts/user-store.js';
 import type { ClaimDoc } from '../../src/api/idempotency-store.js';
 import type { EventDoc } from '../../src/events/event-store.js';
@@ -18,7 +18,7 @@ import { type ProductVersionDoc, toArchive } from '../../src/selling/product-ver
 import { AccountStores, createStores } from '../../src/stores.js';
 import type { GapDoc } from '../../src/watching/gap-store.js';
 import type { DeliveryDoc } from '../../src/webhooks/delivery-store.js';
-import type { ReplayDoc } from '../../src/webhooks/replay-store.js';
+import type { ReplayDoc } from '../../src/webhooks/replay.js';
 import type { WebhookDoc } from '../../src/webhooks/webhook-store.js';
 import { monitored, namesAccount, recordAccesses } from '../helpers/commands.js';
 import { testDatabase } from '../helpers/mongo.js';

@@ -4,7 +4,7 @@ import { mask, newWebhookSecret } from '../../src/domain/signature.js';
 import { monotonicClock, systemClock } from '../../src/kit/clock.js';
 import { isDuplicateKey } from '../../src/kit/database.js';
 import type { DeliveryDoc } from '../../src/webhooks/delivery-store.js';
-import { createSend } from '../../src/webhooks/send.js';
+import { createSend } from '../../src/webhooks/dispatch.js';
 import type { WebhookDoc } from '../../src/webhooks/webhook-store.js';
 import { eventIdOf, gathering, HOUR_MS, isDelivered, log, payments, rig } from '../helpers/dispatch-rig.js';
 import { testDatabase } from '../helpers/mongo.js';

@@ -2,9 +2,9 @@ import { pino } from 'pino';
 import t from 'tap';
 import type { EventType } from '../../contracts/event-kinds.js';
 import { webhookPayloadSchema } from '../../contracts/events.js';
+import { unlimited } from '../../src/accounts/account.js';
 import { createCommit } from '../../src/accounts/commit.js';
 import { createKeyWatch } from '../../src/accounts/key-watch.js';
-import { unlimited } from '../../src/accounts/quota.js';
 import { createEventTail } from '../../src/events/event-tail.js';
 import { createEventService } from '../../src/events/events.js';
 import { createEventNotifier } from '../../src/events/notifier.js';
@@ -17,13 +17,15 @@ import { createIds } from '../../src/kit/ids.js';
 import { createSecretBox } from '../../src/kit/secrets.js';
 import { createStores } from '../../src/stores.js';
 import { signAndPost } from '../../src/webhooks/attempt.js';
-import { createDeliveryService } from '../../src/webhooks/deliveries.js';
 import { createDispatcher } from '../../src/webhooks/dispatch.js';
-import { createPoster } from '../../src/webhooks/poster.js';
-import { toBody } from '../../src/webhooks/request.js';
-import { type SampleEvent, sampleEvent } from '../../src/webhooks/sample-event.js';
+import { createPoster, toBody } from '../../src/webhooks/poster.js';
 import type { WebhookDoc } from '../../src/webhooks/webhook-store.js';
-import { createWebhookService } from '../../src/webhooks/webhooks.js';
+import {
+  createDeliveryService,
+  createWebhookService,
+  type SampleEvent,
+  sampleEvent,
+} from '../../src/webhooks/webhooks.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { startReceiver, verified } from '../helpers/receiver.js';
 

@@ -3,7 +3,7 @@
 import t from 'tap';
 import { registerParkedCommands } from '../../src/cli/parked.js';
 import { createProgram, runProgram } from '../../src/cli/program.js';
-import { BudgetUsedUp } from '../../src/ledger/errors.js';
+import { BudgetUsedUp } from '../../src/ledger/source.js';
 import { planTries } from '../../src/watching/parked.js';
 import type { ParkedRecordDoc } from '../../src/watching/parked-store.js';
 import { testDatabase } from '../helpers/mongo.js';

@@ -3,10 +3,10 @@ import { Memo } from '@stellar/stellar-sdk';
 import fc from 'fast-check';
 import t from 'tap';
 import { formatAmount, MAX_STROOPS, parseAmount } from '../../src/domain/amount.js';
-import { parsePage } from '../../src/ledger/horizon/page.js';
+import { parsePage } from '../../src/ledger/horizon/history.js';
 import { parseRecord } from '../../src/ledger/horizon/record.js';
-import { type ClosedLedger, findLedgerAtOrBefore } from '../../src/ledger/ledger-search.js';
 import type { Credit } from '../../src/ledger/records.js';
+import { type ClosedLedger, findLedgerAtOrBefore } from '../../src/ledger/session.js';
 import { rateOf, spend } from '../../src/watching/request-rate.js';
 import {
   accountMerge,

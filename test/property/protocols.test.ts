@@ -6,7 +6,7 @@ import * as stellar from '@stellar/stellar-xdr-json';
 import fc from 'fast-check';
 import t from 'tap';
 import { parseStrkey, strkeyOf } from '../../src/domain/strkey.js';
-import { contractOf } from '../../src/ledger/address.js';
+import { contractOf } from '../../src/ledger/records.js';
 import { parseOperation, type RpcOperation } from '../../src/ledger/rpc/operation.js';
 import { createContractIds } from '../../src/ledger/rpc/token-event.js';
 import { muxedContract } from '../../src/local-ledger/index.js';

@@ -784,14 +784,14 @@ export const plantedBugs: readonly PlantedBug[] = [
   // Delivering.
   {
     guard: 'a lease is taken only when it is free',
-    changes: [['src/webhooks/webhook-leases.ts', "{ status: 'ACTIVE', $expr: IS_FREE }", "{ status: 'ACTIVE' }"]],
+    changes: [['src/webhooks/webhook-store.ts', "{ status: 'ACTIVE', $expr: IS_FREE }", "{ status: 'ACTIVE' }"]],
     elsewhere: 'test/integration/webhook-leases.test.ts',
   },
   {
     guard: 'a lease that another dispatcher had since is not renewed',
     changes: [
       [
-        'src/webhooks/webhook-leases.ts',
+        'src/webhooks/webhook-store.ts',
         "{ _id: { $in: [...ids] }, 'lease.holder': holder }, withLease(",
         '{ _id: { $in: [...ids] } }, withLease(',
       ],
@@ -817,7 +817,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     guard: 'an ending dispatcher waits for what is in flight',
     changes: [
-      ['src/webhooks/sender.ts', 'await Promise.all(this.#sending);', ''],
+      ['src/webhooks/dispatch.ts', 'await Promise.all(this.#sending);', ''],
       ['src/webhooks/dispatch.ts', 'queues.all().filter((queue) => queue.inFlight === 0)', 'queues.all()'],
     ],
   },
@@ -848,7 +848,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     guard: 'a result that could not be written is written later',
-    changes: [['src/webhooks/attempt-recorder.ts', 'this.#waiting.unshift(...batch);', '']],
+    changes: [['src/webhooks/attempt.ts', 'this.#waiting.unshift(...batch);', '']],
   },
   {
     guard: 'payment.completed waits for its payment.received',

@@ -1,6 +1,6 @@
 /** What the activity says of a change, and how much of it. */
 import t from 'tap';
-import { changesAsked, changesBetween, Secret } from '../../src/accounts/activity-changes.js';
+import { changesAsked, changesBetween, Secret } from '../../src/accounts/commit.js';
 
 t.test('the changed fields', async (t) => {
   const before = { name: 'Mug', price: '9.5', active: true, events: ['a'], note: null, gone: undefined };

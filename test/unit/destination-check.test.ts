@@ -1,7 +1,7 @@
 /** What a payment page is told about the shop's account, on a clock that is moved by hand. */
 import t from 'tap';
 import { createDestinationCheck } from '../../src/asking/destination-check.js';
-import { BudgetUsedUp, LedgerUnavailable } from '../../src/ledger/errors.js';
+import { BudgetUsedUp, LedgerUnavailable } from '../../src/ledger/source.js';
 import { manualClock } from '../helpers/manual-clock.js';
 
 const ASSET = { code: 'USDC', issuer: 'GISSUER' };

@@ -1,10 +1,9 @@
 /** A record that lacks something, or is not understood, is set aside when it may concern a wallet here, with all that tells what it may have paid. */
 import t from 'tap';
 import { systemClock } from '../../src/kit/clock.js';
-import { LedgerUnavailable } from '../../src/ledger/errors.js';
 import type { LedgerSession } from '../../src/ledger/network-ledger.js';
-import { parseRecord } from '../../src/ledger/parse.js';
-import type { LedgerRecord } from '../../src/ledger/records.js';
+import { type LedgerRecord, parseRecord } from '../../src/ledger/records.js';
+import { LedgerUnavailable } from '../../src/ledger/source.js';
 import { readRecords } from '../../src/watching/reading.js';
 import { keypair, PAYER, payment, SHOP } from '../helpers/horizon-records.js';
 

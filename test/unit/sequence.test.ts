@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import type { EventType } from '../../contracts/event-kinds.js';
-import { type NumberedEvent, numberEvents, planOpening, type Subscriber } from '../../src/events/sequence.js';
+import { type NumberedEvent, numberEvents, planOpening, type Subscriber } from '../../src/events/event-numbers.js';
 
 const event = (n: number, more: Partial<NumberedEvent> = {}): NumberedEvent => ({
   _id: `evt_${String(n).padStart(4, '0')}`,

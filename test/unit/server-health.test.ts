@@ -1,7 +1,7 @@
 /** When a ledger server that failed may be asked again. */
 import t from 'tap';
-import { BlindServer } from '../../src/ledger/errors.js';
-import { newHealth, noteError, pauseMs } from '../../src/ledger/server.js';
+import { newHealth, noteError, pauseMs } from '../../src/ledger/failover.js';
+import { BlindServer } from '../../src/ledger/source.js';
 
 t.test('the only server is unfit, once: it is asked again within seconds, however often it was unfit', async (t) => {
   const server = newHealth();

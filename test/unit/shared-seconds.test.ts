@@ -6,7 +6,7 @@ import { type Movement, statementOf } from '../../src/audit/statement-rules.js';
 import { NATIVE } from '../../src/domain/asset.js';
 import { wasRead } from '../../src/domain/coverage.js';
 import { type LedgerStamp, sideOf } from '../../src/domain/terms.js';
-import { findLedgerAtOrBefore } from '../../src/ledger/ledger-search.js';
+import { findLedgerAtOrBefore } from '../../src/ledger/session.js';
 import type { LedgerTip } from '../../src/ledger/source.js';
 import type { CursorDoc } from '../../src/watching/cursors.js';
 import { createKnownCloses } from '../../src/watching/known-closes.js';

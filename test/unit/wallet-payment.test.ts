@@ -1,9 +1,9 @@
 /** What Horizon's answers to a submitted payment mean, and the bounds of what payers may cost: the rest is in test/e2e/wallet-payments.test.ts. */
 import t from 'tap';
-import { createPayerLedger, type PayerLedger } from '../../src/asking/payer-ledger.js';
+import { createPayerLedger, type PayerLedger } from '../../src/asking/payer-ways.js';
 import { systemClock } from '../../src/kit/clock.js';
-import { BudgetUsedUp, LedgerUnavailable, SourceError } from '../../src/ledger/errors.js';
-import { toSubmission } from '../../src/ledger/horizon/submission.js';
+import { toSubmission } from '../../src/ledger/horizon/source.js';
+import { BudgetUsedUp, LedgerUnavailable, SourceError } from '../../src/ledger/source.js';
 import { refusalSentence } from '../../src/page/refusal.js';
 import { wordsOf } from '../../src/page/words.js';
 import { ADDRESS, ISSUER, pageLink, servePages } from '../helpers/browser.js';

@@ -1,9 +1,8 @@
 /** The loop around rounds of watching, on a clock that is moved by hand: when it begins a round. What a round does is tested where it is whole. */
 import { pino } from 'pino';
 import t from 'tap';
-import { LedgerUnavailable } from '../../src/ledger/errors.js';
-import type { NetworkLedger } from '../../src/ledger/network-ledger.js';
-import { createLedger } from '../../src/ledger/sources.js';
+import { createLedger, type NetworkLedger } from '../../src/ledger/network-ledger.js';
+import { LedgerUnavailable } from '../../src/ledger/source.js';
 import type { NetworkStateStore } from '../../src/watching/network-states.js';
 import { createPollScheduler } from '../../src/watching/poll-scheduler.js';
 import { rateOfCommon, spend } from '../../src/watching/request-rate.js';

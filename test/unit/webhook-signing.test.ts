@@ -6,8 +6,8 @@ import t from 'tap';
 import { mask, newWebhookSecret, signatureHeaders, verifySignature } from '../../src/domain/signature.js';
 import { systemClock } from '../../src/kit/clock.js';
 import { createSecretBox } from '../../src/kit/secrets.js';
-import { isPublicAddress } from '../../src/webhooks/address.js';
 import { EndpointQueue } from '../../src/webhooks/endpoint-queue.js';
+import { isPublicAddress } from '../../src/webhooks/resolver.js';
 
 const nowSeconds = () => Math.floor(Date.now() / 1000);
 

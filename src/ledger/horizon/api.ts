@@ -1,17 +1,27 @@
 /** One Horizon as a ledger source: its requests, and the schemas of its answers. An answer of another form is the server's error, never data. */
 import { z } from 'zod';
-import { SourceError, UnsureHistory, WrongNetwork } from '../errors.js';
-import { findLedgerAtOrBefore } from '../ledger-search.js';
+import { ledgerOfCursor } from '../records.js';
 import type { Response } from '../request.js';
-import type { Ledger, LedgerSource, LedgerTip, Page } from '../source.js';
-import { ledgerOfCursor } from '../toid.js';
-import { createHorizonBytes } from './bytes.js';
+import { findLedgerAtOrBefore } from '../session.js';
+import {
+  type Ledger,
+  type LedgerSource,
+  type LedgerTip,
+  type Page,
+  SourceError,
+  UnsureHistory,
+  WrongNetwork,
+} from '../source.js';
 import { hash, moment } from './fields.js';
-import { createHorizonHistory, readHoldings } from './history.js';
-import { type ParsedPage, parsePage, shownByNow } from './page.js';
-import { toSubmission } from './submission.js';
-import { createSupplements } from './supplement.js';
-import { readWays } from './ways.js';
+import {
+  createHorizonHistory,
+  createSupplements,
+  type ParsedPage,
+  parsePage,
+  readHoldings,
+  shownByNow,
+} from './history.js';
+import { createHorizonBytes, readWays, toSubmission } from './source.js';
 
 /** The body is null for 404 (not found) and 410 (no longer kept). */
 export type Answer =

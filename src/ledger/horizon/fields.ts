@@ -4,8 +4,7 @@ import { isAccountAddress } from '../../../contracts/address.js';
 import { parseAmount } from '../../domain/amount.js';
 import { type Asset, NATIVE } from '../../domain/asset.js';
 import { accountOf, parseMuxed } from '../../domain/muxed.js';
-import { isOtherHolder } from '../address.js';
-import { isOperation, parseToid } from '../toid.js';
+import { isOperation, isOtherHolder, parseToid } from '../records.js';
 
 /** Marks a fault that is not `malformed`. */
 const OUT_OF_RANGE = { fault: 'out_of_range' } as const;

@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import { type Asset, NATIVE } from '../../domain/asset.js';
 import { accountOf, type Muxed } from '../../domain/muxed.js';
-import { contractOf } from '../address.js';
+import { contractOf } from '../records.js';
 import { account, amount, asset, type FieldFault, faultOf, holder, muxedAddress, uint64 } from './fields.js';
 
 export interface Movement {

@@ -1,20 +1,24 @@
 /** One Stellar RPC server as a ledger source. An answer of another form than expected is the server's error, never data. */
 import { z } from 'zod';
 import type { MonotonicClock } from '../../kit/clock.js';
-import { BlindServer, SourceError, WrongNetwork } from '../errors.js';
 import { hash } from '../horizon/fields.js';
-import { findLedgerAtOrBefore } from '../ledger-search.js';
 import { type LedgerRecord, partiesOf } from '../records.js';
-import type { Ledger, LedgerSource, LedgerTip, Page } from '../source.js';
-import { invocation, ledgerBytes } from './bytes.js';
-import { type Call, INVALID_PARAMS, OUT_OF_RANGE, RpcError } from './call.js';
-import { account, holdings, sequenceOf } from './entries.js';
+import { findLedgerAtOrBefore } from '../session.js';
+import {
+  BlindServer,
+  type Ledger,
+  type LedgerSource,
+  type LedgerTip,
+  type Page,
+  SourceError,
+  WrongNetwork,
+} from '../source.js';
+import { type Call, INVALID_PARAMS, ledgerNumber, moment, OUT_OF_RANGE, RpcError } from './call.js';
 import { getEvents } from './events.js';
-import { ledgerNumber, moment } from './fields.js';
 import { parseOperation } from './operation.js';
 import { type PageRequest, rangeOf, readEventsPage } from './page.js';
 import { newWitnesses, probeSight, UnseenLedger, type Witnesses } from './sight.js';
-import { submitTransaction } from './submission.js';
+import { account, holdings, invocation, ledgerBytes, sequenceOf, submitTransaction } from './submission.js';
 import type { ContractIdOf } from './token-event.js';
 import { type FoundOperation, getOperation, getOperations, type Transactions } from './transaction.js';
 

@@ -1,7 +1,21 @@
 /** JSON-RPC 2.0 over HTTP: one call, one answer. Anything but an answer to the call is the server's error, never data. */
 import { z } from 'zod';
-import { SourceError } from '../errors.js';
 import type { Response } from '../request.js';
+import { SourceError } from '../source.js';
+
+// Schemas of fields that several Stellar RPC answers share. They check a field and convert it to the
+// domain's type.
+
+export const ledgerNumber = z.int().positive();
+export const base64 = z.base64();
+
+/** Seconds since the epoch as a number or decimal text, or a time as text. */
+export const moment = z.union([
+  z
+    .union([z.int().nonnegative(), z.string().regex(/^\d{1,12}$/)])
+    .transform((seconds) => new Date(Number(seconds) * 1000)),
+  z.iso.datetime({ offset: true }).transform((text) => new Date(text)),
+]);
 
 /** Sends a body. @throws SourceError */
 type Post = (body: string) => Promise<Response>;

@@ -1,10 +1,9 @@
 /** Events that may be payments: the filters to request them, and the reading of answers. */
 import { z } from 'zod';
-import { SourceError } from '../errors.js';
 import { hash } from '../horizon/fields.js';
-import { ledgerOf } from '../toid.js';
-import type { Call } from './call.js';
-import { base64, ledgerNumber, moment } from './fields.js';
+import { ledgerOf } from '../records.js';
+import { SourceError } from '../source.js';
+import { base64, type Call, ledgerNumber, moment } from './call.js';
 import { accountTopic, type ContractIdOf, readTokenEvent, receiverOf, senderOf, symbol } from './token-event.js';
 import { scValAsJson } from './xdr-json.js';
 

@@ -2,11 +2,10 @@
  *  transaction has a fee event, so a ledger is seen if the answer with its payments also holds a fee event, or if it has no transaction. Each
  *  answer may come from another machine and proves nothing about the next. */
 import { z } from 'zod';
-import { SourceError } from '../errors.js';
-import { type Call, INVALID_PARAMS, OUT_OF_RANGE, RpcError } from './call.js';
+import { SourceError } from '../source.js';
+import { type Call, INVALID_PARAMS, ledgerNumber, OUT_OF_RANGE, RpcError } from './call.js';
 import { feePayerOf, feeTopics, filtersFor, getEvents, MOST_WITNESSES } from './events.js';
-import { ledgerNumber } from './fields.js';
-import { type LedgerRange, readWholeLedgers, type WholeLedgers } from './ledgers.js';
+import { type LedgerRange, readWholeLedgers, type WholeLedgers } from './page.js';
 import type { ContractIdOf } from './token-event.js';
 
 /** Accounts that pay fees in most ledgers. Where fees are many, only theirs are requested. */

@@ -1,9 +1,8 @@
 /** Stellar RPC servers as servers of a network's ledger. */
 import type { MonotonicClock } from '../../kit/clock.js';
-import { endpointOf } from '../endpoint.js';
-import { SourceError } from '../errors.js';
 import type { LedgerServer } from '../failover.js';
-import type { Requester } from '../request.js';
+import { endpointOf, type Requester } from '../request.js';
+import { SourceError } from '../source.js';
 import { createRpcSource, newMemory } from './api.js';
 import { type Call, createCall, RpcError } from './call.js';
 import { createContractIds } from './token-event.js';

@@ -1,12 +1,167 @@
 /** Submits a transaction to Stellar RPC, which answers at once, and polls until a ledger shows the result. The codes of a refusal are Horizon's. */
+
 import type { xdr } from '@stellar/stellar-sdk/base';
 import { z } from 'zod';
+import { type Asset, NATIVE } from '../../domain/asset.js';
 import { sdk } from '../../domain/stellar-sdk.js';
 import type { MonotonicClock } from '../../kit/clock.js';
-import { LedgerUnavailable, SourceError } from '../errors.js';
 import { hash } from '../horizon/fields.js';
-import type { Submission } from '../source.js';
-import { type Call, INVALID_PARAMS, RpcError } from './call.js';
+import { invocationIn } from '../invocation.js';
+import {
+  type Holding,
+  type LedgerBytes,
+  type LedgerSource,
+  LedgerUnavailable,
+  MOST_ASSETS,
+  SourceError,
+  type Submission,
+} from '../source.js';
+import { base64, type Call, INVALID_PARAMS, ledgerNumber, RpcError } from './call.js';
+
+// A ledger's bytes as Stellar RPC shows them, for proofs: its header, and what its transactions were and
+// did.
+
+const PAGE = 200;
+/** More transactions than a ledger of the network holds. */
+const MOST_PAGES = 100;
+
+const ledgersSchema = z.object({
+  ledgers: z.array(z.object({ sequence: ledgerNumber, headerXdr: base64.min(1) })),
+});
+const transactionsSchema = z.object({
+  transactions: z.array(z.object({ txHash: hash, ledger: ledgerNumber, envelopeXdr: base64, resultXdr: base64 })),
+  cursor: z.string().max(40),
+});
+const metaSchema = z.object({ resultMetaXdr: z.string().optional() });
+
+/** @throws RpcError for a ledger that it does not have */
+export async function ledgerBytes(call: Call, sequence: number): Promise<LedgerBytes> {
+  const params = { startLedger: sequence, pagination: { limit: 1 } };
+  const [found] = (await call('getLedgers', params, ledgersSchema)).ledgers;
+  if (found?.sequence !== sequence) throw new SourceError('invalid answer to getLedgers');
+  // A LedgerHeaderHistoryEntry: hash, header, and an extension.
+  const header = Buffer.from(found.headerXdr, 'base64').subarray(32, -4);
+  return { header, transactions: await transactionsOf(call, sequence) };
+}
+
+async function transactionsOf(call: Call, sequence: number): Promise<LedgerBytes['transactions']> {
+  const all: LedgerBytes['transactions'] = [];
+  let from: object = { startLedger: sequence, pagination: { limit: PAGE } };
+  for (let page = 0; page < MOST_PAGES; page++) {
+    const { transactions, cursor } = await call('getTransactions', from, transactionsSchema);
+    const own = transactions.filter(({ ledger }) => ledger === sequence);
+    for (const { txHash, envelopeXdr, resultXdr } of own)
+      all.push({
+        hash: txHash,
+        envelope: Buffer.from(envelopeXdr, 'base64'),
+        result: Buffer.from(resultXdr, 'base64'),
+      });
+    if (own.length < transactions.length || transactions.length < PAGE) return all;
+    from = { pagination: { cursor, limit: PAGE } };
+  }
+  throw new SourceError('a ledger with too many transactions', { kind: 'too_large' });
+}
+
+export async function invocation(call: Call, transactionHash: string): Promise<Buffer | null> {
+  const { resultMetaXdr } = await call('getTransaction', { hash: transactionHash }, metaSchema);
+  return resultMetaXdr ? invocationIn(resultMetaXdr) : null;
+}
+
+// Accounts on Stellar RPC, read from their ledger entries.
+
+const entriesSchema = z.object({ entries: z.array(z.object({ key: z.string(), xdr: z.string() })).nullish() });
+const holdingsSchema = z.object({
+  entries: z.array(z.object({ key: z.string(), xdr: z.string(), lastModifiedLedgerSeq: ledgerNumber })).nullish(),
+  latestLedger: ledgerNumber,
+});
+
+export const account =
+  (call: Call): LedgerSource['account'] =>
+  async (address, asset) => {
+    const keys = [accountKey(address), ...(asset === null ? [] : [trustlineKey(address, asset)])];
+    const { entries } = await call('getLedgerEntries', { keys }, entriesSchema);
+    const found = new Set((entries ?? []).map(({ key }) => key));
+    return found.has(keys[0]!) ? { trusts: keys.length > 1 && found.has(keys[1]!) } : null;
+  };
+
+export const holdings =
+  (call: Call): LedgerSource['holdings'] =>
+  async (address, assets) => {
+    if (assets.length > MOST_ASSETS) throw new RangeError('more assets than one request can name');
+    const named = assets.map((asset) => ({ asset, key: trustlineKey(address, asset) }));
+    const keys = [accountKey(address), ...named.map(({ key }) => key)];
+    const { entries, latestLedger } = await call('getLedgerEntries', { keys }, holdingsSchema);
+    const found = new Map((entries ?? []).map((entry) => [entry.key, entry]));
+    const account = found.get(keys[0]!);
+    if (!account) return { balances: [], changedLedger: 0, latestLedger };
+    const trustlines = named.flatMap(({ asset, key }) => {
+      const entry = found.get(key);
+      return entry ? { asset, entry } : [];
+    });
+    return {
+      balances: [{ asset: NATIVE, entry: account }, ...trustlines].map(({ asset, entry }) => ({
+        asset,
+        ...balanceIn(entry.xdr),
+      })),
+      changedLedger: Math.max(
+        ...[account, ...trustlines.map(({ entry }) => entry)].map((each) => each.lastModifiedLedgerSeq),
+      ),
+      latestLedger,
+    };
+  };
+
+export const sequenceOf =
+  (call: Call): LedgerSource['sequenceOf'] =>
+  async (address) => {
+    const { entries } = await call('getLedgerEntries', { keys: [accountKey(address)] }, entriesSchema);
+    const [entry] = entries ?? [];
+    return entry ? sequenceIn(entry.xdr) : null;
+  };
+
+/** @throws SourceError */
+function sequenceIn(entryXdr: string): string {
+  const entry = entryIn(entryXdr);
+  if (entry.type !== 'account') throw new SourceError('invalid answer to getLedgerEntries');
+  return entry.account.seqNum.toString();
+}
+
+/** Flag of a trustline. */
+const AUTHORIZED = 1;
+
+/** The balance in an account or trustline entry. @throws SourceError */
+function balanceIn(entryXdr: string): Omit<Holding, 'asset'> {
+  const entry = entryIn(entryXdr);
+  if (entry.type === 'account') return { stroops: entry.account.balance, authorized: true };
+  if (entry.type === 'trustline') {
+    const { balance: stroops, flags } = entry.trustLine;
+    return { stroops, authorized: (flags & AUTHORIZED) !== 0 };
+  }
+  throw new SourceError('invalid answer to getLedgerEntries');
+}
+
+/** @throws SourceError */
+function entryIn(entryXdr: string): xdr.LedgerEntryData {
+  try {
+    return sdk().xdr.LedgerEntryData.fromXdr(entryXdr, 'base64');
+  } catch {
+    throw new SourceError('invalid answer to getLedgerEntries');
+  }
+}
+
+const accountIdOf = (address: string) => sdk().Keypair.fromPublicKey(address).xdrAccountId();
+
+function accountKey(address: string): string {
+  const { LedgerKey, LedgerKeyAccount } = sdk().xdr;
+  return LedgerKey.account(new LedgerKeyAccount({ accountId: accountIdOf(address) })).toXDR('base64');
+}
+
+function trustlineKey(address: string, { code, issuer }: Asset): string {
+  const { Asset, xdr } = sdk();
+  const asset = new Asset(code, issuer ?? undefined).toTrustLineXDRObject();
+  return xdr.LedgerKey.trustline(new xdr.LedgerKeyTrustLine({ accountId: accountIdOf(address), asset })).toXDR(
+    'base64',
+  );
+}
 
 /** Pauses between polls: each costs a request, and a ledger closes every five to six seconds. */
 const WAITS_MS = [1000, 2000, 3000, 4000];

@@ -1,15 +1,156 @@
 /** Reads transactions from Stellar RPC. The last ones are remembered, because a transaction may hold many operations. */
+
+import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { SourceError } from '../errors.js';
-import type { Place } from '../records.js';
-import { operationOrderOf } from '../toid.js';
-import { type Call, RpcError } from './call.js';
-import { type DecodedTransaction, decodeLazily } from './envelope.js';
+import { strkeyOf } from '../../domain/strkey.js';
+import { operationOrderOf, type Place } from '../records.js';
+import { SourceError } from '../source.js';
+import { type Call, ledgerNumber, moment, RpcError } from './call.js';
 import { eventIdOf, getEvents, LAST_INDEX, NO_OPERATION, toidOf } from './events.js';
-import { ledgerNumber, moment } from './fields.js';
 import { isReadable, type RpcOperation } from './operation.js';
 import type { ContractIdOf } from './token-event.js';
-import { transactionHashOf } from './transaction-hash.js';
+import { armOf, envelopeAsJson, type Fields, memoFields, resultAsJson } from './xdr-json.js';
+
+// Reads the envelope and result of a Stellar RPC transaction.
+
+export interface TransactionParts {
+  /** G…, or M… if muxed. */
+  source: string;
+  /** The memo as Horizon's fields. */
+  memo: Fields;
+  operations: readonly OperationParts[];
+}
+
+interface OperationParts {
+  /** Null for the transaction's source. */
+  source: string | null;
+  /** XDR as JSON: an arm named after the kind of operation. */
+  body: unknown;
+}
+
+/** A transaction's envelope and result, shared by its operations and read on first use. Both calls throw when neither the XDR nor the JSON can be
+ *  read. */
+export interface DecodedTransaction {
+  envelope(): TransactionParts;
+  /** One result for each operation, XDR as JSON. */
+  results(): readonly unknown[];
+}
+
+export function decodeLazily({
+  envelopeXdr,
+  resultXdr,
+  json,
+}: Pick<RpcOperation, 'envelopeXdr' | 'resultXdr' | 'json'>): DecodedTransaction {
+  let envelope: TransactionParts | undefined;
+  let results: readonly unknown[] | undefined;
+  return {
+    envelope: () => (envelope ??= either(envelopeAsJson, envelopeXdr, json?.envelope, partsIn)),
+    results: () => (results ??= either(resultAsJson, resultXdr, json?.result, resultsIn)),
+  };
+}
+
+/** Reads the XDR, or else the server's JSON. */
+function either<T>(decode: (base64: string) => unknown, base64: string, json: unknown, read: (json: unknown) => T): T {
+  try {
+    return read(decode(base64));
+  } catch (error) {
+    if (json === undefined) throw error;
+    return read(json);
+  }
+}
+
+const operationSchema = z.object({ source_account: z.string().nullish(), body: z.unknown() });
+const envelopeTransactionSchema = z.object({
+  source_account: z.string(),
+  memo: z.unknown(),
+  operations: z.array(operationSchema),
+});
+const oldTransactionSchema = envelopeTransactionSchema.omit({ source_account: true }).extend({
+  source_account_ed25519: z.string().regex(/^[0-9a-f]{64}$/),
+});
+const inAnyArm = z.unknown().transform((union) => armOf(union)?.value);
+const innerSchema = inAnyArm.pipe(z.object({ tx: envelopeTransactionSchema }));
+/** Read by their form, whatever the arms are called: a newer kind of envelope, too, names source, memo and operations. */
+const envelopeSchema = inAnyArm.pipe(
+  z.union([
+    z.object({ tx: z.object({ inner_tx: innerSchema }) }).transform(({ tx }) => tx.inner_tx.tx),
+    z.object({ tx: envelopeTransactionSchema }).transform(({ tx }) => tx),
+    z.object({ tx: oldTransactionSchema }).transform(({ tx }) => ({
+      ...tx,
+      source_account: strkeyOf('G', Buffer.from(tx.source_account_ed25519, 'hex')),
+    })),
+  ]),
+);
+
+function partsIn(json: unknown): TransactionParts {
+  const { source_account, memo, operations } = envelopeSchema.parse(json);
+  return {
+    source: source_account,
+    memo: memoFields(memo),
+    operations: operations.map((each) => ({ source: each.source_account ?? null, body: each.body })),
+  };
+}
+
+const resultSchema = z.object({ result: z.unknown() });
+const pairSchema = z.object({ result: resultSchema });
+
+/** The results of the operations; for a fee bump, of the inner transaction. */
+function resultsIn(json: unknown): readonly unknown[] {
+  const outer = armOf(resultSchema.parse(json).result);
+  const inner =
+    outer?.name === 'tx_fee_bump_inner_success' ? armOf(pairSchema.parse(outer.value).result.result) : outer;
+  return z.array(z.unknown()).parse(inner?.value);
+}
+
+// Computes a transaction's hash from the bytes of its envelope, without understanding the transaction.
+
+const int32 = (value: number): Buffer => Buffer.from([0, 0, 0, value]);
+
+/** How each kind of envelope is signed: its EnvelopeType in the signature payload, and what a transaction of version 0 lacks of version 1. */
+const KINDS: ReadonlyMap<number, readonly [tag: Buffer, before: Buffer]> = new Map([
+  [0, [int32(2), int32(0)]],
+  [2, [int32(2), Buffer.alloc(0)]],
+  [5, [int32(5), Buffer.alloc(0)]],
+]);
+
+/** The transaction's hash; for a fee bump the outer one. @returns lower-case hex; null where the bytes alone do not tell it */
+export function transactionHashOf(envelopeXdr: string, passphrase: string): string | null {
+  const bytes = Buffer.from(envelopeXdr, 'base64');
+  const end = signaturesIn(bytes);
+  const kind = end === null ? undefined : KINDS.get(bytes.readUInt32BE(0));
+  if (end === null || !kind) return null;
+  const networkId = createHash('sha256').update(passphrase).digest();
+  const signed = [networkId, ...kind, bytes.subarray(4, end)];
+  return createHash('sha256').update(Buffer.concat(signed)).digest('hex');
+}
+
+const MOST_SIGNATURES = 20;
+/** Hint, length and 64 bytes. */
+const LONGEST_SIGNATURE = 72;
+
+/** Start of the list of signatures, which ends the envelope. Null without a list, and if there may be several: the preimage of a `hash(x)` signer can
+ *  itself look like the end of a list. */
+function signaturesIn(bytes: Buffer): number | null {
+  const earliest = Math.max(4, bytes.length - 4 - MOST_SIGNATURES * LONGEST_SIGNATURE);
+  let found: number | null = null;
+  for (let at = bytes.length - 4; at >= earliest; at -= 4) {
+    if (!areSignatures(bytes, at)) continue;
+    if (found !== null) return null;
+    found = at;
+  }
+  return found;
+}
+
+function areSignatures(bytes: Buffer, start: number): boolean {
+  const count = bytes.readUInt32BE(start);
+  let at = start + 4;
+  for (let index = 0; index < count && count <= MOST_SIGNATURES; index++) {
+    const length = at + 8 <= bytes.length ? bytes.readUInt32BE(at + 4) : 0;
+    if (length === 0 || length > 64) return false;
+    at += 8 + Math.ceil(length / 4) * 4;
+  }
+  return count <= MOST_SIGNATURES && at === bytes.length;
+}
 
 const MAX_REMEMBERED = 16;
 const OF_ONE = { kind: 'missing' } as const;
