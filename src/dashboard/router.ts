@@ -8,7 +8,7 @@ import type { Operation } from '../../contracts/operation.js';
 import type { OpenSession, SessionCookie } from '../accounts/index.js';
 import { mayCall } from '../api/authorize.js';
 import type { CallerOf } from '../api/bearer.js';
-import { cutFaults, unknownParameter } from '../api/input.js';
+import { cutFaults, seedFaults, unknownParameter } from '../api/input.js';
 import { readBody } from '../api/rest-body.js';
 import { ApiError, badRequestOf, invalid, rateLimited } from '../kit/api-error.js';
 import type { Caller, Services } from '../kit/caller.js';
@@ -73,6 +73,8 @@ export function createDashboard(deps: DashboardDeps): Router {
   async function sessionOfKey(req: Request, res: Response): Promise<OpenSession> {
     const { key } = (await readBody(req, res)) ?? {};
     if (typeof key !== 'string') throw invalid({ path: 'key', message: 'Enter an API key.', code: 'required' });
+    const [seed] = seedFaults({ key });
+    if (seed) throw invalid(seed);
     const session = await sessions.open(key);
     if (!session) throw new ApiError('unauthorized', 'This API key is unknown, revoked or expired.');
     return session;

@@ -985,6 +985,13 @@ t.test('behind a PUBLIC_URL with a path, the docs and the document name it', asy
   const { origin } = await startApp(t, { dashboard });
   const to = async (path: string) => (await fetch(origin + path, { redirect: 'manual' })).headers.get('location');
   t.same([await to('/'), await to('/docs')], ['/pay/docs/', '/pay/docs/']);
+  for (const [accept, status, location] of [
+    ['text/html,application/xhtml+xml,*/*;q=0.8', 303, '/pay/dashboard'],
+    ['application/json', 302, '/pay/docs/'],
+  ] as const) {
+    const answer = await fetch(`${origin}/`, { headers: { accept }, redirect: 'manual' });
+    t.same([answer.status, answer.headers.get('location')], [status, location], `GET / of ${accept}`);
+  }
   t.match(await (await fetch(`${origin}/docs/swagger-ui-init.js`)).text(), /"url": "\/pay\/openapi.json"/);
   t.match(await (await fetch(`${origin}/openapi.json`)).json(), { servers: [{ url: '/pay' }] });
 });

@@ -299,3 +299,26 @@ t.test('books in a currency give every later payment a value, unless its price g
   );
   t.equal(after.value, null, 'no books any more');
 });
+
+t.test('a price that no payment could pay has no amount, and makes no checkout', async (t) => {
+  const tiny = { ...XLM_EUR, currency: 'CHF' };
+  await service.api('PUT', '/rates', { ...tiny, rate: '0.0000001' });
+  const dear = await startSelling(service, { currency: 'CHF', price: '1000000' });
+  t.equal(dear.product.quote, null);
+  t.equal((await service.api('GET', `/payment-links/${dear.link.id}/instructions`)).data?.amount ?? null, null);
+  const sentence = /No payment could pay this price/;
+  const quote = '/rates/quote?currency=CHF&price=1000000&assetCode=XLM&network=LOCAL';
+  t.match(await service.api('GET', quote), { status: 409, error: { code: 'conflict', message: sentence } });
+  const before = (await service.api('GET', '/checkouts')).meta!.total;
+  const refused = await order({ productId: dear.product.id });
+  t.match(refused, { status: 409, error: { code: 'conflict', message: sentence } });
+  t.equal((await service.api('GET', '/checkouts')).meta!.total, before, 'nothing was made');
+  const page = await pageOf(dear.link.url);
+  t.equal(page.status, 200);
+  const asked = await fetch(`${dear.link.url}/transaction`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ account: Keypair.random().publicKey() }),
+  });
+  t.equal(asked.status, 409);
+});

@@ -1,5 +1,6 @@
 /** Sessions of the dashboard over HTTP: who gets one, what ends it, and that no other page can use it. */
 import { request as httpRequest } from 'node:http';
+import { Keypair } from '@stellar/stellar-sdk';
 import t from 'tap';
 import { createSessionCookie } from '../../src/accounts/session-cookie.js';
 import { createFiles, createIsForeign } from '../../src/dashboard/files.js';
@@ -67,6 +68,14 @@ t.test('a pasted key opens a session, whose cookie no script and no other site c
   t.equal(await service.context.stores.system.sessions.byId(token), null, 'the token itself is not stored');
   for (const path of ['/api/v1/account', '/trpc/account.get']) {
     t.equal((await fetch(`${url}${path}`, { headers: { cookie } })).status, 401, `the cookie is no key for ${path}`);
+  }
+});
+
+t.test('a secret seed in the field of the key is refused with its own sentence', async (t) => {
+  for (const key of [Keypair.random().secret(), ` ${Keypair.random().secret().toLowerCase()} `]) {
+    const { status, error } = await send('POST', '/session', { body: { key } });
+    t.match({ status, error }, { status: 422, error: { details: [{ path: 'key', code: 'secret_seed' }] } });
+    t.notOk(JSON.stringify(error).includes(key.trim()));
   }
 });
 

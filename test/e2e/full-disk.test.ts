@@ -1,4 +1,4 @@
-/** A MongoDB that answers and refuses writes, as with a full disk: callers and readiness are told so, and everything goes on by itself afterwards. */
+/** A MongoDB with troubles of its own: it refuses writes, as with a full disk, or reads take long. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -38,17 +38,42 @@ async function startMongod(): Promise<{ child: ChildProcess; directory: string; 
   return { child, directory, client };
 }
 
-t.test('while MongoDB refuses writes they are 503 and readiness says so, and reads go on', async (t) => {
-  const { child, directory, client } = await startMongod();
-  t.teardown(async () => {
-    await client.close();
-    child.kill();
-    await once(child, 'exit');
-    await rm(directory, { recursive: true, force: true });
+const { child, directory, client } = await startMongod();
+t.teardown(async () => {
+  await client.close();
+  child.kill();
+  await once(child, 'exit');
+  await rm(directory, { recursive: true, force: true });
+});
+const { host, port } = client.options.hosts[0]!;
+const uri = `mongodb://${host}:${port}/test_disk?replicaSet=disk`;
+const { api, url, apiKey } = await startTestService(t, { database: { uri } });
+
+t.test('a client that hangs up ends the read of its list in MongoDB too', async (t) => {
+  const admin = client.db('admin');
+  const isReading = async () => {
+    const { inprog } = await admin.command({
+      currentOp: 1,
+      ns: 'test_disk.payments',
+      op: { $in: ['query', 'command'] },
+    });
+    return inprog.length > 0;
+  };
+  const held = { nss: 'test_disk.payments', shouldCheckForInterrupt: true };
+  await admin.command({ configureFailPoint: 'shardWaitInFindBeforeMakingBatch', mode: 'alwaysOn', data: held });
+  t.teardown(() => admin.command({ configureFailPoint: 'shardWaitInFindBeforeMakingBatch', mode: 'off' }));
+  const leaving = new AbortController();
+  const asked = fetch(`${url}/api/v1/payments?pageSize=5`, {
+    headers: { authorization: `Bearer ${apiKey}` },
+    signal: leaving.signal,
   });
-  const { host } = client.options.hosts[0]!;
-  const uri = `mongodb://${host}:${client.options.hosts[0]!.port}/test_disk?replicaSet=disk`;
-  const { api, url } = await startTestService(t, { database: { uri } });
+  await eventually(isReading, 'its read in MongoDB');
+  leaving.abort();
+  await t.rejects(asked);
+  await eventually(async () => !(await isReading()), 'the end of the read', 5000);
+});
+
+t.test('while MongoDB refuses writes they are 503 and readiness says so, and reads go on', async (t) => {
   const readiness = async () => {
     const answer = await fetch(`${url}/health/ready`);
     return { status: answer.status, body: await answer.text() };

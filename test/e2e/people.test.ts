@@ -1,5 +1,6 @@
 /** People of an account: invitations that work once, passkeys that sign in, sessions that end with a change, and a cashier who sees only their own. */
 import t from 'tap';
+import type { Caller } from '../../src/kit/caller.js';
 import { systemClock } from '../../src/kit/clock.js';
 import { createAuthenticator } from '../helpers/authenticator.js';
 import { startProgram } from '../helpers/command.js';
@@ -65,6 +66,40 @@ t.test('a key that ends makes no user and no OWNER, who would outlive it', async
   t.match(await api('PATCH', `/users/${id}`, { role: 'OWNER' }, key), refused);
   t.match(await api('PATCH', `/users/${id}`, { name: 'Ann' }, key), { status: 200, data: { name: 'Ann' } });
 });
+
+t.test(
+  'an invitation sent twice with one Idempotency-Key makes one user, also after a crash and his acceptance',
+  async (t) => {
+    const send = async (key: string) => {
+      const headers = {
+        ...{ authorization: `Bearer ${service.apiKey}`, 'content-type': 'application/json' },
+        'idempotency-key': key,
+      };
+      const body = JSON.stringify({ name: 'Once', role: 'MANAGER' });
+      const answer = await fetch(`${service.url}/api/v1/users`, { method: 'POST', headers, body });
+      return { status: answer.status, ...((await answer.json()) as { data: any }) };
+    };
+    const [first, again] = [await send('once'), await send('once')];
+    t.equal(again.status, 201);
+    t.equal(again.data.id, first.data.id);
+    t.notOk('url' in again.data, 'its link is shown once');
+    const ofName = async () =>
+      (await api('GET', '/users?pageSize=100')).data.filter(({ name }: any) => name === 'Once');
+    t.equal((await ofName()).length, 1);
+    const { cookie } = await accept(service, first.data.url);
+    t.ok(await isIn(cookie));
+
+    // The run that made him died before its answer was kept, and he has come in since.
+    await database.db.collection('idempotency').deleteMany({});
+    const suffix = first.data.id.slice('user_'.length);
+    const reservedId = (prefix: string) => `${prefix}_${suffix}`;
+    const caller: Caller = { accountId: service.accountId, keyId: '', scope: 'FULL', agent: 'system', reservedId };
+    const repeated = await service.context.services.users.create(caller, { name: 'Once', role: 'MANAGER' } as never);
+    t.match(repeated, { id: first.data.id, status: 'ACTIVE' });
+    t.match(await ofName(), [{ id: first.data.id, status: 'ACTIVE' }]);
+    t.ok(await isIn(cookie), 'he stays signed in');
+  },
+);
 
 t.test('two uses of an invitation at once: one is let in', async (t) => {
   const { url } = await invite();
