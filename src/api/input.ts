@@ -41,7 +41,7 @@ export function checkInput(
 
 /** A secret seed is refused wherever it is the whole of a value: it must never be stored. */
 export function seedFaults(value: unknown, path = '', depth = 0): FieldError[] {
-  if (typeof value === 'string') return isSecretSeed(value) ? [{ path, ...SEED }] : [];
+  if (typeof value === 'string') return isSecretSeed(value.trim()) ? [{ path, ...SEED }] : [];
   if (typeof value !== 'object' || value === null || depth > DEEPEST) return [];
   return Object.entries(value).flatMap(([name, each]) =>
     seedFaults(each, path === '' ? name : `${path}.${name}`, depth + 1),

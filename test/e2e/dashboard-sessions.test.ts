@@ -72,7 +72,7 @@ t.test('a pasted key opens a session, whose cookie no script and no other site c
 });
 
 t.test('a secret seed in the field of the key is refused with its own sentence', async (t) => {
-  for (const key of [Keypair.random().secret(), ` ${Keypair.random().secret().toLowerCase()} `]) {
+  for (const key of [Keypair.random().secret(), ` ${Keypair.random().secret()}\n`]) {
     const { status, error } = await send('POST', '/session', { body: { key } });
     t.match({ status, error }, { status: 422, error: { details: [{ path: 'key', code: 'secret_seed' }] } });
     t.notOk(JSON.stringify(error).includes(key.trim()));
