@@ -66,6 +66,42 @@ t.test('an owner comes in by the invitation, invites a cashier, signs out and in
   await cashier.getByText('This passkey does not sign in here.').waitFor();
 });
 
+t.test('a cashier adds a passkey of another device in their own view, and removes one', async (t) => {
+  const { page, cdp } = await open();
+  const { id, url } = await invite('CASHIER', 'Cleo');
+  await page.goto(url);
+  await page.getByRole('button', { name: 'Create a passkey and sign in' }).click();
+  await page.waitForURL(/\/dashboard\/pos$/);
+  const { passkeys } = (await service.context.stores.system.users.byId(id))!;
+  // Another device: the first one would refuse a second passkey.
+  await cdp.send('WebAuthn.addVirtualAuthenticator', {
+    options: {
+      ...{ protocol: 'ctap2', transport: 'usb', automaticPresenceSimulation: true },
+      ...{ hasResidentKey: true, hasUserVerification: true, isUserVerified: true },
+    },
+  });
+  await page.goto(`${home}/dashboard/checkouts`);
+  await page.getByRole('link', { name: 'Cleo' }).click();
+  await page.getByRole('button', { name: 'Add a passkey' }).click();
+  await page.getByText('The passkey is added.').waitFor();
+  await page
+    .getByRole('button', { name: /^Remove / })
+    .nth(1)
+    .waitFor();
+  const now = (await service.context.stores.system.users.byId(id))!;
+  t.equal(now.passkeys.length, 2);
+  t.equal(now.passkeys[0]!.id, passkeys[0]!.id);
+  await page.goto(`${home}/dashboard/me`);
+  await page.getByText('Cleo, cashier').waitFor();
+  await page
+    .getByRole('button', { name: /^Remove / })
+    .first()
+    .click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
+  await page.getByRole('button', { name: 'Sign in with a passkey' }).waitFor();
+  t.equal((await service.context.stores.system.users.byId(id))!.passkeys.length, 1, 'and is signed out');
+});
+
 t.test('a used invitation says so', async () => {
   const { page } = await open();
   const { id, url } = await invite('VIEWER', 'Vera');

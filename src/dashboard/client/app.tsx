@@ -26,7 +26,7 @@ import { Products } from './views/products.js';
 import { Shop } from './views/shop.js';
 import { SignIn } from './views/sign-in.js';
 import { Statement } from './views/statement.js';
-import { NewUser, User, Users } from './views/users.js';
+import { Me, NewUser, User, Users } from './views/users.js';
 import { NewWallet, Wallet, Wallets } from './views/wallets.js';
 import { NewWebhook, Webhook } from './views/webhook.js';
 import { Webhooks } from './views/webhooks.js';
@@ -116,6 +116,7 @@ function Views({ may }: { may: readonly string[] }) {
     at('/shop', () => <Shop />),
     at('/currencies', () => <Currencies />),
     at('/notifications', () => <Notifications />),
+    at('/me', () => <Me />),
     at('/users', () => <Users />),
     at('/users/new', () => <NewUser />),
     at('/users/:id', ({ id }) => <User id={id} />),
@@ -182,7 +183,7 @@ function Around({ session: { account, scope, user, may, networks } }: { session:
           {!networks.includes('PUBLIC') && <p class="note caution">Test money only: {networks.join(', ')}</p>}
           {user && (
             <p class="note">
-              {user.name}, {ROLE[user.role].label.toLowerCase()}
+              <Link href="/me">{user.name}</Link>, {ROLE[user.role].label.toLowerCase()}
             </p>
           )}
           {!user && scope === 'READ' && (

@@ -2,7 +2,8 @@
 import { useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
 import { usePage } from '../address.js';
-import { failureOf, type Item, type Output, useRead, useSession, useWrite } from '../api.js';
+import { type Failure, failureOf, type Item, type Output, useRead, useSession, useWrite } from '../api.js';
+import { useOnce } from '../once.js';
 import { Ask, Once } from '../parts/act.js';
 import { Badge, LinkButton, Time } from '../parts/bits.js';
 import { useDraft } from '../parts/draft.js';
@@ -10,6 +11,7 @@ import { Choice, Field, Form, type Values } from '../parts/form.js';
 import { type Column, List } from '../parts/list.js';
 import { Loaded, Page, Section } from '../parts/page.js';
 import { say } from '../parts/toast.js';
+import { acceptInvitation, invitedBy } from '../passkey.js';
 import { ROLE } from '../words.js';
 
 type User = Item<'users.list'>;
@@ -115,7 +117,49 @@ export function User({ id }: { id: string }) {
   );
 }
 
-function Passkeys({ user: { id, name } }: { user: User }) {
+/** What everybody may do about themselves. */
+export function Me() {
+  const user = useSession().data?.user;
+  return (
+    <Page title={user?.name ?? 'No user'}>
+      {user ? <Passkeys user={user} /> : <p>You are signed in with an API key, which is no person.</p>}
+    </Page>
+  );
+}
+
+/** One's own further passkey needs no link: the invitation is accepted here. */
+function AddPasskey({ id, onDone }: { id: string; onDone: () => unknown }) {
+  const invite = useWrite('users.invite');
+  const [failure, setFailure] = useState<Failure | null>(null);
+  const add = useOnce(async () => {
+    setFailure(null);
+    try {
+      const token = (await invite.mutateAsync({ id })).url.split('/').at(-1)!;
+      const invited = await invitedBy(token);
+      const refused = 'failure' in invited ? invited.failure : await acceptInvitation(token, invited.data);
+      if (refused) return setFailure(refused);
+      say('The passkey is added.');
+      await onDone();
+    } catch (error) {
+      setFailure(failureOf(error));
+    }
+  });
+  return (
+    <>
+      <button type="button" onClick={() => void add()}>
+        Add a passkey
+      </button>
+      {failure && (
+        <p class="problem" role="alert">
+          {failure.message}
+        </p>
+      )}
+    </>
+  );
+}
+
+function Passkeys({ user: { id, name } }: { user: Pick<User, 'id' | 'name'> }) {
+  const isMe = useSession().data?.user?.id === id;
   const passkeys = useRead('users.passkeys', { id });
   const invite = useWrite('users.invite');
   const remove = useWrite('users.deletePasskey');
@@ -149,9 +193,10 @@ function Passkeys({ user: { id, name } }: { user: User }) {
         </div>
       ))}
       <div class="actions">
+        {isMe && <AddPasskey id={id} onDone={passkeys.refetch} />}
         <Ask
-          label="Invite again"
-          title={`Invite ${name} again?`}
+          label={isMe ? 'Invite another device' : 'Invite again'}
+          title={isMe ? 'Make a link for another device?' : `Invite ${name} again?`}
           confirm="Create the invitation"
           write={invite}
           input={{ id }}
@@ -169,7 +214,10 @@ function Passkeys({ user: { id, name } }: { user: User }) {
           remedy="Invite them again."
           onClose={() => setMade(null)}
         >
-          <p>Send this link to {name}. It adds one passkey, within 72 hours, and is not shown again.</p>
+          <p>
+            {isMe ? 'Open this link on the other device.' : `Send this link to ${name}.`} It adds one passkey, within 72
+            hours, and is not shown again.
+          </p>
         </Once>
       )}
     </Section>
