@@ -211,7 +211,12 @@ function outOfTurn(
   const turns = new Map(had.map((each) => [each, turnOf(each, amount)]));
   const inTurn = had.toSorted((a, b) => compareTurns(turns.get(a)!, turns.get(b)!) || orderOf(a, b, turns.get(a)![0]));
   const whole = inTurn.find((each) => leftOf(each) >= amount);
-  const spread = inTurn.filter((each) => leftOf(each) > 0n);
+  let rest = amount;
+  const spread = inTurn.filter((each) => {
+    const isNeeded = rest > 0n && leftOf(each) > 0n;
+    rest -= leftOf(each);
+    return isNeeded;
+  });
   const expected = whole ? [whole] : spread;
   if (expected.length === 0) return [];
   const [booked, wanted] = [fresh.map(({ paymentId }) => paymentId), expected.map(({ _id }) => _id)];
