@@ -96,7 +96,25 @@ const wallets = await build({
   logLevel: 'warning',
 });
 
+/** The page that checks proofs: the verifier and what shows its verdict, in one file. */
+const proofPage = await build({
+  absWorkingDir: ROOT,
+  entryPoints: ['src/page/client/proof.js'],
+  outfile: join(DIST, 'src/page/proof.js'),
+  bundle: true,
+  platform: 'browser',
+  format: 'esm',
+  target: 'es2022',
+  minify: true,
+  legalComments: 'none',
+  metafile: true,
+  logLevel: 'warning',
+});
+
 const dashboard = await viteBuild({ configFile: join(ROOT, 'src/dashboard/client/vite.config.ts') });
 
-const inputs = [...[metafile, wallets.metafile].flatMap((each) => Object.keys(each.inputs)), ...filesOf(dashboard)];
+const inputs = [
+  ...[metafile, wallets.metafile, proofPage.metafile].flatMap((each) => Object.keys(each.inputs)),
+  ...filesOf(dashboard),
+];
 writeFileSync(join(DIST, 'THIRD-PARTY-LICENSES.txt'), licensesOf(ROOT, inputs));

@@ -20,13 +20,13 @@ const MAY_IMPORT: Readonly<Record<string, string>> = {
   rates: 'contracts domain kit ledger selling type:accounts type:asking type:stores',
   selling: 'contracts domain kit payments rates watching type:accounts type:asking type:stores',
   payments: 'contracts domain kit selling type:accounts type:events type:ledger type:rates type:stores type:watching',
-  proving: 'contracts kit ledger proof type:payments type:stores',
+  proving: 'contracts kit ledger proof type:payments type:selling type:stores',
   events: 'contracts kit webhooks type:accounts type:stores',
   webhooks: 'accounts contracts domain events kit type:stores',
   mail: 'contracts domain kit page/html page/order-rows page/words webhooks type:accounts type:events type:selling type:stores type:watching',
   accounts: 'domain kit type:contracts type:rates type:stores',
   // What people and programs meet.
-  page: 'contracts domain kit api/answer api/input api/rest-body asking payments rates selling type:stores type:watching',
+  page: 'contracts domain kit proof api/answer api/input api/rest-body asking payments rates selling type:stores type:watching',
   dashboard: 'api contracts kit type:accounts',
   // Types only: values of contracts would bring zod into the browser.
   'dashboard/client':

@@ -26,7 +26,7 @@ import { readingUntil } from '../kit/reading.js';
 import { createPageRouter, type PageRouter } from '../page/router.js';
 import { createPageSource, toPagePayment } from '../page/source.js';
 import { createStatusFeed } from '../page/status-feed.js';
-import type { TestPayer } from '../page/types.js';
+import type { PageProofs, TestPayer } from '../page/types.js';
 import { createExportService } from '../selling/index.js';
 import type { Config } from './config.js';
 import type { Core } from './core.js';
@@ -51,13 +51,27 @@ interface ApiOptions {
   payUri: PayUri;
   /** Null if payment requests are not signed. */
   stellarToml: string | null;
+  /** Proofs for payers. */
+  proofs: PageProofs;
   /** Pays from a test account on the built-in ledger; null without one. */
   testPayer: TestPayer | null;
 }
 
 export async function createApi(
   core: Core,
-  { config, services, snapshot, followEvents, guard, watch, webhookKeys, payUri, stellarToml, testPayer }: ApiOptions,
+  {
+    config,
+    services,
+    snapshot,
+    followEvents,
+    guard,
+    watch,
+    webhookKeys,
+    payUri,
+    stellarToml,
+    proofs,
+    testPayer,
+  }: ApiOptions,
 ): Promise<Api> {
   const { stores, ledgers, rateBook, publicUrl, clock, monotonic, newId, log } = core;
   const { forAccount, system } = stores;
@@ -80,6 +94,7 @@ export async function createApi(
   const pages = createPageRouter({
     pages: guardEach(guard, createPageSource({ ...system, forAccount, destinationCheck, rateBook, clock })),
     status: { ...feed, since: (...since) => guard(() => feed.since(...since)) },
+    proofs: guardEach(guard, proofs),
     testPayer: testPayer && guardEach(guard, testPayer),
     payerLedger: guardEach(guard, createPayerLedger({ ledgers, monotonic })),
     clock,

@@ -167,6 +167,7 @@ async function compose(deps: ContextDeps, onClose: OnClose): Promise<Omit<Contex
           webhookKeys: keyring.published,
           payUri,
           stellarToml,
+          proofs: proving.pages,
           testPayer: localLedger && toTestPayer(localLedger.client),
         });
   if (api) onClose(() => api.close());

@@ -1,15 +1,18 @@
 /** Proofs of payments, composed: the archives of the settings, the makers of each network, and what the API reads. */
 import { Agent, fetch as undiciFetch } from 'undici';
-import type { Network } from '../../contracts/networks.js';
+import { type Network, networkInfo } from '../../contracts/networks.js';
 import type { Fetch } from '../ledger/request.js';
+import type { PageProofs, PageTrust } from '../page/types.js';
 import {
   type Archives,
   createArchives,
   createLocalValidators,
   createMaker,
+  createPayerProof,
   createProver,
   createReadProof,
   createStatementOf,
+  type LocalValidators,
   type Prover,
   type ReadProof,
 } from '../proving/index.js';
@@ -29,8 +32,8 @@ const CONNECT_MS = 10_000;
 export interface Proving {
   prover: Prover;
   read: ReadProof;
-  /** Whose signatures count on LOCAL; empty where it is not watched. */
-  localValidators: ReturnType<typeof createLocalValidators>['validators'];
+  /** For payers' pages. */
+  pages: PageProofs;
   close(): Promise<void>;
 }
 
@@ -44,7 +47,7 @@ export function createProving(
   }: {
     /** The built-in ledger; null without one. */
     localUrl: string | null;
-    keyring: Pick<Keyring, 'sign'>;
+    keyring: Pick<Keyring, 'sign' | 'publicKeys'>;
     onTried: Parameters<typeof createProver>[0]['onTried'];
   },
 ): Proving {
@@ -79,10 +82,17 @@ export function createProving(
   const prover = createProver({ ...system, makers, onTried, holder, clock, monotonic, log });
   signals.proofsAsked.on(prover.wake);
   const proofsAsked = signals.proofsAsked.raise;
+  const read = createReadProof({ forAccount, archived, statementOf, proofsAsked, clock, monotonic });
   return {
     prover,
-    read: createReadProof({ forAccount, archived, statementOf, proofsAsked, clock, monotonic }),
-    localValidators: local.validators,
+    read,
+    pages: {
+      of: createPayerProof({ forAccount, checkouts: system.checkouts }, read),
+      trust: async () => ({
+        local: config.networks.includes('LOCAL') ? await localTrust(local) : null,
+        statementKeys: await keyring.publicKeys(),
+      }),
+    },
     async close() {
       await Promise.all([...archives.values()].map((each) => each.close()));
       await local.close();
@@ -90,6 +100,13 @@ export function createProving(
     },
   };
 }
+
+/** Null while the ledger is away: the page works without it. */
+const localTrust = (local: LocalValidators): Promise<PageTrust['local']> =>
+  local.validators().then(
+    (validators) => ({ passphrase: networkInfo.LOCAL.passphrase, validators }),
+    () => null,
+  );
 
 /** The ledger that tells its validator: the built-in one, or the first of the settings. */
 const localUrlOf = ({ networks, horizonUrls, rpcUrls }: Config, builtIn: string | null): string | null =>

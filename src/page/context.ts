@@ -15,7 +15,7 @@ import { judgeEntered } from './entered-amount.js';
 import type { Html } from './html.js';
 import { pageStateOf } from './page-state.js';
 import { languageOf } from './texts/index.js';
-import type { PageLink, PagePayment, PageSource, StatusFeed, TestPayer } from './types.js';
+import type { PageLink, PagePayment, PageProofs, PageSource, StatusFeed, TestPayer } from './types.js';
 import { PAGE_MEMORY_MS } from './types.js';
 import { type Words, wordsOf } from './words.js';
 
@@ -30,6 +30,8 @@ export interface PageDeps {
   testPayer: TestPayer | null;
   /** For payers with a wallet in the browser; null if not offered. */
   payerLedger: PayerLedger | null;
+  /** Null or missing without proofs. */
+  proofs?: PageProofs | null;
   clock: Clock;
   log: Logger;
   /** Base of the links' URLs; may have a path. */

@@ -15,12 +15,13 @@ export interface Frame {
   words: Words;
 }
 
-/** @param brand of the page's shop; null when unknown */
+/** @param brand of the page's shop; null when unknown. @param head besides what every page has */
 export const documentOf = (
   { assets, base, words }: Frame,
   title: string,
   body: Html,
   brand: Brand | null = null,
+  head: Html | null = null,
 ): Html => html`<!doctype html>
 <html lang="${words.language}" dir="${words.direction}">
 <head>
@@ -37,7 +38,7 @@ ${
   brandStyleOf(brand) !== null &&
   html`<link rel="stylesheet" href="${base}/page/${brandStyleOf(brand)}">
 `
-}<script type="module" src="${base}/page/${assets.nameOf('page.js')}"></script>
+}<script type="module" src="${base}/page/${assets.nameOf('page.js')}"></script>${head}
 </head>
 <body>
 ${body}

@@ -13,6 +13,18 @@ const policy = (imageOrigins: readonly string[]): string =>
     "frame-ancestors 'none'",
   ].join('; ');
 
+/** For a page that sends nothing anywhere: it connects to nothing, and shows its own style and script alone. */
+export const strictPolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self'",
+  "connect-src 'none'",
+  "form-action 'none'",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
 /** @param images on the page: the product's, the shop's logo */
 export const contentSecurityPolicy = (
   images: readonly (ShownImage | null)[],

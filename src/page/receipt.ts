@@ -6,7 +6,6 @@ import { documentOf, type Frame } from './document.js';
 import { type Html, html } from './html.js';
 import { moment, money, orderFacts, worth } from './parts.js';
 import type { PageLink, PagePayment, PaidBy } from './types.js';
-import type { Words } from './words.js';
 
 /** As many payments as fit on the page. */
 export const MOST_PAYMENTS = 8;
@@ -40,7 +39,8 @@ export function receiptView(frame: Frame, link: PageLink, { count, largest }: Pa
   </dl>
   <h2>${words.count('payments', count)}</h2>
   ${count > largest.length && html`<p class="quiet">${words.count('largestPayments', largest.length)}</p>`}
-  <div class="payments">${largest.map((payment) => paymentOf(words, payment))}</div>
+  <div class="payments">${largest.map((payment) => paymentOf(frame, link.slug, payment))}</div>
+  <p class="quiet screen">${words.html('proofHint', { address: html`<a href="${frame.base}/proof" dir="ltr">${frame.base}/proof</a>` })}</p>
   ${askShop(words, seller)}
   <p class="scripted screen"><button type="button" class="plain" id="print">${say('print')}</button></p>
 </main>`,
@@ -49,8 +49,9 @@ export function receiptView(frame: Frame, link: PageLink, { count, largest }: Pa
 }
 
 const paymentOf = (
-  words: Words,
-  { amount, assetCode, value, senderShort, closedAt, transactionHash, refundedAmount }: PagePayment,
+  { base, words }: Frame,
+  slug: string,
+  { id, amount, assetCode, value, senderShort, closedAt, transactionHash, refundedAmount }: PagePayment,
 ): Html => html`
   <dl class="facts">
     <div><dt>${words.say('amount')}</dt><dd>${words.html('amountFrom', { amount: money(amount, assetCode), sender: html`<code>${senderShort}</code>` })}</dd></div>
@@ -58,4 +59,5 @@ const paymentOf = (
     ${refundedAmount !== null && parseSum(refundedAmount) > 0n && html`<div><dt>${words.say('sentBack')}</dt><dd>${money(refundedAmount, assetCode)}</dd></div>`}
     <div><dt>${words.say('time')}</dt><dd>${moment(words, closedAt)}</dd></div>
     ${transactionHash !== undefined && html`<div><dt>${words.say('transaction')}</dt><dd><code>${transactionHash}</code></dd></div>`}
+    <div class="screen"><dt>${words.say('proofOfPayment')}</dt><dd><a href="${base}/c/${slug}/proof?payment=${id}">${words.say('proofDownload')}</a></dd></div>
   </dl>`;

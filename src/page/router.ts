@@ -31,6 +31,7 @@ import { createImages } from './images.js';
 import { createLinkUpdates } from './link-updates.js';
 import { openerOf, refererOf } from './opener.js';
 import { posterView } from './poster.js';
+import { createProofRoutes } from './proof.js';
 import { qrCode } from './qr.js';
 import { MOST_PAYMENTS, receiptView } from './receipt.js';
 import { showPage } from './show.js';
@@ -46,7 +47,10 @@ const MAX_STREAMS_PER_ADDRESS = 20;
 /** `close` ends the event streams; call it before the server waits for its connections to end. */
 export type PageRouter = Router & { close(): void; openStreams(): number };
 
-/** @returns a router for the root: `/p/…`, `/c/…` and `/page/…`. */
+/** Everything of the router. */
+const PATHS = ['/p', '/c', '/page', '/proof'];
+
+/** @returns a router for the root: `/p/…`, `/c/…`, `/page/…` and `/proof`. */
 export function createPageRouter(deps: PageDeps): PageRouter {
   const context = createPageContext(deps);
   const { assets, pages, payerLedger, limit, addressOf, clock, log } = context;
@@ -55,8 +59,8 @@ export function createPageRouter(deps: PageDeps): PageRouter {
   const streams = createStreams({ clock, limit: maxStreams, limitPerAddress: maxStreamsPerAddress, fed });
 
   const router = express.Router();
-  router.use(['/p', '/c', '/page'], strictHeaders);
-  router.use(['/p', '/c'], (req, res, next) => {
+  router.use(PATHS, strictHeaders);
+  router.use(['/p', '/c', '/proof'], (req, res, next) => {
     res.set('content-language', wordsFor(req).language).vary('Accept-Language');
     next();
   });
@@ -77,7 +81,8 @@ export function createPageRouter(deps: PageDeps): PageRouter {
       }),
     );
   }
-  router.use(['/p', '/c'], limitRequests(context));
+  router.use(['/p', '/c', '/proof'], limitRequests(context));
+  if (context.proofs) router.use(createProofRoutes(context, context.proofs));
   router.use(createViews(context));
   router.use(createImages(context));
   router.use(createStatus(context, streams));
@@ -86,8 +91,8 @@ export function createPageRouter(deps: PageDeps): PageRouter {
     express.urlencoded({ extended: false, limit: '4kb' }),
     withLink(context, (req, res, link) => payFromTestAccount(context, req, res, link)),
   );
-  router.use(['/p', '/c', '/page'], (req, res) => sendUnknown(context, req, res));
-  router.use(['/p', '/c', '/page'], answerFault(context));
+  router.use(PATHS, (req, res) => sendUnknown(context, req, res));
+  router.use(PATHS, answerFault(context));
 
   return Object.assign(router, { close: streams.close, openStreams: streams.count });
 }

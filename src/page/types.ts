@@ -1,8 +1,11 @@
 /** The hosted page's interfaces to the rest of the service, and the fields of a payment that it may know. */
 
 import type { CheckoutStatus } from '../../contracts/checkouts.js';
+import type { Contract } from '../../contracts/index.js';
 import type { Network } from '../../contracts/networks.js';
+import type { OutputOf } from '../../contracts/operation.js';
 import type { PaymentReason } from '../../contracts/payments.js';
+import type { ProofLevel } from '../../contracts/proofs.js';
 import type { Brand } from '../domain/brand.js';
 import type { OrderSums } from '../domain/order.js';
 import type { CurrentRate } from '../rates/index.js';
@@ -57,6 +60,9 @@ export interface PagePrice {
   rate: CurrentRate | null;
 }
 
+/** A proof of a payment, as payers get it. */
+export type PageProof = OutputOf<Contract['payments']['proof']>;
+
 export interface PageCheckout {
   id: string;
   status: CheckoutStatus;
@@ -97,6 +103,20 @@ export interface PageSource {
   paidBy(slug: string, most: number): Promise<PaidBy>;
 }
 
+export interface PageProofs {
+  /** The proof of a payment of a PAID checkout; null where there is none such. @param paymentId null: of the one that completed the checkout */
+  of(slug: string, paymentId: string | null, level: ProofLevel | undefined): Promise<PageProof | null>;
+  /** What the page that checks proofs knows besides what every verifier does. */
+  trust(): Promise<PageTrust>;
+}
+
+export interface PageTrust {
+  /** Of the local ledger; null where it is not watched, or away. */
+  local: { passphrase: string; validators: readonly { name: string; homeDomain: string; nodes: string[] }[] } | null;
+  /** The service's own keys, by id. */
+  statementKeys: Readonly<Record<string, string>>;
+}
+
 export interface PaidBy {
   count: number;
   largest: PagePayment[];
@@ -104,7 +124,7 @@ export interface PaidBy {
 
 /** The fields of a payment that a payer may know. Amounts are canonical decimal text. */
 export interface PagePayment {
-  /** Identifies the payment; never shown. */
+  /** Identifies the payment; shown in the address of its proof alone. */
   id: string;
   status: 'COMPLETED' | 'UNDERPAID' | 'REJECTED';
   reason: PaymentReason | null;

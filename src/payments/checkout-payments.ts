@@ -73,6 +73,15 @@ const sumsOfCheckouts = (collection: Payments) => ({
 });
 
 const paymentsOfCheckouts = (collection: Payments) => ({
+  /** The one that completed it; null when none did, as where it was accepted without enough. */
+  async completing({ _id: checkoutId, accountId, paidAt }: Pick<CheckoutDoc, '_id' | 'accountId' | 'paidAt'>) {
+    const completed = { checkoutId, accountId, status: 'COMPLETED' } as const;
+    const sort = { ledgerClosedAt: -1, operationId: -1 } as const;
+    // What came later may have been accepted since.
+    const inTime = paidAt && (await collection.findOne({ ...completed, ledgerClosedAt: { $lte: paidAt } }, { sort }));
+    return inTime || collection.findOne(completed, { sort });
+  },
+
   /** Oldest first; of more than 1,000 the largest in its asset, so that tiny payments hide nothing. */
   async of(
     { _id: checkoutId, accountId, assetCode, assetIssuer }: PaidCheckout,

@@ -154,6 +154,8 @@ const checkoutsOf = ({ ofCheckouts }: Store, accountId: string) => ({
   sumOfCheckout: (checkout: PaidCheckout, session: Session) => ofCheckouts.sum({ ...checkout, accountId }, session),
   /** Refunded stroops of all payments of a checkout in its asset. */
   refundedOfCheckout: (checkout: PaidCheckout) => ofCheckouts.refunded({ ...checkout, accountId }),
+  completingCheckout: (checkout: Parameters<typeof ofCheckouts.completing>[0]) =>
+    ofCheckouts.completing({ ...checkout, accountId }),
   /** The number of its payments that count, and the largest of them. */
   countedOfCheckout: (checkout: PaidCheckout, most: number) => ofCheckouts.counted({ ...checkout, accountId }, most),
 });

@@ -9,6 +9,7 @@ import { conflict, notFound } from '../kit/api-error.js';
 import type { ServiceOf } from '../kit/caller.js';
 import type { Clock, MonotonicClock } from '../kit/clock.js';
 import type { PaymentDoc } from '../payments/index.js';
+import type { CheckoutStore } from '../selling/index.js';
 import type { ForAccount } from '../stores.js';
 import { withoutArchive } from './maker.js';
 import { type ProofDoc, proofIdOf } from './proof-store.js';
@@ -70,6 +71,20 @@ export function createReadProof(deps: ProofsDeps): ReadProof {
     return { ...empty, state, reason: reason ?? 'It is being made.', retryAfterSeconds };
   };
 }
+
+/** For payers, who have the slug of their checkout. */
+export const createPayerProof =
+  (
+    { forAccount, checkouts }: Pick<ProofsDeps, 'forAccount'> & { checkouts: Pick<CheckoutStore, 'bySlug'> },
+    read: ReadProof,
+  ) =>
+  async (slug: string, paymentId: string | null, level?: ProofLevel): Promise<PaymentProof | null> => {
+    const checkout = await checkouts.bySlug(slug);
+    if (checkout?.status !== 'PAID') return null;
+    const { payments } = forAccount(checkout.accountId);
+    const payment = paymentId === null ? await payments.completingCheckout(checkout) : await payments.byId(paymentId);
+    return payment?.checkoutId === checkout._id ? read(payment, level) : null;
+  };
 
 /** @param read has proofs made, and reads them */
 export const createProofOperation =

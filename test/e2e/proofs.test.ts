@@ -141,6 +141,51 @@ t.test('who asks, and for what', async (t) => {
   t.ok(stored!.bundle!.length < JSON.stringify((await proofOf(payment.id)).proof).length, 'kept compressed');
 });
 
+t.test('a payer → gets the proof of a paid checkout, and of no other payment', async (t) => {
+  const { wallet, product } = await startSelling(service);
+  const checkout = (await service.api('POST', '/checkouts', { productId: product.id })).data;
+  const path = `${service.url}${new URL(checkout.url).pathname}/proof`;
+  const get = (query = '', accept = 'application/json') => fetch(`${path}${query}`, { headers: { accept } });
+  const paid = async (amount: string, count: number): Promise<Json> => {
+    await client.pay({ to: wallet.address, amount, memo: checkout.memo });
+    return eventually(async () => {
+      const { data } = await service.api('GET', `/payments?checkoutId=${checkout.id}`);
+      return data.length === count && data[0];
+    }, `the payment of ${amount}`);
+  };
+  const part = await paid('10', 1);
+  t.equal((await get()).status, 404, 'not paid yet');
+  t.equal((await get(`?payment=${part.id}`)).status, 404);
+  const rest = await paid('15', 2);
+  const file = await eventually(
+    async () => {
+      const answer = await get();
+      if (answer.status === 200) return answer;
+      t.equal(answer.status, 202);
+      t.ok(Number(answer.headers.get('retry-after')) >= 1);
+      const page = await get('', 'text/html');
+      if (page.status === 202) t.match(await page.text(), /The proof is being made/);
+      return null;
+    },
+    'the proof',
+    60_000,
+  );
+  t.match(file.headers.get('content-disposition'), /attachment/);
+  const bundle: Json = await file.json();
+  t.equal(bundle.claim.transactionHash, rest.transactionHash, 'of the payment that completed it');
+  t.match(bundle.statement.body, /it settled checkout chk_/);
+  t.match(await verifyProof(bundle, trust), { verdict: 'SIGNED', claim: { amount: '15' } });
+  const ofPart: Json = await eventually(async () => {
+    const answer = await get(`?payment=${part.id}&level=ledger`);
+    return answer.status === 200 && answer.json();
+  }, 'the proof of the part');
+  t.match(ofPart, { claim: { amount: '10' }, statement: { body: /a part of what settled/ } });
+  const { payment: others } = await paidOrder();
+  t.equal((await get(`?payment=${others.id}`)).status, 404, 'another order’s');
+  t.equal((await get('?payment=pay_x')).status, 404);
+  t.equal((await fetch(`${service.url}/c/nothing/proof`)).status, 404);
+});
+
 /** What the archive does to a request. */
 type Behaviour = 'honest' | 'away' | 'html' | 'cut' | 'stalls' | 'lies' | 'missing' | 'bomb' | 'redirects';
 

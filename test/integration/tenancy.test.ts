@@ -404,6 +404,7 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
     sumOfCheckout: (s) =>
       inTransaction((session) => s.payments.sumOfCheckout(checkout, session)).then(({ stroops }) => stroops || null),
     refundedOfCheckout: (s) => s.payments.refundedOfCheckout(checkout).then((sum) => sum || null),
+    completingCheckout: (s) => s.payments.completingCheckout(checkout),
     countedOfCheckout: (s) => s.payments.countedOfCheckout(checkout, 9).then(({ count }) => count || null),
     complete: (s) => inTransaction((session) => s.payments.complete([payment._id], session)),
     list: (s) => s.payments.list({ status: ['UNDERPAID'], paymentLinkId: link._id }, pageOfAll),

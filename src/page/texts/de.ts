@@ -196,6 +196,47 @@ export const de: Texts = {
   mailReceipt: 'Beleg ansehen und drucken',
   mailWhy: 'Sie erhalten diese E-Mail, weil diese Adresse bei der Bestellung angegeben wurde.',
 
+  // Proofs of payments
+  proofOfPayment: 'Zahlungsnachweis',
+  proofDownload: 'Herunterladen',
+  proofHint: 'Jeder kann einen Nachweis unter {address} prüfen, ohne jemanden zu fragen.',
+  proofWaitTitle: 'Der Nachweis wird erstellt',
+  proofWait:
+    'Das Netzwerk bestätigt die Zahlung endgültig, das kann einige Minuten dauern. Diese Seite fragt von selbst wieder nach.',
+  proofNoneTitle: 'Für diese Zahlung gibt es keinen Nachweis',
+  proofNone: 'Der Dienst kann im Moment keinen erstellen. Die Zahlung selbst steht nicht in Frage.',
+  proofTitle: 'Zahlungsnachweis prüfen',
+  proofIntro:
+    'Wählen Sie die Datei eines Nachweises, oder ziehen Sie sie hierher. Sie bleibt in diesem Browser: Nichts wird gesendet.',
+  proofNoScript: 'Diese Seite braucht Skripte. Oder prüfen Sie die Datei auf Ihrem Rechner: {command}',
+  proofChoose: 'Datei wählen',
+  proofSigned: 'Bewiesen: Mehr als zwei Drittel der hier vertrauten Organisationen haben es signiert.',
+  proofAnchored: 'Bewiesen durch einen Hash, den Sie angegeben haben.',
+  proofConsistent:
+    'Es passt zusammen und ist wahr, wenn das Ledger des Netzwerks den Hash unten hat: Vergleichen Sie ihn mit einer Quelle, der Sie vertrauen.',
+  proofInvalid: 'Es beweist nichts: Es widerspricht sich selbst oder dem, was Sie angegeben haben.',
+  proofUnknown: 'Es kann hier nicht geprüft werden.',
+  proofFrom: 'Bezahlt von',
+  proofLedger: 'Ledger',
+  proofHash: 'Hash des Ledgers',
+  proofStatement: 'Was der Dienst sagt und das Ledger nicht beweist',
+  proofGenuine: 'Von diesem Dienst signiert.',
+  proofNotGenuine: 'Die Signatur ist falsch.',
+  proofUnsure: 'Die Signatur wurde nicht geprüft: Ihr Schlüssel ist hier nicht bekannt.',
+  proofTrust: 'Wem Sie vertrauen',
+  proofTrustText:
+    'Nichts in der Datei gilt als vertraut. Für das öffentliche Netzwerk sind hier {count} Organisationen bekannt (Liste vom {date}); Sie können eigene nennen.',
+  proofHashes: 'Hashes, die Sie kennen (Ledger:Hash)',
+  proofPassphrase: 'Passphrase eines anderen Netzwerks',
+  proofValidators: 'Validatoren (JSON)',
+  proofAgain: 'Erneut prüfen',
+  proofProves: 'Was es beweist',
+  proofProvesText:
+    'Diese Transaktion war erfolgreich, mit diesem Betrag und zu dieser Zeit, in einem Ledger, auf dem mehr als zwei Drittel der vertrauten Organisationen aufgebaut haben.',
+  proofProvesNot: 'Was es nicht beweist',
+  proofProvesNotText:
+    'Wer die Menschen hinter den Adressen sind; dass später nichts zurückgesendet wurde; dass eine Bestellung beglichen ist; dass etwas nicht bezahlt wurde.',
+
   underfunded: 'Ihr Konto hat nicht genug {code}.',
   underfundedNative:
     'Ihr Konto hat nicht genug {code}. Ein Teil seiner Lumens ist eine Reserve, die nicht ausgegeben werden kann.',

@@ -195,6 +195,45 @@ export const en = {
   mailReceipt: 'See and print the receipt',
   mailWhy: 'You get this e-mail because this address was given for the order.',
 
+  // Proofs of payments
+  proofOfPayment: 'Proof of payment',
+  proofDownload: 'Download',
+  proofHint: 'Anybody can check a proof at {address}, without asking anyone.',
+  proofWaitTitle: 'The proof is being made',
+  proofWait: 'The network confirms the payment for good, which can take some minutes. This page asks again by itself.',
+  proofNoneTitle: 'There is no proof of this payment',
+  proofNone: 'The service cannot make one at the moment. The payment itself is not in doubt.',
+  proofTitle: 'Check a proof of payment',
+  proofIntro: 'Choose the file of a proof, or drop it here. It stays in this browser: nothing is sent anywhere.',
+  proofNoScript: 'This page needs scripts. Or check the file on your machine: {command}',
+  proofChoose: 'Choose a file',
+  proofSigned: 'Proven: more than two thirds of the organisations that are trusted here signed it.',
+  proofAnchored: 'Proven by a hash that you gave.',
+  proofConsistent:
+    'It fits together, and is true if the network’s ledger has the hash below: compare it with a source that you trust.',
+  proofInvalid: 'It proves nothing: it contradicts itself, or what you gave.',
+  proofUnknown: 'It cannot be checked here.',
+  proofFrom: 'Paid from',
+  proofLedger: 'Ledger',
+  proofHash: 'Hash of the ledger',
+  proofStatement: 'What the service says, which the ledger does not prove',
+  proofGenuine: 'It is signed by this service.',
+  proofNotGenuine: 'Its signature is false.',
+  proofUnsure: 'Its signature was not checked: its key is not known here.',
+  proofTrust: 'What you trust',
+  proofTrustText:
+    'Nothing in the file is trusted. For the public network, {count} organisations are known here (list of {date}); you can name your own.',
+  proofHashes: 'Hashes that you know (ledger:hash)',
+  proofPassphrase: 'Passphrase of another network',
+  proofValidators: 'Validators (JSON)',
+  proofAgain: 'Check again',
+  proofProves: 'What it proves',
+  proofProvesText:
+    'This transaction succeeded, with this amount and at this time, in a ledger that more than two thirds of the trusted organisations have built upon.',
+  proofProvesNot: 'What it does not prove',
+  proofProvesNotText:
+    'Who the people behind the addresses are; that nothing was sent back later; that an order is settled; that something was not paid.',
+
   // What the network's refusal means
   underfunded: 'Your account does not hold enough {code}.',
   underfundedNative:

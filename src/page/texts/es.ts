@@ -192,6 +192,46 @@ export const es: Texts = {
   mailReceipt: 'Ver e imprimir el recibo',
   mailWhy: 'Recibe este correo porque se indicó esta dirección para el pedido.',
 
+  // Proofs of payments
+  proofOfPayment: 'Prueba de pago',
+  proofDownload: 'Descargar',
+  proofHint: 'Cualquiera puede comprobar una prueba en {address}, sin preguntar a nadie.',
+  proofWaitTitle: 'La prueba se está creando',
+  proofWait:
+    'La red confirma el pago de forma definitiva, lo que puede tardar unos minutos. Esta página vuelve a preguntar sola.',
+  proofNoneTitle: 'No hay prueba de este pago',
+  proofNone: 'El servicio no puede crearla en este momento. El pago en sí no está en duda.',
+  proofTitle: 'Comprobar una prueba de pago',
+  proofIntro: 'Elija el archivo de una prueba o suéltelo aquí. Se queda en este navegador: no se envía nada.',
+  proofNoScript: 'Esta página necesita scripts. O compruebe el archivo en su equipo: {command}',
+  proofChoose: 'Elegir un archivo',
+  proofSigned: 'Probado: lo firmaron más de dos tercios de las organizaciones de confianza aquí.',
+  proofAnchored: 'Probado por un hash que usted indicó.',
+  proofConsistent:
+    'Es coherente, y es cierto si el libro mayor de la red tiene el hash de abajo: compárelo con una fuente en la que confíe.',
+  proofInvalid: 'No prueba nada: se contradice, o contradice lo que usted indicó.',
+  proofUnknown: 'No se puede comprobar aquí.',
+  proofFrom: 'Pagado desde',
+  proofLedger: 'Libro mayor',
+  proofHash: 'Hash del libro mayor',
+  proofStatement: 'Lo que dice el servicio, que el libro mayor no prueba',
+  proofGenuine: 'Está firmado por este servicio.',
+  proofNotGenuine: 'Su firma es falsa.',
+  proofUnsure: 'Su firma no se comprobó: aquí no se conoce su clave.',
+  proofTrust: 'En qué confía usted',
+  proofTrustText:
+    'No se confía en nada del archivo. Para la red pública se conocen aquí {count} organizaciones (lista del {date}); puede indicar las suyas.',
+  proofHashes: 'Hashes que conoce (libro:hash)',
+  proofPassphrase: 'Frase de otra red',
+  proofValidators: 'Validadores (JSON)',
+  proofAgain: 'Comprobar de nuevo',
+  proofProves: 'Qué prueba',
+  proofProvesText:
+    'Esta transacción tuvo éxito, con este importe y a esta hora, en un libro mayor sobre el que han construido más de dos tercios de las organizaciones de confianza.',
+  proofProvesNot: 'Qué no prueba',
+  proofProvesNotText:
+    'Quiénes son las personas detrás de las direcciones; que no se devolvió nada después; que un pedido está saldado; que algo no se pagó.',
+
   underfunded: 'Su cuenta no tiene suficiente {code}.',
   underfundedNative:
     'Su cuenta no tiene suficiente {code}. Una parte de sus lumens es una reserva que no se puede gastar.',

@@ -192,6 +192,46 @@ export const fr: Texts = {
   mailReceipt: 'Voir et imprimer le reçu',
   mailWhy: 'Vous recevez cet e-mail parce que cette adresse a été indiquée pour la commande.',
 
+  // Proofs of payments
+  proofOfPayment: 'Preuve de paiement',
+  proofDownload: 'Télécharger',
+  proofHint: 'Chacun peut vérifier une preuve sur {address}, sans rien demander à personne.',
+  proofWaitTitle: 'La preuve est en préparation',
+  proofWait:
+    'Le réseau confirme le paiement définitivement, ce qui peut prendre quelques minutes. Cette page redemande d’elle-même.',
+  proofNoneTitle: 'Il n’y a pas de preuve de ce paiement',
+  proofNone: 'Le service ne peut pas en créer pour le moment. Le paiement lui-même n’est pas en doute.',
+  proofTitle: 'Vérifier une preuve de paiement',
+  proofIntro: 'Choisissez le fichier d’une preuve ou déposez-le ici. Il reste dans ce navigateur : rien n’est envoyé.',
+  proofNoScript: 'Cette page a besoin de scripts. Ou vérifiez le fichier sur votre machine : {command}',
+  proofChoose: 'Choisir un fichier',
+  proofSigned: 'Prouvé : plus des deux tiers des organisations de confiance ici l’ont signé.',
+  proofAnchored: 'Prouvé par un hachage que vous avez donné.',
+  proofConsistent:
+    'L’ensemble est cohérent, et vrai si le registre du réseau a le hachage ci-dessous : comparez-le à une source de confiance.',
+  proofInvalid: 'Cela ne prouve rien : la preuve se contredit, ou contredit ce que vous avez donné.',
+  proofUnknown: 'Impossible à vérifier ici.',
+  proofFrom: 'Payé depuis',
+  proofLedger: 'Registre',
+  proofHash: 'Hachage du registre',
+  proofStatement: 'Ce que dit le service, et que le registre ne prouve pas',
+  proofGenuine: 'C’est signé par ce service.',
+  proofNotGenuine: 'Sa signature est fausse.',
+  proofUnsure: 'Sa signature n’a pas été vérifiée : sa clé n’est pas connue ici.',
+  proofTrust: 'Ce à quoi vous faites confiance',
+  proofTrustText:
+    'Rien dans le fichier n’est cru. Pour le réseau public, {count} organisations sont connues ici (liste du {date}) ; vous pouvez nommer les vôtres.',
+  proofHashes: 'Hachages que vous connaissez (registre:hachage)',
+  proofPassphrase: 'Phrase d’un autre réseau',
+  proofValidators: 'Validateurs (JSON)',
+  proofAgain: 'Vérifier à nouveau',
+  proofProves: 'Ce que cela prouve',
+  proofProvesText:
+    'Cette transaction a réussi, avec ce montant et à cette heure, dans un registre sur lequel plus des deux tiers des organisations de confiance ont bâti.',
+  proofProvesNot: 'Ce que cela ne prouve pas',
+  proofProvesNotText:
+    'Qui sont les personnes derrière les adresses ; que rien n’a été renvoyé ensuite ; qu’une commande est réglée ; que quelque chose n’a pas été payé.',
+
   underfunded: 'Votre compte n’a pas assez de {code}.',
   underfundedNative:
     'Votre compte n’a pas assez de {code}. Une partie de ses lumens est une réserve qui ne peut pas être dépensée.',

@@ -187,6 +187,46 @@ export const id: Texts = {
   mailReceipt: 'Lihat dan cetak bukti pembayaran',
   mailWhy: 'Anda menerima email ini karena alamat ini diberikan untuk pesanan tersebut.',
 
+  // Proofs of payments
+  proofOfPayment: 'Bukti pembayaran',
+  proofDownload: 'Unduh',
+  proofHint: 'Siapa pun dapat memeriksa bukti di {address}, tanpa bertanya kepada siapa pun.',
+  proofWaitTitle: 'Bukti sedang dibuat',
+  proofWait:
+    'Jaringan menegaskan pembayaran untuk seterusnya, yang dapat memakan beberapa menit. Halaman ini bertanya lagi dengan sendirinya.',
+  proofNoneTitle: 'Tidak ada bukti untuk pembayaran ini',
+  proofNone: 'Layanan tidak dapat membuatnya saat ini. Pembayarannya sendiri tidak diragukan.',
+  proofTitle: 'Periksa bukti pembayaran',
+  proofIntro: 'Pilih berkas bukti, atau jatuhkan di sini. Berkas tetap di peramban ini: tidak ada yang dikirim.',
+  proofNoScript: 'Halaman ini memerlukan skrip. Atau periksa berkas di komputer Anda: {command}',
+  proofChoose: 'Pilih berkas',
+  proofSigned: 'Terbukti: lebih dari dua pertiga organisasi yang dipercaya di sini menandatanganinya.',
+  proofAnchored: 'Terbukti oleh hash yang Anda berikan.',
+  proofConsistent:
+    'Isinya cocok, dan benar jika buku besar jaringan memiliki hash di bawah: bandingkan dengan sumber yang Anda percaya.',
+  proofInvalid: 'Tidak membuktikan apa pun: bertentangan dengan dirinya, atau dengan yang Anda berikan.',
+  proofUnknown: 'Tidak dapat diperiksa di sini.',
+  proofFrom: 'Dibayar dari',
+  proofLedger: 'Buku besar',
+  proofHash: 'Hash buku besar',
+  proofStatement: 'Pernyataan layanan, yang tidak dibuktikan buku besar',
+  proofGenuine: 'Ditandatangani oleh layanan ini.',
+  proofNotGenuine: 'Tanda tangannya palsu.',
+  proofUnsure: 'Tanda tangannya tidak diperiksa: kuncinya tidak dikenal di sini.',
+  proofTrust: 'Yang Anda percaya',
+  proofTrustText:
+    'Tidak ada isi berkas yang dipercaya. Untuk jaringan publik, {count} organisasi dikenal di sini (daftar {date}); Anda dapat menyebutkan daftar sendiri.',
+  proofHashes: 'Hash yang Anda ketahui (buku:hash)',
+  proofPassphrase: 'Frasa sandi jaringan lain',
+  proofValidators: 'Validator (JSON)',
+  proofAgain: 'Periksa lagi',
+  proofProves: 'Yang dibuktikan',
+  proofProvesText:
+    'Transaksi ini berhasil, dengan jumlah ini dan pada waktu ini, dalam buku besar yang menjadi dasar bagi lebih dari dua pertiga organisasi yang dipercaya.',
+  proofProvesNot: 'Yang tidak dibuktikan',
+  proofProvesNotText:
+    'Siapa orang di balik alamat itu; bahwa tidak ada yang dikirim kembali kemudian; bahwa pesanan sudah lunas; bahwa sesuatu tidak dibayar.',
+
   underfunded: '{code} di akun Anda tidak cukup.',
   underfundedNative: '{code} di akun Anda tidak cukup. Sebagian lumen adalah cadangan yang tidak dapat dibelanjakan.',
   noFee: 'Lumen (XLM) di akun Anda tidak cukup untuk biaya jaringan.',

@@ -192,6 +192,46 @@ export const it: Texts = {
   mailReceipt: 'Vedere e stampare la ricevuta',
   mailWhy: 'Riceve questa e-mail perché questo indirizzo è stato indicato per l’ordine.',
 
+  // Proofs of payments
+  proofOfPayment: 'Prova di pagamento',
+  proofDownload: 'Scarica',
+  proofHint: 'Chiunque può verificare una prova su {address}, senza chiedere a nessuno.',
+  proofWaitTitle: 'La prova è in preparazione',
+  proofWait:
+    'La rete conferma il pagamento in modo definitivo, il che può richiedere alcuni minuti. Questa pagina richiede di nuovo da sola.',
+  proofNoneTitle: 'Non c’è una prova di questo pagamento',
+  proofNone: 'Il servizio non può crearla al momento. Il pagamento in sé non è in dubbio.',
+  proofTitle: 'Verifica una prova di pagamento',
+  proofIntro: 'Scegli il file di una prova o trascinalo qui. Resta in questo browser: non viene inviato nulla.',
+  proofNoScript: 'Questa pagina richiede gli script. Oppure verifica il file sul tuo computer: {command}',
+  proofChoose: 'Scegli un file',
+  proofSigned: 'Provato: l’hanno firmato più di due terzi delle organizzazioni considerate affidabili qui.',
+  proofAnchored: 'Provato da un hash che hai indicato.',
+  proofConsistent:
+    'È coerente, ed è vero se il registro della rete ha l’hash qui sotto: confrontalo con una fonte di cui ti fidi.',
+  proofInvalid: 'Non prova nulla: si contraddice, o contraddice ciò che hai indicato.',
+  proofUnknown: 'Qui non può essere verificato.',
+  proofFrom: 'Pagato da',
+  proofLedger: 'Registro',
+  proofHash: 'Hash del registro',
+  proofStatement: 'Ciò che dice il servizio, e che il registro non prova',
+  proofGenuine: 'È firmato da questo servizio.',
+  proofNotGenuine: 'La firma è falsa.',
+  proofUnsure: 'La firma non è stata verificata: la sua chiave qui non è nota.',
+  proofTrust: 'Di chi ti fidi',
+  proofTrustText:
+    'Nulla nel file è considerato affidabile. Per la rete pubblica qui sono note {count} organizzazioni (elenco del {date}); puoi indicare le tue.',
+  proofHashes: 'Hash che conosci (registro:hash)',
+  proofPassphrase: 'Passphrase di un’altra rete',
+  proofValidators: 'Validatori (JSON)',
+  proofAgain: 'Verifica di nuovo',
+  proofProves: 'Che cosa prova',
+  proofProvesText:
+    'Questa transazione è riuscita, con questo importo e a quest’ora, in un registro su cui hanno costruito più di due terzi delle organizzazioni affidabili.',
+  proofProvesNot: 'Che cosa non prova',
+  proofProvesNotText:
+    'Chi sono le persone dietro gli indirizzi; che nulla sia stato rimandato in seguito; che un ordine sia saldato; che qualcosa non sia stato pagato.',
+
   underfunded: 'Il suo conto non ha abbastanza {code}.',
   underfundedNative:
     'Il suo conto non ha abbastanza {code}. Una parte dei suoi lumen è una riserva che non si può spendere.',

@@ -188,6 +188,47 @@ export const ja: Texts = {
   mailReceipt: '領収書を表示・印刷する',
   mailWhy: 'このメールは、ご注文時にこのアドレスが指定されたためお送りしています。',
 
+  // Proofs of payments
+  proofOfPayment: '支払いの証明',
+  proofDownload: 'ダウンロード',
+  proofHint: '証明は {address} で、誰にも問い合わせずに、誰でも確認できます。',
+  proofWaitTitle: '証明を作成しています',
+  proofWait: 'ネットワークが支払いを最終的に確定します。数分かかることがあります。このページは自動で再確認します。',
+  proofNoneTitle: 'この支払いの証明はありません',
+  proofNone: '現在、証明を作成できません。支払い自体に問題はありません。',
+  proofTitle: '支払いの証明を確認する',
+  proofIntro:
+    '証明のファイルを選ぶか、ここにドロップしてください。ファイルはこのブラウザにとどまり、どこにも送信されません。',
+  proofNoScript:
+    'このページにはスクリプトが必要です。または、お使いのコンピューターでファイルを確認してください：{command}',
+  proofChoose: 'ファイルを選ぶ',
+  proofSigned: '証明されました：ここで信頼される組織の三分の二を超える数が署名しています。',
+  proofAnchored: '入力されたハッシュによって証明されました。',
+  proofConsistent:
+    '内容に矛盾はなく、ネットワークの台帳が下のハッシュを持つなら真実です。信頼できる情報源と比べてください。',
+  proofInvalid: '何も証明していません：内容が矛盾しているか、入力と食い違っています。',
+  proofUnknown: 'ここでは確認できません。',
+  proofFrom: '支払元',
+  proofLedger: '台帳',
+  proofHash: '台帳のハッシュ',
+  proofStatement: 'サービスの説明（台帳はこれを証明しません）',
+  proofGenuine: 'このサービスが署名しています。',
+  proofNotGenuine: '署名は偽物です。',
+  proofUnsure: '署名は確認されていません：鍵がここでは知られていません。',
+  proofTrust: '信頼するもの',
+  proofTrustText:
+    'ファイルの中身は一切信頼しません。公開ネットワークについては、ここで {count} の組織が知られています（{date} の一覧）。独自の一覧も指定できます。',
+  proofHashes: '知っているハッシュ（台帳:ハッシュ）',
+  proofPassphrase: '別のネットワークのパスフレーズ',
+  proofValidators: 'バリデーター（JSON）',
+  proofAgain: 'もう一度確認',
+  proofProves: '証明すること',
+  proofProvesText:
+    'このトランザクションが、この金額とこの時刻で、信頼される組織の三分の二を超える数がその上に築いた台帳において成功したこと。',
+  proofProvesNot: '証明しないこと',
+  proofProvesNotText:
+    'アドレスの背後にいる人が誰か、後で返金がなかったこと、注文が決済済みであること、何かが支払われなかったこと。',
+
   underfunded: 'アカウントの {code} が足りません。',
   underfundedNative: 'アカウントの {code} が足りません。ルーメンの一部は、使えない準備金です。',
   noFee: 'ネットワーク手数料のためのルーメン (XLM) がアカウントに足りません。',

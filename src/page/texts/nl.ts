@@ -191,6 +191,47 @@ export const nl: Texts = {
   mailReceipt: 'Betaalbewijs bekijken en afdrukken',
   mailWhy: 'U krijgt deze e-mail omdat dit adres bij de bestelling is opgegeven.',
 
+  // Proofs of payments
+  proofOfPayment: 'Betalingsbewijs',
+  proofDownload: 'Downloaden',
+  proofHint: 'Iedereen kan een bewijs controleren op {address}, zonder iemand iets te vragen.',
+  proofWaitTitle: 'Het bewijs wordt gemaakt',
+  proofWait:
+    'Het netwerk bevestigt de betaling definitief, wat enkele minuten kan duren. Deze pagina vraagt het vanzelf opnieuw.',
+  proofNoneTitle: 'Er is geen bewijs van deze betaling',
+  proofNone: 'De dienst kan er nu geen maken. Aan de betaling zelf wordt niet getwijfeld.',
+  proofTitle: 'Een betalingsbewijs controleren',
+  proofIntro:
+    'Kies het bestand van een bewijs of sleep het hierheen. Het blijft in deze browser: er wordt niets verzonden.',
+  proofNoScript: 'Deze pagina heeft scripts nodig. Of controleer het bestand op uw computer: {command}',
+  proofChoose: 'Bestand kiezen',
+  proofSigned: 'Bewezen: meer dan twee derde van de hier vertrouwde organisaties heeft het ondertekend.',
+  proofAnchored: 'Bewezen door een hash die u opgaf.',
+  proofConsistent:
+    'Het klopt met zichzelf, en is waar als het grootboek van het netwerk de hash hieronder heeft: vergelijk die met een bron die u vertrouwt.',
+  proofInvalid: 'Het bewijst niets: het spreekt zichzelf tegen, of wat u opgaf.',
+  proofUnknown: 'Het kan hier niet worden gecontroleerd.',
+  proofFrom: 'Betaald van',
+  proofLedger: 'Grootboek',
+  proofHash: 'Hash van het grootboek',
+  proofStatement: 'Wat de dienst zegt en het grootboek niet bewijst',
+  proofGenuine: 'Het is ondertekend door deze dienst.',
+  proofNotGenuine: 'De handtekening is vals.',
+  proofUnsure: 'De handtekening is niet gecontroleerd: de sleutel is hier niet bekend.',
+  proofTrust: 'Wie u vertrouwt',
+  proofTrustText:
+    'Niets in het bestand wordt vertrouwd. Voor het openbare netwerk zijn hier {count} organisaties bekend (lijst van {date}); u kunt uw eigen noemen.',
+  proofHashes: 'Hashes die u kent (grootboek:hash)',
+  proofPassphrase: 'Wachtzin van een ander netwerk',
+  proofValidators: 'Validators (JSON)',
+  proofAgain: 'Opnieuw controleren',
+  proofProves: 'Wat het bewijst',
+  proofProvesText:
+    'Deze transactie is geslaagd, met dit bedrag en op dit tijdstip, in een grootboek waarop meer dan twee derde van de vertrouwde organisaties heeft voortgebouwd.',
+  proofProvesNot: 'Wat het niet bewijst',
+  proofProvesNotText:
+    'Wie de mensen achter de adressen zijn; dat er later niets is teruggestuurd; dat een bestelling is voldaan; dat iets niet is betaald.',
+
   underfunded: 'Uw rekening heeft niet genoeg {code}.',
   underfundedNative:
     'Uw rekening heeft niet genoeg {code}. Een deel van de lumens is een reserve die niet kan worden uitgegeven.',

@@ -202,6 +202,45 @@ export const pl: Texts = {
   mailReceipt: 'Zobacz i wydrukuj potwierdzenie',
   mailWhy: 'Ta wiadomość przyszła, bo ten adres podano przy zamówieniu.',
 
+  // Proofs of payments
+  proofOfPayment: 'Dowód zapłaty',
+  proofDownload: 'Pobierz',
+  proofHint: 'Każdy może sprawdzić dowód pod adresem {address}, nie pytając nikogo.',
+  proofWaitTitle: 'Dowód jest przygotowywany',
+  proofWait: 'Sieć ostatecznie potwierdza płatność, co może potrwać kilka minut. Ta strona zapyta ponownie sama.',
+  proofNoneTitle: 'Nie ma dowodu tej płatności',
+  proofNone: 'Usługa nie może go teraz przygotować. Sama płatność nie budzi wątpliwości.',
+  proofTitle: 'Sprawdź dowód zapłaty',
+  proofIntro: 'Wybierz plik dowodu lub upuść go tutaj. Zostaje w tej przeglądarce: nic nie jest wysyłane.',
+  proofNoScript: 'Ta strona wymaga skryptów. Możesz też sprawdzić plik na swoim komputerze: {command}',
+  proofChoose: 'Wybierz plik',
+  proofSigned: 'Udowodnione: podpisało to ponad dwie trzecie zaufanych tu organizacji.',
+  proofAnchored: 'Udowodnione skrótem, który podano.',
+  proofConsistent:
+    'Jest spójny i prawdziwy, jeśli księga sieci ma poniższy skrót: porównaj go ze źródłem, któremu ufasz.',
+  proofInvalid: 'Niczego nie dowodzi: przeczy sobie lub temu, co podano.',
+  proofUnknown: 'Nie można tego tutaj sprawdzić.',
+  proofFrom: 'Zapłacono z',
+  proofLedger: 'Księga',
+  proofHash: 'Skrót księgi',
+  proofStatement: 'Co mówi usługa, a czego księga nie dowodzi',
+  proofGenuine: 'Podpisane przez tę usługę.',
+  proofNotGenuine: 'Podpis jest fałszywy.',
+  proofUnsure: 'Podpisu nie sprawdzono: jego klucz nie jest tu znany.',
+  proofTrust: 'Komu ufasz',
+  proofTrustText:
+    'Niczemu w pliku się nie ufa. Dla sieci publicznej znanych jest tu {count} organizacji (lista z {date}); możesz podać własne.',
+  proofHashes: 'Skróty, które znasz (księga:skrót)',
+  proofPassphrase: 'Hasło innej sieci',
+  proofValidators: 'Walidatorzy (JSON)',
+  proofAgain: 'Sprawdź ponownie',
+  proofProves: 'Czego dowodzi',
+  proofProvesText:
+    'Ta transakcja powiodła się, z tą kwotą i o tym czasie, w księdze, na której zbudowało ponad dwie trzecie zaufanych organizacji.',
+  proofProvesNot: 'Czego nie dowodzi',
+  proofProvesNotText:
+    'Kim są ludzie za adresami; że później nic nie odesłano; że zamówienie jest rozliczone; że czegoś nie zapłacono.',
+
   underfunded: 'Na Twoim koncie nie ma wystarczająco dużo {code}.',
   underfundedNative:
     'Na Twoim koncie nie ma wystarczająco dużo {code}. Część lumenów to rezerwa, której nie można wydać.',

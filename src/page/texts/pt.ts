@@ -190,6 +190,46 @@ export const pt: Texts = {
   mailReceipt: 'Ver e imprimir o recibo',
   mailWhy: 'Você recebe este e-mail porque este endereço foi indicado no pedido.',
 
+  // Proofs of payments
+  proofOfPayment: 'Prova de pagamento',
+  proofDownload: 'Descarregar',
+  proofHint: 'Qualquer pessoa pode verificar uma prova em {address}, sem perguntar a ninguém.',
+  proofWaitTitle: 'A prova está a ser criada',
+  proofWait:
+    'A rede confirma o pagamento definitivamente, o que pode levar alguns minutos. Esta página volta a perguntar sozinha.',
+  proofNoneTitle: 'Não há prova deste pagamento',
+  proofNone: 'O serviço não a pode criar neste momento. O pagamento em si não está em causa.',
+  proofTitle: 'Verificar uma prova de pagamento',
+  proofIntro: 'Escolha o ficheiro de uma prova ou largue-o aqui. Fica neste navegador: nada é enviado.',
+  proofNoScript: 'Esta página precisa de scripts. Ou verifique o ficheiro no seu computador: {command}',
+  proofChoose: 'Escolher um ficheiro',
+  proofSigned: 'Provado: mais de dois terços das organizações de confiança aqui assinaram-no.',
+  proofAnchored: 'Provado por um hash que indicou.',
+  proofConsistent:
+    'É coerente, e é verdade se o registo da rede tiver o hash abaixo: compare-o com uma fonte em que confie.',
+  proofInvalid: 'Não prova nada: contradiz-se, ou contradiz o que indicou.',
+  proofUnknown: 'Não pode ser verificado aqui.',
+  proofFrom: 'Pago de',
+  proofLedger: 'Registo',
+  proofHash: 'Hash do registo',
+  proofStatement: 'O que o serviço diz, e que o registo não prova',
+  proofGenuine: 'Está assinado por este serviço.',
+  proofNotGenuine: 'A assinatura é falsa.',
+  proofUnsure: 'A assinatura não foi verificada: a sua chave não é conhecida aqui.',
+  proofTrust: 'Em quem confia',
+  proofTrustText:
+    'Nada no ficheiro é de confiança. Para a rede pública são conhecidas aqui {count} organizações (lista de {date}); pode indicar as suas.',
+  proofHashes: 'Hashes que conhece (registo:hash)',
+  proofPassphrase: 'Frase de outra rede',
+  proofValidators: 'Validadores (JSON)',
+  proofAgain: 'Verificar de novo',
+  proofProves: 'O que prova',
+  proofProvesText:
+    'Esta transação foi bem-sucedida, com este valor e a esta hora, num registo sobre o qual mais de dois terços das organizações de confiança construíram.',
+  proofProvesNot: 'O que não prova',
+  proofProvesNotText:
+    'Quem são as pessoas por trás dos endereços; que nada foi devolvido depois; que uma encomenda está liquidada; que algo não foi pago.',
+
   underfunded: 'Sua conta não tem {code} suficiente.',
   underfundedNative: 'Sua conta não tem {code} suficiente. Uma parte dos lumens é uma reserva que não pode ser gasta.',
   noFee: 'Sua conta não tem lumens (XLM) suficientes para a taxa da rede.',
