@@ -66,6 +66,25 @@ t.test('a payer opens the receipt, downloads the proof and checks it → SIGNED,
   t.same(complaints, []);
 });
 
+t.test('a merchant asks for the proof of a payment in the dashboard → a file', async (t) => {
+  const checkout = await paidCheckout();
+  const [payment] = (await service.api('GET', `/payments?checkoutId=${checkout.id}`)).data;
+  const page = await browser.newPage();
+  const complaints = watchPage(page);
+  await page.goto(`${service.url}/dashboard/payments/${payment.id}?do=proof`);
+  await page.getByLabel('API key').fill(service.apiKey);
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+  await page.getByText('It is being made').waitFor();
+  const button = page.getByRole('button', { name: 'Download the proof' });
+  const [download] = await Promise.all([page.waitForEvent('download'), button.click()]);
+  t.match(JSON.parse(await readFile(await download.path(), 'utf8')), {
+    format: 'stellar-payment-proof/1',
+    claim: { transactionHash: payment.transactionHash },
+    anchor: { scp: Array },
+  });
+  t.same(complaints, []);
+});
+
 t.test('the page that checks → connects to nothing, in every language, and is small', async (t) => {
   const answer = await fetch(`${service.url}/proof?lang=de`);
   t.equal(answer.status, 200);

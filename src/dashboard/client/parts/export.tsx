@@ -37,6 +37,16 @@ export function Export({ of, filters }: { of: 'payments' | 'checkouts'; filters:
   );
 }
 
+/** Saves what the browser has already. */
+export function save(blob: Blob, name: string): void {
+  const url = URL.createObjectURL(blob);
+  const link = document.createElement('a');
+  link.href = url;
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+}
+
 export const File = ({ href, label }: { href: string; label: string }) => (
   <a class="button plain" href={href} download>
     {label}

@@ -2,6 +2,7 @@
 
 import { useMemo } from 'preact/hooks';
 import { create } from 'qrcode';
+import { save } from './export.js';
 
 const QUIET_ZONE = 4;
 /** Fits a phone of 320 px. */
@@ -71,13 +72,4 @@ async function pngOf(path: string, modules: number): Promise<Blob> {
   context.scale(scale, scale);
   context.fill(new Path2D(path));
   return new Promise((resolve) => canvas.toBlob((blob) => resolve(blob!), 'image/png'));
-}
-
-function save(blob: Blob, name: string): void {
-  const url = URL.createObjectURL(blob);
-  const link = document.createElement('a');
-  link.href = url;
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }

@@ -1,11 +1,12 @@
 /** One payment: its outcome, the ledger's facts, and the possible decisions. */
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { Link } from 'wouter-preact';
-import { useParam } from '../address.js';
+import { BASE, useParam } from '../address.js';
 import { failureOf, type Item, type Output, useRead, useWrite } from '../api.js';
 import { amountOf, grouped, readAmount, stroopsOf } from '../format.js';
-import { Ask, useCanWrite } from '../parts/act.js';
+import { Ask, useCanWrite, useMay } from '../parts/act.js';
 import { Code, Copy, Facts, Money, Outside, Time } from '../parts/bits.js';
+import { save } from '../parts/export.js';
 import { Field, Form, type Values } from '../parts/form.js';
 import { Failed, Loaded, Page, Section, Shown } from '../parts/page.js';
 import { QrBlock } from '../parts/qr-block.js';
@@ -20,6 +21,10 @@ const BACK = { href: '/payments', label: 'Payments' };
 /** Interval of looks for the refund that the panel asks for. */
 const REFUND_LOOK_MS = 2_000;
 const REFUND = 'refund';
+/** Interval of looks for a proof that is being made. */
+const PROOF_LOOK_MS = 5_000;
+const PROOF = 'proof';
+const CHECK_PAGE = `${BASE.replace(/\/dashboard$/, '')}/proof`;
 
 /** What has not been sent back, in stroops. */
 const leftOf = ({ amount, refundedAmount }: Received): bigint => stroopsOf(amount) - stroopsOf(refundedAmount);
@@ -39,6 +44,7 @@ function Details({ payment }: { payment: Received }) {
   const { amount, assetCode, reason, product } = payment;
   const [open, setOpen] = useParam('do');
   const canWrite = useCanWrite();
+  const mayProve = useMay('payments.proof');
   const isUnmatched = payment.status === 'UNMATCHED';
   const isLeft = leftOf(payment) > 0n;
   return (
@@ -72,7 +78,18 @@ function Details({ payment }: { payment: Received }) {
             Refund
           </button>
         )}
+        {mayProve && (
+          <button
+            type="button"
+            class="plain"
+            aria-expanded={open === PROOF}
+            onClick={() => setOpen(open === PROOF ? '' : PROOF)}
+          >
+            Proof
+          </button>
+        )}
       </div>
+      {open === PROOF && mayProve && <Proof id={payment.id} />}
       {open === 'assign' && canWrite && isUnmatched && isLeft && (
         <Assign payment={payment} onDone={() => setOpen('')} />
       )}
@@ -218,6 +235,44 @@ function Dismiss({ id }: { id: string }) {
       <p>It keeps its status and no longer needs a decision.</p>
       <Field name="note" label="Note" isOptional hint="The reason, for later reference." onInput={setNote} />
     </Ask>
+  );
+}
+
+/** The proof of the payment as a file. It is made when it is asked for; with the signatures of a network's validators that takes minutes. */
+function Proof({ id }: { id: string }) {
+  const [isMade, setMade] = useState(false);
+  const proof = useRead('payments.proof', { id }, { keepPrevious: false, refetchInterval: !isMade && PROOF_LOOK_MS });
+  const isReady = proof.data?.state === 'READY';
+  useEffect(() => setMade(isReady), [isReady]);
+  return (
+    <Section title="Proof">
+      <p>
+        It proves to anybody, without asking anyone, that the payment is in the network’s ledger: check it on{' '}
+        <Outside href={CHECK_PAGE}>the page for proofs</Outside>, or with the command{' '}
+        <code>npx stellar-payment-proof verify</code>.
+      </p>
+      <Shown query={proof}>
+        {({ state, level, reason, proof: bundle }) =>
+          state === 'READY' ? (
+            <p class="actions">
+              <button
+                type="button"
+                onClick={() =>
+                  save(new Blob([JSON.stringify(bundle)], { type: 'application/json' }), 'payment-proof.json')
+                }
+              >
+                Download the proof
+              </button>
+              {level === 'signed' ? 'With the signatures of validators.' : 'By the hash of its ledger.'}
+            </p>
+          ) : (
+            <p role="status">
+              {state === 'WAITING' ? 'It is being made.' : 'There is none.'} {reason}
+            </p>
+          )
+        }
+      </Shown>
+    </Section>
   );
 }
 
