@@ -1,5 +1,6 @@
 /** Checkouts: one order for one payer, with its own memo, page and expiry. */
 import { z } from 'zod';
+import { couponCodeInput } from './coupons.js';
 import { listOf } from './envelope.js';
 import type { FieldError } from './errors.js';
 import { checkoutExample } from './examples.js';
@@ -120,7 +121,9 @@ const WALLET_FIELDS = ['name', 'assetCode', 'assetIssuer', 'description', 'curre
 
 /** Rules between the fields of a new checkout. Rules that depend on the product are checked once it is loaded. */
 export function checkoutFieldErrors(body: RawBody): FieldError[] {
-  return [...wayErrors(body), ...orderFieldErrors(body), ...metadataErrors(body)];
+  const isTwice = given(body.couponCode) && given(body.discount);
+  const coupon = isTwice ? [notAllowed('couponCode', 'Give either a coupon or a discount.')] : [];
+  return [...wayErrors(body), ...orderFieldErrors(body), ...coupon, ...metadataErrors(body)];
 }
 
 /** For a product, for lines, or for a name with a price. */
@@ -236,6 +239,11 @@ export const checkouts = {
       assetCode: assetCodeInput.optional(),
       assetIssuer: accountAddress.nullish().meta({ description: 'Required for every asset but XLM, refused for XLM.' }),
       ...orderInput,
+      couponCode: couponCodeInput.nullish().meta({
+        description:
+          'Code of a coupon, in place of `discount`. One that gives nothing to this order is refused (422) here, with the reason.',
+        examples: ['SPRING-10'],
+      }),
       tolerancePercent: toleranceInput.nullish().meta({
         description:
           '`0` to `5`, at most 2 decimals: the checkout is PAID once what counts reaches `total` less this percentage, rounded up. Its product’s when left out, else the account’s.',

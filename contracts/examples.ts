@@ -83,6 +83,24 @@ export const productExample = {
   createdAt,
 };
 
+export const couponExample = {
+  id: 'coup_01jd3k5v9ye6rbh2x7q0w4tzau',
+  code: 'SPRING-10',
+  percentOff: '10',
+  amountOff: null,
+  currency: null,
+  assetCode: null,
+  assetIssuer: null,
+  productIds: null,
+  minSubtotal: null,
+  startsAt: null,
+  endsAt: '2026-12-01T00:00:00.000Z',
+  maxRedemptions: 100,
+  redemptions: 7,
+  active: true,
+  createdAt,
+};
+
 export const paymentLinkExample = {
   id: 'link_01jd3k5v9ye6rbh2x7q0w4tzae',
   name: 'Counter',

@@ -3,6 +3,7 @@ import { account } from './account.js';
 import { activity } from './activity.js';
 import { apiKeys } from './api-keys.js';
 import { checkouts } from './checkouts.js';
+import { coupons } from './coupons.js';
 import { deliveries } from './deliveries.js';
 import { events } from './events.js';
 import { notifications } from './notifications.js';
@@ -24,6 +25,7 @@ export const contract = {
   wallets,
   products,
   paymentLinks,
+  coupons,
   checkouts,
   payments,
   rates,

@@ -35,6 +35,7 @@ const TAGS: Record<string, string> = {
   Wallets: 'Stellar accounts whose incoming payments are read.',
   Products: 'What is sold: at a fixed price or one that the customer chooses, in one asset, to one wallet.',
   'Payment links': 'Hosted payment pages. The memo of a link tells which payments are for it.',
+  Coupons: 'Codes that take something off an order, as often as they are meant to.',
   Checkouts:
     'One order each: a memo, a page and an end of its own. Partial payments add up; EXPIRED means proven unpaid.',
   Payments: 'Money that came to a wallet, and how it was judged.',

@@ -33,6 +33,7 @@ import {
 } from './rates/index.js';
 import {
   createCheckoutStore,
+  createCouponStore,
   createPayableNames,
   createPaymentLinkStore,
   createProductStore,
@@ -90,6 +91,9 @@ export class AccountStores {
   }
   get paymentLinks() {
     return this.#stores.paymentLinks.forAccount(this.#accountId);
+  }
+  get coupons() {
+    return this.#stores.coupons.forAccount(this.#accountId);
   }
   get checkouts() {
     return this.#stores.checkouts.forAccount(this.#accountId);
@@ -156,6 +160,7 @@ function createTenantStores(connection: mongoose.Connection, { clock, newId, ver
     audits: createAuditStore(connection),
     products: createProductStore(connection, versionsKept),
     paymentLinks: createPaymentLinkStore(connection, countSegments, payableNames),
+    coupons: createCouponStore(connection),
     checkouts: createCheckoutStore(connection, countSegments, payableNames),
     payments: createPaymentStore(connection, countSegments),
     proofs: createProofStore(connection),

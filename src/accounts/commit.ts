@@ -69,6 +69,16 @@ const READS: Partial<Record<keyof Contract, Read>> = {
     const found = await paymentLinks.byId(id, session);
     return found && { name: found.name, productId: found.productId, active: found.active };
   },
+  async coupons({ coupons }, id, session) {
+    const found = await coupons.byId(id, session);
+    if (!found) return null;
+    const { code, percentOff, amountOff, currency, assetCode, assetIssuer, productIds, minSubtotal } = found;
+    const { startsAt, endsAt, maxRedemptions, active } = found;
+    return {
+      ...{ code, percentOff, amountOff, currency, assetCode, assetIssuer, productIds, minSubtotal },
+      ...{ startsAt: time(startsAt), endsAt: time(endsAt), maxRedemptions, active },
+    };
+  },
   async checkouts({ checkouts }, id, session) {
     const found = await checkouts.byId(id, session);
     return found && { status: found.status };

@@ -30,6 +30,7 @@ import { createProofOperation, type ReadProof } from '../proving/index.js';
 import { createRateNeeds, createRateService, type NeedRate } from '../rates/index.js';
 import {
   createCheckoutService,
+  createCouponService,
   createPaymentLinkService,
   createProductService,
   createQuotes,
@@ -93,6 +94,7 @@ export function createServices(core: Core, options: ServicesOptions): Services {
     }),
     products: createProductService({ ...common, removeLeftovers: createRemoveLeftovers(common) }),
     paymentLinks: createPaymentLinkService(common),
+    coupons: createCouponService(common),
     checkouts: createCheckoutService({ ...common, acceptCheckout: createAcceptCheckout(common) }),
     payments: {
       ...createPaymentService({

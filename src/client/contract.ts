@@ -265,6 +265,34 @@ export type CheckoutLine = {
 /** OPEN: waits for money. PAID: paid in full, or accepted. EXPIRED: the ledger has been read beyond `expiresAt`, and the money did not come in time. CANCELLED: ended by the merchant. */
 export type CheckoutStatus = 'OPEN' | 'PAID' | 'EXPIRED' | 'CANCELLED';
 
+export type Coupon = {
+  /** Id of the coupon. */
+  id: string;
+  /** In capitals; compared without case. */
+  code: string;
+  percentOff: string | null;
+  /** In the currency or asset that the coupon names. */
+  amountOff: Amount | null;
+  /** Null where it is in an asset, or of any price. */
+  currency: string | null;
+  assetCode: string | null;
+  assetIssuer: string | null;
+  /** It takes from lines of these products only. Null for all lines. */
+  productIds: Array<string> | null;
+  /** Least sum of the lines, before any discount. */
+  minSubtotal: Amount | null;
+  startsAt: string | null;
+  /** It is taken before this moment. */
+  endsAt: string | null;
+  /** Null for any number. */
+  maxRedemptions: number | null;
+  /** Checkouts that have it: counted when they are made, and given back when they are EXPIRED, or CANCELLED and proven unpaid. */
+  redemptions: number;
+  active: boolean;
+  /** ISO 8601, UTC. */
+  createdAt: string;
+};
+
 /** What was deleted. */
 export type Deleted = {
   id: string;
@@ -1637,6 +1665,92 @@ export interface Procedures {
       Deleted
     >;
   };
+  coupons: {
+    /** Create a coupon. A code that a new checkout takes as `couponCode`: a percentage or an amount off its lines, perhaps of some products only. Refused (409) when the account has a coupon with this code. */
+    create: Mutation<
+      {
+        /** Once in an account, compared without case. */
+        code: string;
+        /** Of the lines that it takes from. Either this or `amountOff`. */
+        percentOff?: string | null | undefined;
+        /** At most the sum of the lines that it takes from. */
+        amountOff?: AmountInput | null | undefined;
+        /** What `amountOff` is in: this, or an asset. */
+        currency?: string | null | undefined;
+        assetCode?: string | null | undefined;
+        /** Required for every asset but XLM, refused for XLM. */
+        assetIssuer?: AccountAddress | null | undefined;
+        /** Products that it takes from, at most 100; all lines when left out. */
+        productIds?: Array<string> | null | undefined;
+        minSubtotal?: AmountInput | null | undefined;
+        startsAt?: string | null | undefined;
+        endsAt?: string | null | undefined;
+        /** Never exceeded, whatever comes at once. */
+        maxRedemptions?: number | null | undefined;
+        active?: boolean | undefined;
+      },
+      Coupon
+    >;
+    /** List coupons. Lists coupons, newest first. */
+    list: Query<
+      {
+        /** Page, from 1. */
+        page?: number | undefined;
+        /** Items per page, at most 100. */
+        pageSize?: number | undefined;
+        active?: boolean | undefined;
+        /** Exactly this code, compared without case. */
+        code?: string | undefined;
+      },
+      {
+        items: Array<Coupon>;
+        meta: ListMeta;
+      }
+    >;
+    /** One coupon. Returns a coupon by its id. */
+    get: Query<
+      {
+        /** Id of the coupon. */
+        id: string;
+      },
+      Coupon
+    >;
+    /** Change a coupon. The coupon with the changes merged in must be valid; null clears a field. Checkouts that were made with it keep their discount. Refused (409) for a code that another coupon has, and for fewer redemptions than there are. */
+    update: Mutation<
+      {
+        /** Id of the coupon. */
+        id: string;
+        /** Once in an account, compared without case. */
+        code?: string | undefined;
+        /** Of the lines that it takes from. Either this or `amountOff`. */
+        percentOff?: string | null | undefined;
+        /** At most the sum of the lines that it takes from. */
+        amountOff?: AmountInput | null | undefined;
+        /** What `amountOff` is in: this, or an asset. */
+        currency?: string | null | undefined;
+        assetCode?: string | null | undefined;
+        /** Required for every asset but XLM, refused for XLM. */
+        assetIssuer?: AccountAddress | null | undefined;
+        /** Products that it takes from, at most 100; all lines when left out. */
+        productIds?: Array<string> | null | undefined;
+        minSubtotal?: AmountInput | null | undefined;
+        startsAt?: string | null | undefined;
+        endsAt?: string | null | undefined;
+        /** Never exceeded, whatever comes at once. */
+        maxRedemptions?: number | null | undefined;
+        active?: boolean | undefined;
+      },
+      Coupon
+    >;
+    /** Delete a coupon. Refused (409) when it has redemptions: make it inactive instead. */
+    delete: Mutation<
+      {
+        /** Id of the coupon. */
+        id: string;
+      },
+      Deleted
+    >;
+  };
   checkouts: {
     /** Create a checkout. For one order: from a product (`productId`, with `quantity` for a FIXED or `amount` for a CUSTOM one), without (`walletId`, `name`, `assetCode`, `assetIssuer`, and `amount` or `currency` and `price`), or of several `lines` (with `walletId`, `assetCode`, `assetIssuer`, `currency`). Discount and tip fit each of them. Its terms are frozen. Send the payer to `url`. Refused (409) while the product or wallet is inactive, and in a currency without a fresh rate. */
     create: Mutation<
@@ -1686,6 +1800,8 @@ export interface Procedures {
           | undefined;
         /** Added to the total, without tax. */
         tip?: string | null | undefined;
+        /** Code of a coupon, in place of `discount`. One that gives nothing to this order is refused (422) here, with the reason. */
+        couponCode?: string | null | undefined;
         /** `0` to `5`, at most 2 decimals: the checkout is PAID once what counts reaches `total` less this percentage, rounded up. Its product’s when left out, else the account’s. */
         tolerancePercent?: string | null | undefined;
         /** Your name for the order. Need not be unique. */

@@ -373,8 +373,11 @@ interface CheckoutBegin {
 export const isReadToEnd = (
   { status, expiresAt, ...begin }: Pick<Checkout, 'status' | 'expiresAt'> & CheckoutBegin,
   { readTo, gapFoundAt }: ReadState,
-): boolean =>
-  status === 'OPEN' && readTo !== null && readTo >= expiresAt && (gapFoundAt === null || isOlder(gapFoundAt, begin));
+): boolean => status === 'OPEN' && readTo !== null && readTo >= expiresAt && isWhole(begin, gapFoundAt);
+
+/** Whether no ledgers since the creation are missing, which may hold its payment. */
+export const isWhole = (begin: CheckoutBegin, gapFoundAt: Date | null): boolean =>
+  gapFoundAt === null || isOlder(gapFoundAt, begin);
 
 /** Avoids comparing the clocks of two processes: a gap that existed at the creation is the noted one. */
 const isOlder = (gapFoundAt: Date, { createdAt, gapBefore }: CheckoutBegin): boolean =>

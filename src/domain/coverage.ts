@@ -13,7 +13,7 @@ export const FEED = 'feed';
 export const cursorId = (network: Network, stream: string): string => `${network}:${stream}`;
 
 /** The progress of a cursor. */
-interface Reach {
+export interface Reach {
   ledger: number;
   shownLedger: number;
   shownClosedAt: Date;

@@ -10,6 +10,7 @@ export const ID_PREFIXES = [
   'wallet',
   'prod',
   'link',
+  'coup',
   'chk',
   'pay',
   'evt',

@@ -1,12 +1,13 @@
-/** Expires checkouts that are proven unpaid: their wallet's ledger has been read beyond their end, and no parked record may have paid them.
+/** Expires checkouts that are proven unpaid: their wallet's ledger has been read beyond their end, and no parked record may have paid them. By the same proof
+ *  cancelled checkouts give back what they hold, once the ledger has been read beyond their cancellation.
  *
  *  The transaction that moves the cursor past a record stores its payment or parks it, and a parked record stays until the transaction that stores its payment.
  *  Reading the cursor first, then parked records, then the checkout therefore sees every payment that the cursor covers. Several processes may run at once: of
  *  two that expire a checkout, one finds it OPEN. */
 
 import type { Logger } from 'pino';
-import { isReadToEnd, type ReadState } from '../domain/checkout.js';
-import { cursorId, FEED, gapFoundAt, shownCursor } from '../domain/coverage.js';
+import { isReadToEnd, isWhole, type ReadState } from '../domain/checkout.js';
+import { cursorId, FEED, gapFoundAt, isShownPast, type Reach, shownCursor } from '../domain/coverage.js';
 import type { Clock } from '../kit/clock.js';
 import type { Database } from '../kit/database.js';
 import type { CheckoutDoc, CheckoutStore } from '../selling/index.js';
@@ -25,11 +26,19 @@ const MIN_WAIT_MS = 1000;
 const MAX_WAIT_MS = 30_000;
 
 /** Read state of a wallet that was just deleted. */
-const UNREAD: ReadState = { readTo: null, gapFoundAt: null };
+const UNREAD: WalletState = { readTo: null, gapFoundAt: null, reach: null };
+/** Clocks differ, and numbers of ledgers may decide within this time what counts: as far beyond a cancellation parked records may hold its money. */
+const BEYOND_CANCELLATION_MS = 15_000;
+
+interface WalletState extends ReadState {
+  /** How far servers have shown its address; null before the first reading. `all`: it is watched no longer, and was read to its end. */
+  reach: Reach | 'all' | null;
+}
 
 interface CheckoutExpiryDeps extends Pick<SystemPayables, 'products' | 'wallets'> {
   forAccount: ForAccount<'checkouts'>;
-  checkouts: Pick<CheckoutStore, 'dueForExpiry' | 'checkExpiryAgain' | 'openOf'>;
+  checkouts: Pick<CheckoutStore, 'dueForExpiry' | 'checkExpiryAgain' | 'openOf' | 'giveBack' | 'update'> &
+    Pick<CheckoutStore, 'dueForGivingBack' | 'checkGivingBackAgain' | 'stillHolding'>;
   cursors: Pick<CursorStore, 'byIds'>;
   networkStates: Pick<NetworkStateStore, 'all'>;
   parkedRecords: Pick<ParkedRecordStore, 'networksWithOpen' | 'mayHavePaid'>;
@@ -57,13 +66,15 @@ export function createCheckoutExpiry(deps: CheckoutExpiryDeps) {
         looked += due.length;
         if (due.length < BATCH) break;
       }
-      return looked;
+      const held = signal.aborted ? [] : await checkouts.dueForGivingBack(clock.now(), BATCH);
+      if (held.length > 0) await giveBackProven(deps, held);
+      return looked + held.length;
     },
   };
 }
 
 /** Read the cursors first, then the gaps: a gap is flagged before a cursor moves past it. */
-async function readStates(deps: CheckoutExpiryDeps, used: readonly WalletDoc[]): Promise<Map<string, ReadState>> {
+async function readStates(deps: CheckoutExpiryDeps, used: readonly WalletDoc[]): Promise<Map<string, WalletState>> {
   const ids = used.flatMap(({ network, address }) => [cursorId(network, address), cursorId(network, FEED)]);
   const cursorById = new Map((await deps.cursors.byIds([...new Set(ids)])).map((cursor) => [cursor._id, cursor]));
   // An unwatched wallet was read to its end, and later payments count for nothing, so every closed ledger counts as read. It has an OPEN checkout if the
@@ -75,9 +86,10 @@ async function readStates(deps: CheckoutExpiryDeps, used: readonly WalletDoc[]):
     now.map((wallet) => {
       const own = cursorById.get(cursorId(wallet.network, wallet.address));
       const feed = cursorById.get(cursorId(wallet.network, FEED));
-      const shown = wallet.watchStarted ? (shownCursor(own, feed)?.shownClosedAt ?? null) : null;
-      const readTo = wallet.watching ? shown : (newest.get(wallet.network) ?? null);
-      return [wallet._id, { readTo, gapFoundAt: gapFoundAt(wallet.gap) }];
+      const shown = wallet.watchStarted ? (shownCursor(own, feed) ?? null) : null;
+      const readTo = wallet.watching ? (shown?.shownClosedAt ?? null) : (newest.get(wallet.network) ?? null);
+      const reach = wallet.watching ? shown : 'all';
+      return [wallet._id, { readTo, gapFoundAt: gapFoundAt(wallet.gap), reach }];
     }),
   );
 }
@@ -133,9 +145,10 @@ async function lookAgain({ clock, checkouts }: CheckoutExpiryDeps, waiting: read
 const mayBeParked = async (
   { parkedRecords }: CheckoutExpiryDeps,
   { checkout, wallet }: CheckoutPayable,
+  until: Date,
 ): Promise<boolean> => {
   const { network, address } = wallet;
-  return parkedRecords.mayHavePaid({ network, address, from: checkout.createdAt, until: checkout.expiresAt });
+  return parkedRecords.mayHavePaid({ network, address, from: checkout.createdAt, until });
 };
 
 async function runBatch(deps: CheckoutExpiryDeps, due: readonly CheckoutDoc[]): Promise<void> {
@@ -147,7 +160,8 @@ async function runBatch(deps: CheckoutExpiryDeps, due: readonly CheckoutDoc[]): 
   for (const payable of payables) {
     const { checkout, wallet } = payable;
     const isRead = isReadToEnd(checkout, readByWallet.get(wallet._id) ?? UNREAD);
-    if (isRead && !(withOpen.has(wallet.network) && (await mayBeParked(deps, payable)))) unpaid.add(payable);
+    if (isRead && !(withOpen.has(wallet.network) && (await mayBeParked(deps, payable, checkout.expiresAt))))
+      unpaid.add(payable);
   }
   await lookAgain(
     deps,
@@ -159,6 +173,33 @@ async function runBatch(deps: CheckoutExpiryDeps, due: readonly CheckoutDoc[]): 
     deps,
     due.filter(({ _id }) => !found.has(_id)),
   );
+}
+
+/** Cancelled checkouts of which no money can have come before their cancellation give back what they hold. Money that came decides otherwise: the merchant
+ *  accepts it, or sends it back. */
+async function giveBackProven(deps: CheckoutExpiryDeps, held: readonly CheckoutDoc[]): Promise<void> {
+  const { transaction, checkouts, clock } = deps;
+  const payables = await loadPayables(ofAllAccounts(deps, held), held);
+  const stateOf = await readStates(deps, [...new Set(payables.map(({ wallet }) => wallet))]);
+  const proven: CheckoutDoc[] = [];
+  for (const payable of payables) {
+    const { checkout, wallet } = payable;
+    const { reach, gapFoundAt } = stateOf.get(wallet._id) ?? UNREAD;
+    const from = checkout.cancelledFrom!;
+    const isRead = (reach === 'all' || (reach !== null && isShownPast(reach, from))) && isWhole(checkout, gapFoundAt);
+    const until = new Date(from.at.getTime() + BEYOND_CANCELLATION_MS);
+    if (isRead && !(await mayBeParked(deps, payable, until))) proven.push(checkout);
+  }
+  const waiting = held.filter((checkout) => !proven.includes(checkout));
+  await checkouts.checkGivingBackAgain(waiting, new Date(clock.nowMs() + MIN_WAIT_MS));
+  await transaction(async (session) => {
+    const still = await checkouts.stillHolding(proven, session);
+    const given = await checkouts.giveBack(still, session);
+    await checkouts.update(
+      given.map((checkout) => ({ ...checkout, giveBackAt: null })),
+      session,
+    );
+  });
 }
 
 /** Checkouts whose product or wallet is gone, left by an interrupted deletion. */

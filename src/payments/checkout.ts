@@ -56,7 +56,11 @@ export const withState = (
   acceptedFrom,
   paidAt,
   closedAt: checkout.status === 'OPEN' && status !== 'OPEN' ? now : checkout.closedAt,
+  // What a cancelled order holds is given back once it is proven that no money came for it.
+  giveBackAt: status === 'CANCELLED' && paidIn === 0n && isHolding(checkout) ? (checkout.giveBackAt ?? now) : null,
 });
+
+const isHolding = ({ holds }: CheckoutDoc): boolean => holds !== undefined && Object.values(holds).includes(true);
 
 export const assetOf = ({ assetCode, assetIssuer }: Pick<PaymentDoc, 'assetCode' | 'assetIssuer'>) => ({
   code: assetCode,

@@ -30,7 +30,7 @@ export interface PaymentChange {
 
 export interface SettleDeps {
   paymentLinks: Pick<PaymentLinkStore, 'count'>;
-  checkouts: Pick<CheckoutStore, 'update' | 'leaveParts'>;
+  checkouts: Pick<CheckoutStore, 'update' | 'leaveParts' | 'takeAgain' | 'giveBack'>;
   products: Pick<ProductStore, 'notePayments'>;
   payments: Pick<PaymentStore, 'insert' | 'ofCheckout' | 'decide'>;
   refundBook: Pick<RefundBook, 'bookWaiting'>;
@@ -48,7 +48,7 @@ export function createSettle(deps: SettleDeps): Settle {
   return async (changes, session) => {
     const { counts, orders, decided, events } = await effectsOf(deps, changes, session);
     await paymentLinks.count(counts, session);
-    await checkouts.update([...orders.values()], session);
+    await checkouts.update(await withHoldings(checkouts, [...orders.values()], session), session);
     const fresh = changes.flatMap((change) => change.payments.filter(({ before }) => !before));
     if (fresh.length > 0) {
       await payments.insert(
@@ -64,6 +64,20 @@ export function createSettle(deps: SettleDeps): Settle {
     await noteFirstPayments(products, changes, session);
     return refundBook.bookWaiting(arrivalsIn(changes), session);
   };
+}
+
+/** What runs out is given back by an order that is EXPIRED, and taken again, as far as there is any, by one that became PAID after that. */
+async function withHoldings(
+  checkouts: Pick<CheckoutStore, 'takeAgain' | 'giveBack'>,
+  orders: readonly CheckoutDoc[],
+  session: Session,
+): Promise<CheckoutDoc[]> {
+  const after: CheckoutDoc[] = [];
+  for (const order of orders) {
+    if (order.takes && order.status === 'EXPIRED') after.push(...(await checkouts.giveBack([order], session)));
+    else after.push(order.takes && order.status === 'PAID' ? await checkouts.takeAgain(order, session) : order);
+  }
+  return after;
 }
 
 interface Effects {

@@ -11,25 +11,27 @@ import type { Contract } from '../../contracts/index.js';
 import type { ParsedInputOf } from '../../contracts/operation.js';
 import type { Act, Commit } from '../accounts/index.js';
 import { createMemo } from '../domain/memo.js';
-import { notFound } from '../kit/api-error.js';
+import { ApiError, notFound } from '../kit/api-error.js';
 import type { Caller, ServiceOf } from '../kit/caller.js';
 import type { Clock } from '../kit/clock.js';
+import type { Session } from '../kit/database.js';
 import { createGroupCommit } from '../kit/group-commit.js';
 import { createdAtOf, type NewId } from '../kit/ids.js';
 import { Taken } from '../kit/taken.js';
 import { loadPayable } from '../payments/index.js';
 import type { RateNeeds } from '../rates/index.js';
-import type { ForAccount } from '../stores.js';
+import type { AccountStores, ForAccount } from '../stores.js';
 import type { CheckoutDoc } from './checkout-document.js';
 import { type CheckoutFacts, toCheckout } from './checkout-resource.js';
 import { type CheckoutTerms, inactiveWallet, termsOf, unknownProduct, unknownWallet } from './checkout-terms.js';
+import { usedUp } from './coupons.js';
 import { type Quotes, withQuote } from './quotes.js';
 import { createSlug } from './slug.js';
 
 type Input = ParsedInputOf<Contract['checkouts']['create']>;
 
 export interface CheckoutCreationDeps {
-  forAccount: ForAccount<'account' | 'checkouts' | 'products' | 'wallets'>;
+  forAccount: ForAccount<'account' | 'checkouts' | 'coupons' | 'products' | 'wallets'>;
   commit: Commit;
   clock: Clock;
   newId: NewId;
@@ -46,13 +48,16 @@ export function createCheckoutCreation(deps: CheckoutCreationDeps): ServiceOf<Co
   const { forAccount, commit, clock, newId, publicUrl } = deps;
 
   /** Concurrent creations of an account share a transaction, because they all write the count of its list. */
-  const insert = createGroupCommit<Creation, null>((creations) => {
-    const batch = creations.map(({ checkout }) => checkout);
-    return commit.all(creations, async (session) => {
-      if (!(await forAccount(batch[0]!.accountId).checkouts.insert(batch, session))) throw new Taken();
-      return batch.map(() => null);
-    });
-  });
+  const insert = createGroupCommit<Creation, CheckoutDoc | ApiError>((creations) =>
+    commit.all(creations, async (session) => {
+      const { checkouts } = forAccount(creations[0]!.checkout.accountId);
+      const results: (CheckoutDoc | ApiError)[] = [];
+      for (const { checkout } of creations) results.push(await holding(checkouts, checkout, session));
+      const made = results.flatMap((result) => (result instanceof ApiError ? [] : result));
+      if (made.length > 0 && !(await checkouts.insert(made, session))) throw new Taken();
+      return results;
+    }),
+  );
 
   return async (caller, input) => {
     const { accountId, reservedId, isRepeated, user } = caller;
@@ -60,7 +65,7 @@ export function createCheckoutCreation(deps: CheckoutCreationDeps): ServiceOf<Co
     const _id = reservedId?.('chk') ?? newId('chk');
     const made = reservedId && (await stores.checkouts.byId(_id));
     if (made) return show(deps, await shownAgain(deps, caller, made));
-    const terms = await termsOf(stores, input);
+    const terms = await termsOf(stores, input, clock.now());
     // On a retry the id carries the time of the first attempt.
     const begins = isRepeated ? clock.now() : createdAtOf(_id);
     const expiresAt = new Date(input.expiresAt ?? begins.getTime() + DEFAULT_LIFETIME_MS);
@@ -68,16 +73,27 @@ export function createCheckoutCreation(deps: CheckoutCreationDeps): ServiceOf<Co
     for (;;) {
       const named = { _id, accountId, slug: createSlug(clock), memo: createMemo(clock, 'checkout') };
       const checkout = { ...newCheckout(named, terms, input, expiresAt), ...(user ? { soldBy: user.id } : {}) };
-      try {
-        await insert(accountId, { caller, subjectId: _id, checkout });
-      } catch (error) {
-        if (error instanceof Taken) continue;
+      const result = await insert(accountId, { caller, subjectId: _id, checkout }).catch((error: unknown) => {
+        if (error instanceof Taken) return null;
         throw error;
-      }
-      const shown = toCheckout(await confirm(deps, caller, checkout), publicUrl);
+      });
+      if (result === null) continue;
+      if (result instanceof ApiError) throw result;
+      const shown = toCheckout(await confirm(deps, caller, result), publicUrl);
       return quote ? withQuote(shown, quote) : shown;
     }
   };
+}
+
+/** The checkout with what it takes, or why there is too little of it. */
+async function holding(
+  checkouts: Pick<AccountStores['checkouts'], 'take'>,
+  checkout: CheckoutDoc,
+  session: Session,
+): Promise<CheckoutDoc | ApiError> {
+  if (!checkout.takes) return checkout;
+  const holds = await checkouts.take(checkout.takes, session);
+  return holds === 'coupon' ? usedUp() : { ...checkout, holds };
 }
 
 const show = async ({ quotes, publicUrl }: CheckoutCreationDeps, facts: CheckoutFacts) =>

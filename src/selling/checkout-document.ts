@@ -5,9 +5,15 @@ import type { Language } from '../../contracts/languages.js';
 import type { StoredOrder } from '../domain/order.js';
 import type { LedgerStamp } from '../domain/terms.js';
 import { PART_OPTIONS, SCHEMA_OPTIONS, stampSchema } from '../kit/database.js';
+import type { Holds, Takes } from './holdings.js';
 
 /** `amount` or `price` is what the order comes to. */
 export interface CheckoutDoc extends StoredOrder {
+  /** Missing where it takes nothing that runs out. */
+  takes?: Takes;
+  holds?: Holds;
+  /** When to look whether a CANCELLED one that holds something is proven unpaid; null for never. Missing means null. */
+  giveBackAt?: Date | null;
   _id: string;
   accountId: string;
   productId: string | null;
@@ -111,6 +117,9 @@ const checkoutSchema = new mongoose.Schema<CheckoutDoc>(
     ],
     taxIncluded: Boolean,
     tolerancePercent: String,
+    takes: { type: new mongoose.Schema<Takes>({ couponId: nullable }, PART_OPTIONS), required: false },
+    holds: { type: new mongoose.Schema<Holds>({ coupon: Boolean }, PART_OPTIONS), required: false },
+    giveBackAt: { type: Date, default: null },
     discount: { type: new mongoose.Schema({ name: nullable, amount: String }, PART_OPTIONS), required: false },
     tip: String,
     successUrl: nullable,
@@ -166,6 +175,11 @@ checkoutSchema.index(
 checkoutSchema.index(
   { accountId: 1, status: 1, paidAt: 1 },
   { partialFilterExpression: { 'lines.taxPercent': { $gt: '' } }, name: 'taxes' },
+);
+// Partial index: few are cancelled with something that they hold.
+checkoutSchema.index(
+  { giveBackAt: 1 },
+  { partialFilterExpression: { giveBackAt: { $gt: new Date(0) } }, name: 'giveBack' },
 );
 // Partial index: only OPEN checkouts can expire.
 checkoutSchema.index({ expiryCheckAt: 1 }, { partialFilterExpression: { status: 'OPEN' }, name: 'expiry' });

@@ -14,6 +14,7 @@ import { batchesOf, LINES_AT_ONCE } from '../kit/snapshot.js';
 import { beginning, wordLike } from '../kit/text-search.js';
 import { queryWords, wordsOf } from '../kit/words.js';
 import { type CheckoutDoc, checkoutModel } from './checkout-document.js';
+import { createHoldings, type Holdings, type Takes } from './holdings.js';
 import { createPayableDocuments } from './payable-documents.js';
 import { createPayableNames, type PayableNames } from './payable-names.js';
 import { type Priced, pricedOf } from './priced.js';
@@ -79,6 +80,8 @@ type CheckoutState = Pick<
   | 'acceptedFrom'
   | 'paidAt'
   | 'closedAt'
+  | 'holds'
+  | 'giveBackAt'
 >;
 
 const stateOf = ({
@@ -92,6 +95,8 @@ const stateOf = ({
   acceptedFrom = null,
   paidAt,
   closedAt,
+  holds,
+  giveBackAt = null,
 }: CheckoutDoc): CheckoutState => ({
   status,
   received,
@@ -103,17 +108,30 @@ const stateOf = ({
   acceptedFrom,
   paidAt,
   closedAt,
+  ...(holds === undefined ? {} : { holds }),
+  giveBackAt,
 });
 
 /** What works across accounts: for the hosted page, the watcher and the expiry. */
 export type CheckoutStore = ReturnType<typeof createCheckoutStore>['system'];
 
-const openCheckouts = (connection: mongoose.Connection, countSegments: CountSegments, names: PayableNames): Store =>
-  createPayableDocuments<CheckoutDoc>(checkoutModel(connection), {
+function openCheckouts(
+  connection: mongoose.Connection,
+  holdings: Holdings,
+  options: { countSegments: CountSegments; names: PayableNames },
+): Store {
+  const model = checkoutModel(connection);
+  const collection = model.collection as unknown as mongoose.mongo.Collection<CheckoutDoc>;
+  return createPayableDocuments<CheckoutDoc>(model, {
     listsOf: (accountId) => [listOf(accountId), closedListOf(accountId)],
     unpaid: { paymentCount: 0 },
-    ...{ countSegments, names },
+    ...options,
+    onRemoval: async (ids, accountId, session) => {
+      const holding = { _id: { $in: [...ids] }, accountId, takes: { $ne: null } } as object;
+      await holdings.giveBack(await collection.find(holding, { session }).toArray(), session);
+    },
   });
+}
 
 type Store = ReturnType<typeof createPayableDocuments<CheckoutDoc>>;
 
@@ -122,12 +140,15 @@ export function createCheckoutStore(
   countSegments = createCountSegments(connection),
   names = createPayableNames(connection),
 ) {
-  const store = openCheckouts(connection, countSegments, names);
+  const holdings = createHoldings(connection);
+  const store = openCheckouts(connection, holdings, { countSegments, names });
   return {
     ensureIndexes: () => makeIndexes(store.model),
     forAccount: (accountId: string) => ({
       ...listsOf(store, accountId),
       ...makingOf(store, accountId),
+      /** Takes what a new checkout holds. Call in the transaction that makes it. */
+      take: (takes: Takes, session: Session) => holdings.take(accountId, takes, session),
       ...changesOf(store, accountId),
     }),
     system: {
@@ -138,6 +159,8 @@ export function createCheckoutStore(
       /** Stores changed checkouts, in the transaction that read them. */
       update: (batch: readonly CheckoutDoc[], session: Session) => update(store, batch, session),
       countEarlyRefund: store.countEarlyRefund,
+      ...{ takeAgain: holdings.takeAgain, giveBack: holdings.giveBack },
+      ...givingBackOf(store),
       ...expiryOf(store),
       ...acceptanceOf(store),
       ...partsOf(store),
@@ -232,6 +255,22 @@ const expiryOf = ({ collection }: Store) => ({
     const ids = batch.map(({ _id }) => _id);
     const filter = { _id: { $in: ids }, accountId: { $in: accountsOf(batch) }, status: 'OPEN' } as const;
     return collection.find(filter, { session }).toArray();
+  },
+});
+
+/** CANCELLED checkouts that hold something. */
+const givingBackOf = ({ collection }: Store) => ({
+  dueForGivingBack: (now: Date, limit: number) =>
+    collection.find({ giveBackAt: { $gt: new Date(0), $lte: now } }, { sort: { giveBackAt: 1 }, limit }).toArray(),
+  async checkGivingBackAgain(batch: readonly OwnedCheckout[], at: Date): Promise<void> {
+    const ids = { _id: { $in: batch.map(({ _id }) => _id) }, accountId: { $in: accountsOf(batch) } };
+    if (batch.length > 0)
+      await collection.updateMany({ ...ids, giveBackAt: { $gt: new Date(0) } }, { $set: { giveBackAt: at } });
+  },
+  /** Those of these that still wait for it. */
+  stillHolding(batch: readonly OwnedCheckout[], session: Session) {
+    const ids = { _id: { $in: batch.map(({ _id }) => _id) }, accountId: { $in: accountsOf(batch) } };
+    return collection.find({ ...ids, giveBackAt: { $gt: new Date(0) } }, { session }).toArray();
   },
 });
 

@@ -18,6 +18,7 @@ import { conflict, invalid } from '../kit/api-error.js';
 import { NO_SUCH } from '../kit/no-such.js';
 import type { ForAccount } from '../stores.js';
 import type { CheckoutDoc } from './checkout-document.js';
+import { couponRefusal, discountBy, refusedCoupon, takesFrom } from './coupons.js';
 import type { ProductDoc } from './product-document.js';
 
 type Input = ParsedInputOf<Contract['checkouts']['create']>;
@@ -40,6 +41,7 @@ export type CheckoutTerms = Pick<
   | 'discount'
   | 'tip'
   | 'tolerancePercent'
+  | 'takes'
   | 'gapBefore'
 >;
 
@@ -47,12 +49,12 @@ export type CheckoutTerms = Pick<
 interface Sold
   extends Omit<
     CheckoutTerms,
-    'amount' | 'price' | 'lines' | 'taxIncluded' | 'discount' | 'tip' | 'tolerancePercent' | 'gapBefore'
+    'amount' | 'price' | 'lines' | 'taxIncluded' | 'discount' | 'tip' | 'tolerancePercent' | 'takes' | 'gapBefore'
   > {
   lines: Omit<StoredLine, 'total' | 'net' | 'tax'>[];
 }
 
-type Stores = ReturnType<ForAccount<'account' | 'products' | 'wallets'>>;
+type Stores = ReturnType<ForAccount<'account' | 'coupons' | 'products' | 'wallets'>>;
 
 export const unknownProduct = () => invalid(NO_SUCH.product);
 export const unknownWallet = () => invalid(NO_SUCH.wallet);
@@ -61,13 +63,14 @@ const inactiveProduct = (name = '') =>
   conflict(`The product ${name && `“${name}” `}is inactive: make it active first.`);
 
 /** @throws ApiError `validation_error` for input that does not fit the product, `conflict` when product or wallet is inactive */
-export async function termsOf({ account, products, wallets }: Stores, input: Input): Promise<CheckoutTerms> {
+export async function termsOf(stores: Stores, input: Input, now: Date): Promise<CheckoutTerms> {
+  const { account, products, wallets } = stores;
   if (input.productId != null) {
     const product = await products.byId(input.productId);
     if (!product) throw unknownProduct();
     const [fault, ...others] = productTermFaults(product, input);
     if (fault) throw invalid(fault, ...others);
-    const terms = pricedBy(soldOf(product, input), input);
+    const terms = await pricedWith(stores, soldOf(product, input), input, now);
     if (!product.active) throw inactiveProduct();
     // The wallet is checked once the checkout is stored.
     const wallet = await wallets.byId(product.walletId);
@@ -90,7 +93,7 @@ export async function termsOf({ account, products, wallets }: Stores, input: Inp
     quantity: null,
     lines,
   };
-  const terms = pricedBy(sold, input);
+  const terms = await pricedWith(stores, sold, input, now);
   if (!wallet.active) throw inactiveWallet();
   const tolerance = input.tolerancePercent ?? (await account.get())?.tolerancePercent ?? '0';
   return { ...terms, tolerancePercent: canonicalPercent(tolerance), gapBefore: gapFoundAt(wallet.gap) };
@@ -168,10 +171,37 @@ function namesOf(lines: readonly { name: string }[]): string {
     : `${names.slice(0, MOST_NAME_CHARACTERS - 1).join('')}…`;
 }
 
+/** What takes something off an order. */
+interface Off {
+  name: string | null;
+  discount: Discount;
+  takesFrom?: (index: number) => boolean;
+}
+
+/** With its coupon, which is redeemed once the checkout is stored. @throws ApiError at the coupon */
+async function pricedWith({ coupons }: Stores, sold: Sold, input: Input, now: Date) {
+  const { discount, couponCode } = input;
+  if (couponCode == null)
+    return pricedBy(sold, input, discount ? { name: discount.name ?? null, discount: discountOf(discount) } : null);
+  const coupon = await coupons.byCode(couponCode.toUpperCase());
+  if (!coupon) throw refusedCoupon('There is no such coupon.', 'not_found');
+  const { lines, currency = null, assetCode, assetIssuer } = sold;
+  const subtotal = lines.reduce((sum, { price, quantity }) => sum + parseAmount(price)! * BigInt(quantity), 0n);
+  const refusal = couponRefusal(coupon, { lines, subtotal, currency, assetCode, assetIssuer, now });
+  if (refusal !== null) throw refusedCoupon(refusal);
+  const priced = pricedBy(sold, input, {
+    name: coupon.code,
+    discount: discountBy(coupon, DISCOUNT_DECIMALS),
+    takesFrom: (index) => takesFrom(coupon, lines[index]!),
+  });
+  return { ...priced, takes: { couponId: coupon._id } };
+}
+
 /** What it comes to. @throws ApiError for an order that no payment could pay */
 function pricedBy(
   { lines, ...sold }: Sold,
-  { discount, tip, taxIncluded }: Input,
+  { tip, taxIncluded }: Input,
+  off: Off | null,
 ): Omit<CheckoutTerms, 'tolerancePercent' | 'gapBefore'> {
   const order: Order = {
     lines: lines.map(({ price, quantity, taxPercent }) => ({
@@ -180,7 +210,8 @@ function pricedBy(
       tax: taxPercent === undefined ? null : parsePercent(taxPercent, TAX_DECIMALS),
     })),
     taxIncluded: taxIncluded ?? true,
-    discount: discount ? discountOf(discount) : null,
+    discount: off?.discount ?? null,
+    ...(off?.takesFrom && { takesFrom: off.takesFrom }),
     tip: parseAmount(tip ?? '0')!,
     currency: sold.currency ?? null,
   };
@@ -198,7 +229,7 @@ function pricedBy(
       return { ...line, total: formatAmount(total), net: formatAmount(net), tax: formatAmount(tax) };
     }),
     taxIncluded: order.taxIncluded,
-    ...(discount && { discount: { name: discount.name ?? null, amount: formatAmount(totals.discount) } }),
+    ...(off && { discount: { name: off.name, amount: formatAmount(totals.discount) } }),
     ...(order.tip > 0n && { tip: formatAmount(order.tip) }),
   };
 }

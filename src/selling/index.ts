@@ -4,6 +4,8 @@ export { balanceOf, toCheckout } from './checkout-resource.js';
 export { type CheckoutStore, createCheckoutStore } from './checkout-store.js';
 export { lineProductFaults, productTermFaults } from './checkout-terms.js';
 export { createCheckoutService } from './checkouts.js';
+export { createCouponStore } from './coupon-store.js';
+export { createCouponService } from './coupons.js';
 export { createExportService, type Download, type ExportService } from './exports.js';
 export {
   createPaymentLinkStore,

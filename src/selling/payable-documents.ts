@@ -18,13 +18,15 @@ export interface PayableDocumentsOptions {
   unpaid: object;
   countSegments: CountSegments;
   names: PayableNames;
+  /** What else follows from the removal of documents; in its transaction, before it. */
+  onRemoval?: (ids: readonly string[], accountId: string, session: Session) => Promise<void>;
 }
 
 export function createPayableDocuments<Doc extends PayableDoc>(
   model: mongoose.Model<Doc>,
   options: PayableDocumentsOptions,
 ) {
-  const { listsOf, unpaid, countSegments, names } = options;
+  const { listsOf, unpaid, countSegments, names, onRemoval } = options;
   const named = model.collection as unknown as mongoose.mongo.Collection<PayableDoc>;
   const byId = createById<Doc>(model);
 
@@ -32,6 +34,11 @@ export function createPayableDocuments<Doc extends PayableDoc>(
     const filter = { _id: { $in: [...ids] }, accountId, ...unpaid };
     const found = await named.find(filter, { session, projection: { memo: 1, slug: 1 } }).toArray();
     if (found.length === 0) return 0;
+    await onRemoval?.(
+      found.map(({ _id }) => _id),
+      accountId,
+      session,
+    );
     await named.deleteMany(filter, { session });
     await names.release(accountId, found, session);
     for (const list of listsOf(accountId)) await countSegments.touch(list, ids, 0, session);

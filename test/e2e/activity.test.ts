@@ -73,6 +73,7 @@ const CHANGES: Record<string, Json[]> = {
     { field: 'name', from: 'Mug', to: 'Large mug' },
     { field: 'price', from: '9.5', to: '10.5' },
   ],
+  'coupons.update': [{ field: 'active', from: true, to: false }],
   'paymentLinks.update': [{ field: 'active', from: true, to: false }],
   'checkouts.create': [
     { field: 'productId', from: null, to: product.id },

@@ -25,7 +25,7 @@ const MAY: Record<Role, (name: string, operation: Operation) => boolean> = {
   MANAGER: (name) => OWN.test(name) || !/^(users|apiKeys)\.|^webhooks\.(create|rotateSecret)$/.test(name),
   CASHIER: (name) =>
     OWN.test(name) ||
-    /^(account\.get|wallets\.(list|get|assets)|products\.(list|get)|checkouts\.(create|list|get|instructions|cancel)|payments\.(list|get))$/.test(
+    /^(account\.get|wallets\.(list|get|assets)|products\.(list|get)|coupons\.(list|get)|checkouts\.(create|list|get|instructions|cancel)|payments\.(list|get))$/.test(
       name,
     ),
   VIEWER: (name, { readOnly }) => OWN.test(name) || (readOnly && !/^(users|apiKeys|activity)\./.test(name)),

@@ -87,6 +87,12 @@ export function changingInputs(everything: Everything): Record<string, () => Pro
       active: false,
     }),
     'paymentLinks.delete': () => made('/payment-links', { productId: product.id }),
+    'coupons.create': async () => ({ code: 'spring-10', percentOff: '10' }),
+    'coupons.update': async () => ({
+      ...(await made('/coupons', { code: 'AUTUMN', amountOff: '5', assetCode: 'XLM' })),
+      active: false,
+    }),
+    'coupons.delete': () => made('/coupons', { code: 'WINTER', percentOff: '5' }),
     'checkouts.create': async () => ({ productId: product.id, quantity: 2, metadata: { table: '7' } }),
     'checkouts.cancel': () => made('/checkouts', { productId: product.id }),
     'checkouts.accept': async () => ({ id: everything.order.id }),

@@ -12,6 +12,7 @@ import type { PaymentDoc } from '../../src/payments/payment-document.js';
 import type { RefundDoc } from '../../src/payments/refund-store.js';
 import { proofIdOf } from '../../src/proving/proof-store.js';
 import type { CheckoutDoc } from '../../src/selling/checkout-document.js';
+import type { CouponDoc } from '../../src/selling/coupon-store.js';
 import type { PaymentLinkDoc } from '../../src/selling/link-store.js';
 import type { ProductDoc } from '../../src/selling/product-document.js';
 import { type ProductVersionDoc, toArchive } from '../../src/selling/product-versions.js';
@@ -148,6 +149,11 @@ const refund: RefundDoc = {
   assetIssuer: null,
   amount: '1',
 };
+const coupon: CouponDoc = {
+  ...{ _id: newId('coup'), ...owned, code: 'TEA', percentOff: '10', amountOff: null },
+  ...{ currency: null, assetCode: null, assetIssuer: null, productIds: null, minSubtotal: null },
+  ...{ startsAt: null, endsAt: null, maxRedemptions: null, redemptions: 0, active: true },
+};
 const gap: GapDoc = {
   ...{ _id: newId('gap'), accountId: OWNER, walletId: wallet._id, network: 'TESTNET', fromLedger: 1, toLedger: 2 },
   ...{ at: now, readTo: null, mendedAt: null, isLost: false, lostSince: null },
@@ -237,6 +243,7 @@ await own.apiKeys.save(apiKey);
 await transaction((session) => own.users.insert(user, session));
 await own.wallets.insert(wallet);
 await own.wallets.insert(spare);
+await transaction((session) => own.coupons.insert(coupon, session));
 await db.collection<RefundDoc>('refunds').insertOne(refund);
 await db.collection<GapDoc>('gaps').insertOne(gap);
 await db.collection<ProductVersionDoc>('productVersions').insertMany(versions);
@@ -380,6 +387,18 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
     removeOfProduct: (s) =>
       inTransaction((session) => s.paymentLinks.removeOfProduct(product._id, session)).then(() => null),
   },
+  coupons: {
+    byId: (s) => s.coupons.byId(coupon._id),
+    byCode: (s) => s.coupons.byCode(coupon.code),
+    list: (s) => s.coupons.list({}, pageOfAll),
+    insert: (s) =>
+      inTransaction(async (session) => {
+        if (!(await s.coupons.insert(coupon, session))) throw new Error('taken');
+      }).catch(() => null),
+    change: (s) =>
+      inTransaction((session) => s.coupons.change(coupon._id, { active: false }, session)).then(() => null),
+    removeUnused: (s) => inTransaction((session) => s.coupons.removeUnused(coupon._id, session)),
+  },
   checkouts: {
     insert: (s) =>
       inTransaction(async (session) => {
@@ -391,6 +410,10 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
     byIds: (s) => s.checkouts.byIds([checkout._id]),
     list: (s) => s.checkouts.list({ reference: 'order-1', walletId: wallet._id }, pageOfAll),
     batches: (s) => allOf(database.snapshot((session) => s.checkouts.batches({}, session))),
+    take: (s) =>
+      inTransaction((session) => s.checkouts.take({ couponId: coupon._id }, session)).then((held) =>
+        held === 'coupon' ? null : held,
+      ),
     taxes: (s) => s.checkouts.taxes({ groupBy: 'day', offsets: [{ fromMs: 0, offsetMs: 0 }] }),
     update: (s) => inTransaction((session) => s.checkouts.update({ ...checkout, status: 'CANCELLED' }, session)),
     leaveToComplete: (s) => inTransaction((session) => s.checkouts.leaveToComplete(checkout._id, session)),

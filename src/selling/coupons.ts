@@ -1,0 +1,163 @@
+/** Coupons in the API, and what one gives to an order. */
+
+import { couponFieldErrors } from '../../contracts/coupons.js';
+import type { Contract } from '../../contracts/index.js';
+import type { OutputOf, ParsedInputOf } from '../../contracts/operation.js';
+import type { Commit } from '../accounts/index.js';
+import { formatAmount, parseAmount } from '../domain/amount.js';
+import { canonicalPercent, type Discount, parsePercent } from '../domain/order.js';
+import { type ApiError, conflict, invalid, notFound } from '../kit/api-error.js';
+import type { ServiceOf } from '../kit/caller.js';
+import type { Clock } from '../kit/clock.js';
+import type { NewId } from '../kit/ids.js';
+import { NO_SUCH } from '../kit/no-such.js';
+import type { ForAccount } from '../stores.js';
+import type { CouponDoc } from './coupon-store.js';
+
+type Coupon = OutputOf<Contract['coupons']['get']>;
+type Fields = Omit<ParsedInputOf<Contract['coupons']['create']>, 'active'>;
+
+const toCoupon = ({ _id, accountId: _, startsAt, endsAt, createdAt, ...coupon }: CouponDoc): Coupon => ({
+  id: _id,
+  ...coupon,
+  startsAt: startsAt?.toISOString() ?? null,
+  endsAt: endsAt?.toISOString() ?? null,
+  createdAt: createdAt.toISOString(),
+});
+
+const canonical = (amount: string | null | undefined) => (amount == null ? null : formatAmount(parseAmount(amount)!));
+const moment = (text: string | null | undefined) => (text == null ? null : new Date(text));
+
+/** Fields as they are stored; null for those that are not given. */
+const stored = ({ code, percentOff, amountOff, minSubtotal, startsAt, endsAt, ...others }: Fields) => ({
+  code: code.toUpperCase(),
+  percentOff: percentOff == null ? null : canonicalPercent(percentOff),
+  amountOff: canonical(amountOff),
+  currency: others.currency ?? null,
+  assetCode: others.assetCode ?? null,
+  assetIssuer: others.assetIssuer ?? null,
+  productIds: others.productIds ? [...new Set(others.productIds)] : null,
+  minSubtotal: canonical(minSubtotal),
+  startsAt: moment(startsAt),
+  endsAt: moment(endsAt),
+  maxRedemptions: others.maxRedemptions ?? null,
+});
+
+const taken = () => conflict('Another coupon has this code.');
+
+type Service = ServiceOf<Contract['coupons']>;
+interface CouponServiceDeps {
+  forAccount: ForAccount<'coupons' | 'products'>;
+  commit: Commit;
+  clock: Pick<Clock, 'now'>;
+  newId: NewId;
+}
+
+export function createCouponService({ forAccount, commit, clock, newId }: CouponServiceDeps): Service {
+  /** @throws ApiError for a product that does not exist */
+  async function checkProducts(accountId: string, productIds: readonly string[] | null | undefined): Promise<void> {
+    if (!productIds) return;
+    const found = new Set((await forAccount(accountId).products.byIds(productIds)).map(({ _id }) => _id));
+    const faults = productIds.flatMap((id, index) =>
+      found.has(id) ? [] : [{ ...NO_SUCH.product, path: `productIds.${index}` }],
+    );
+    if (faults.length > 0) throw invalid(faults[0]!, ...faults.slice(1));
+  }
+
+  return {
+    async create(caller, { active, ...fields }) {
+      const { accountId, reservedId } = caller;
+      const { coupons } = forAccount(accountId);
+      const _id = reservedId?.('coup') ?? newId('coup');
+      const made = reservedId && (await coupons.byId(_id));
+      if (made) return toCoupon(made);
+      await checkProducts(accountId, fields.productIds);
+      const coupon = { _id, accountId, ...stored(fields), redemptions: 0, active, createdAt: clock.now() };
+      await commit({ caller, subjectId: _id }, async (session) => {
+        if (!(await coupons.insert(coupon, session))) throw taken();
+      });
+      return toCoupon(coupon);
+    },
+
+    async list({ accountId }, { active, code, ...request }) {
+      const { items, meta } = await forAccount(accountId).coupons.list({ active, code: code?.toUpperCase() }, request);
+      return { items: items.map(toCoupon), meta };
+    },
+
+    async get({ accountId }, { id }) {
+      const coupon = await forAccount(accountId).coupons.byId(id);
+      if (!coupon) throw notFound('coupon');
+      return toCoupon(coupon);
+    },
+
+    async update(caller, { id, ...changes }) {
+      const { coupons } = forAccount(caller.accountId);
+      await checkProducts(caller.accountId, changes.productIds);
+      const given = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
+      const changed = await commit({ caller, subjectId: id }, async (session) => {
+        const before = await coupons.byId(id, session);
+        if (!before) throw notFound('coupon');
+        const merged = { ...toCoupon(before), ...given };
+        const [fault, ...others] = couponFieldErrors(merged);
+        if (fault) throw invalid(fault, ...others);
+        const fields = { ...stored(merged), active: merged.active };
+        if (fields.maxRedemptions !== null && fields.maxRedemptions < before.redemptions)
+          throw conflict(`This coupon was redeemed ${before.redemptions} times already.`);
+        if (!(await coupons.change(id, fields, session))) throw taken();
+        return { ...before, ...fields };
+      });
+      return toCoupon(changed);
+    },
+
+    async delete(caller, { id }) {
+      const { coupons } = forAccount(caller.accountId);
+      await commit({ caller, subjectId: id }, async (session) => {
+        if (!(await coupons.byId(id, session))) throw notFound('coupon');
+        if (!(await coupons.removeUnused(id, session)))
+          throw conflict('This coupon was redeemed: make it inactive instead.');
+      });
+      return { id, deleted: true };
+    },
+  };
+}
+
+/** What a coupon is held against. */
+export interface Redeeming {
+  lines: readonly { productId: string | null }[];
+  subtotal: bigint;
+  currency: string | null;
+  assetCode: string;
+  assetIssuer: string | null;
+  now: Date;
+}
+
+/** Why a coupon gives nothing to an order. */
+export function couponRefusal(coupon: CouponDoc, order: Redeeming): string | null {
+  const { active, startsAt, endsAt, maxRedemptions, redemptions, minSubtotal } = coupon;
+  if (!active) return 'This coupon is inactive.';
+  if (startsAt && order.now < startsAt) return `This coupon is taken from ${startsAt.toISOString()} on.`;
+  if (endsAt && order.now >= endsAt) return `This coupon ended at ${endsAt.toISOString()}.`;
+  if (maxRedemptions !== null && redemptions >= maxRedemptions) return USED_UP;
+  const unit = coupon.currency ?? coupon.assetCode;
+  if (!isInUnit(coupon, order)) return `This coupon is for prices in ${unit}.`;
+  if (minSubtotal !== null && order.subtotal < parseAmount(minSubtotal)!)
+    return `This coupon needs a subtotal of at least ${minSubtotal} ${unit ?? order.currency ?? order.assetCode}.`;
+  return order.lines.some((line) => takesFrom(coupon, line)) ? null : 'No line is of a product of this coupon.';
+}
+
+const USED_UP = 'This coupon is used up.';
+export const refusedCoupon = (message: string, code = 'not_allowed'): ApiError =>
+  invalid({ path: 'couponCode', message, code });
+export const usedUp = (): ApiError => refusedCoupon(USED_UP);
+
+function isInUnit({ currency, assetCode, assetIssuer }: CouponDoc, order: Redeeming): boolean {
+  if (currency !== null) return currency === order.currency;
+  if (assetCode === null) return true;
+  return order.currency === null && assetCode === order.assetCode && assetIssuer === order.assetIssuer;
+}
+
+export const takesFrom = ({ productIds }: CouponDoc, { productId }: { productId: string | null }): boolean =>
+  productIds === null || (productId !== null && productIds.includes(productId));
+
+export const discountBy = ({ percentOff, amountOff }: CouponDoc, decimals: number): Discount =>
+  percentOff === null ? { amount: parseAmount(amountOff!)! } : { percent: parsePercent(percentOff, decimals) };
