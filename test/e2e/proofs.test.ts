@@ -15,6 +15,8 @@ import { verifyProof } from '../../src/proof/index.js';
 import { createArchives } from '../../src/proving/archives.js';
 import { createMaker, type MakerDeps } from '../../src/proving/maker.js';
 import type { DueProof } from '../../src/proving/proof-store.js';
+import { ROOT } from '../helpers/command.js';
+import { bash, blocksOf, literally } from '../helpers/documents.js';
 import { openAccounts, payEveryKind } from '../helpers/every-kind.js';
 import { eventually, startSelling, startTestService, type TestService } from '../helpers/service.js';
 
@@ -311,6 +313,32 @@ t.test('a payment in the last ledger of its checkpoint → waits for the next on
   const { proof } = await ready(last.id);
   t.match(await verifyProof(proof, trust), { verdict: 'SIGNED', ledger: last.ledger });
   t.ok(proof.anchor.ledger > last.ledger);
+});
+
+t.test('a process dies while it makes a proof → another one makes it, once', async (t) => {
+  const own = await startTestService(t, { role: 'api' });
+  const worker = await own.join('worker');
+  const { payment } = await paidOrder(own);
+  await worker.close(0);
+  const { leases } = own.context.stores.system;
+  // What a killed process leaves: its leases, and a proof that is not made.
+  for (const level of ['ledger', 'signed']) await leases.hold(`proofs:LOCAL:${level}`, 'dead', 15_000);
+  t.match(await proofOf(payment.id, 'ledger', own), { state: 'WAITING', reason: 'It is being made.', proof: null });
+  await Promise.all([own.join('worker'), own.join('worker')]);
+  const { proof } = await ready(payment.id, 'ledger', own);
+  t.equal((await verifyProof(proof, await trustIn(own))).verdict, 'CONSISTENT');
+  const stored = await own.context.stores.forAccount(own.accountId).proofs.byId(`${payment.id}:ledger`);
+  t.match(stored, { state: 'READY', tries: 1, nextAt: null });
+});
+
+t.test('the guide to proofs → does as it says', async (t) => {
+  const { payment } = await paidOrder();
+  const block = blocksOf('docs/guides/proofs.md');
+  const command = `node --import=${import.meta.resolve('tsx')} ${ROOT}src/proof/main.ts`;
+  const get = literally(block('sh', 'until proof'), service, { 'sk_…': service.apiKey, 'pay_…': payment.id });
+  const check = block('sh', 'stellar.toml').replaceAll('npx stellar-payment-proof', command);
+  const done = await bash(`${get}\n${check}`, { LEDGER_URL: service.context.localLedger!.url }, folder).ended;
+  t.match(done, { code: 0, stdout: /^SIGNED\n/ }, done.stderr);
 });
 
 t.test('one archive is away or lies → the next one proves it', async (t) => {

@@ -217,7 +217,7 @@ export const de: Texts = {
   proofInvalid: 'Es beweist nichts: Es widerspricht sich selbst oder dem, was Sie angegeben haben.',
   proofUnknown: 'Es kann hier nicht geprüft werden.',
   proofFrom: 'Bezahlt von',
-  proofLedger: 'Ledger',
+  proofLedger: 'Nummer des Ledgers',
   proofHash: 'Hash des Ledgers',
   proofStatement: 'Was der Dienst sagt und das Ledger nicht beweist',
   proofGenuine: 'Von diesem Dienst signiert.',

@@ -223,7 +223,7 @@ export const nl: Texts = {
     'Niets in het bestand wordt vertrouwd. Voor het openbare netwerk zijn hier {count} organisaties bekend (lijst van {date}); u kunt uw eigen noemen.',
   proofHashes: 'Hashes die u kent (grootboek:hash)',
   proofPassphrase: 'Wachtzin van een ander netwerk',
-  proofValidators: 'Validators (JSON)',
+  proofValidators: 'Validatoren (JSON)',
   proofAgain: 'Opnieuw controleren',
   proofProves: 'Wat het bewijst',
   proofProvesText:
