@@ -38,6 +38,9 @@ t.test('a setting that cannot be is one line that names it', async (t) => {
     HORIZON_URLS_TESTNET: 'https://ok.example,nonsense',
     RPC_URLS_TESTNET: 'https://ok.example, ftp://rpc.example',
     RPC_URLS_LOCAL: 'localhost:8000/rpc',
+    ARCHIVE_URLS_PUBLIC: 'https://ok.example,http://history.example',
+    ARCHIVE_URLS_TESTNET: 'nonsense',
+    ARCHIVE_URLS_LOCAL: 'ftp://127.0.0.1/archive',
     HORIZON_REQUESTS_PER_HOUR: '29',
     POLL_INTERVAL_MS: '1s',
     LOCAL_LEDGER_PORT: '-1',
@@ -93,6 +96,8 @@ t.test('a setting that cannot be is one line that names it', async (t) => {
     t.throws(() => readConfig(taken), { message: new RegExp(`^${name} is \\d+, the same as [A-Z_]+:`) });
   }
   t.ok(readConfig({ NETWORKS: 'TESTNET', PORT: '8000', SECRETS_KEY: undefined }), 'no ledger, no clash');
+  const { archiveUrls } = readConfig({ ARCHIVE_URLS_TESTNET: 'https://a.example/x/,http://127.0.0.1:81' });
+  t.strictSame(archiveUrls, { PUBLIC: [], TESTNET: ['https://a.example/x', 'http://127.0.0.1:81'], LOCAL: [] });
   t.throws(() => readConfig({ MONGODB_URI: 'mongodb://h/?replicaSet=r' }), { message: /^SECRETS_KEY is required/ });
   const { horizonUrls, rpcUrls } = readConfig({ RPC_URLS_TESTNET: 'https://a.example/, https://b.example' });
   t.strictSame(rpcUrls.TESTNET, ['https://a.example', 'https://b.example']);
