@@ -16,7 +16,6 @@ export const checkpointOf = (ledger: number): number => ledger - (ledger % CHECK
 /** Of the public network the four files of a checkpoint have some 10 MB together. */
 const MAX_FILE_BYTES = 25_165_824;
 const MAX_UNPACKED_BYTES = 96 * 1024 * 1024;
-/** Of one file, with its body. */
 const TIMEOUT_MS = 30_000;
 /** After a fault. Short, so that an archive is found honest again soon. */
 const REST_MS = 10_000;
@@ -46,11 +45,14 @@ interface ArchivesDeps {
   clock: Clock;
   monotonic: MonotonicClock;
   fetch?: Fetch | undefined;
+  /** Of one file, with its body. */
+  timeoutMs?: number;
 }
 
 export type Archives = ReturnType<typeof createArchives>;
 
-export function createArchives({ urls, budget, clock, monotonic, fetch }: ArchivesDeps) {
+export function createArchives(deps: ArchivesDeps) {
+  const { urls, budget, clock, monotonic, fetch, timeoutMs = TIMEOUT_MS } = deps;
   const requester = createRequester(clock, { fetch, maxBodyBytes: MAX_FILE_BYTES, parse: (body) => body });
   const labels = labelsOf(urls);
   const kept = createKept();
@@ -74,7 +76,7 @@ export function createArchives({ urls, budget, clock, monotonic, fetch }: Archiv
 
     async function request(kind: ArchiveFile, checkpoint: number) {
       await spend();
-      const { status, body } = await requester.send({ url: urlOf(pathOf(kind, checkpoint)), headers }, TIMEOUT_MS);
+      const { status, body } = await requester.send({ url: urlOf(pathOf(kind, checkpoint)), headers }, timeoutMs);
       // Some hosts answer 403 for a file that is not there.
       if (status === 404 || status === 403) return null;
       if (status !== 200) throw new SourceError(`status ${status}`);

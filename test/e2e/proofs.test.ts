@@ -235,26 +235,24 @@ async function startArchive(t: Test) {
   };
 }
 
-t.test('an archive lies, or stalls → WAITING, and READY within a minute of its honesty', async (t) => {
+t.test('an archive lies → WAITING, and READY within a minute of its honesty', async (t) => {
   const archive = await startArchive(t);
   const own = await startTestService(t, { env: { ARCHIVE_URLS_LOCAL: archive.url } });
   archive.of(own.context.localLedger!.url);
-  for (const behaviour of ['lies', 'stalls'] as const) {
-    archive.be(behaviour);
-    const { payment } = await paidOrder(own);
-    const shown = await eventually(async () => {
-      const proof = await proofOf(payment.id, 'signed', own);
-      return (behaviour === 'stalls' || /nothing/.test(proof.reason)) && proof;
-    }, `the lie is found out`);
-    t.match(shown, { state: 'WAITING', reason: String, proof: null });
-    t.ok(shown.retryAfterSeconds >= 1 && shown.retryAfterSeconds <= 60);
-    t.equal((await proofOf(payment.id, 'ledger', own)).state, 'READY', 'the ledger’s level needs no archive');
-    const begun = Date.now();
-    archive.be('honest');
-    const { proof } = await ready(payment.id, 'signed', own);
-    t.ok(Date.now() - begun < 60_000, `${behaviour}: ${Date.now() - begun} ms`);
-    t.equal((await verifyProof(proof, await trustIn(own))).verdict, 'SIGNED');
-  }
+  const { payment } = await paidOrder(own);
+  archive.be('lies');
+  const shown = await eventually(async () => {
+    const proof = await proofOf(payment.id, 'signed', own);
+    return /nothing/.test(proof.reason) && proof;
+  }, `the lie is found out`);
+  t.match(shown, { state: 'WAITING', reason: String, proof: null });
+  t.ok(shown.retryAfterSeconds >= 1 && shown.retryAfterSeconds <= 60);
+  t.equal((await proofOf(payment.id, 'ledger', own)).state, 'READY', 'the ledger’s level needs no archive');
+  const begun = Date.now();
+  archive.be('honest');
+  const { proof } = await ready(payment.id, 'signed', own);
+  t.ok(Date.now() - begun < 60_000, `${Date.now() - begun} ms`);
+  t.equal((await verifyProof(proof, await trustIn(own))).verdict, 'SIGNED');
 });
 
 t.test('whatever an archive answers → no proof, and no fault of the maker', async (t) => {
@@ -265,13 +263,14 @@ t.test('whatever an archive answers → no proof, and no fault of the maker', as
   const archive = await startArchive(t);
   archive.of(service.context.localLedger!.url);
   const make = (budget: LedgerBudget | null = null) => {
-    const archives = createArchives({ urls: [archive.url], budget, clock: systemClock, monotonic: monotonicClock });
+    const clocks = { clock: systemClock, monotonic: monotonicClock };
+    const archives = createArchives({ urls: [archive.url], budget, ...clocks, timeoutMs: 5_000 });
     t.teardown(() => archives.close());
     const validators = async () => trust.validators;
     const maker = createMaker({ network: 'LOCAL', ledger, archives, validators, clock: systemClock });
     return maker({ level: 'signed', tries: 0 } as DueProof, payment);
   };
-  for (const behaviour of ['away', 'html', 'cut', 'lies', 'missing', 'bomb', 'redirects'] as const) {
+  for (const behaviour of ['away', 'html', 'cut', 'lies', 'missing', 'bomb', 'redirects', 'stalls'] as const) {
     archive.be(behaviour);
     const { state, reason, bundle } = await make();
     t.same([state, bundle], ['WAITING', undefined], `${behaviour}: ${reason}`);

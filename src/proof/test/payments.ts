@@ -156,6 +156,13 @@ export const PAYMENTS: PaymentCase[] = [
     Memo.text('zażółć'),
   ),
   simple(
+    'a payment with a memo that begins with a mark of byte order',
+    Operation.payment({ destination: shop.publicKey(), asset: Asset.native(), amount: '12.5' }),
+    paid(),
+    { kind: 'payment', ...xlm, amount: '12.5', memoType: 'text', memo: '\ufefforder' },
+    Memo.text('\ufefforder'),
+  ),
+  simple(
     'a payment of an asset with a long code to a muxed address, with an id memo',
     Operation.payment({ destination: muxed.accountId(), asset: long, amount: '922337203685.4775807' }),
     paid(),
