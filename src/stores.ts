@@ -12,7 +12,7 @@ import {
   createSessionStore,
   createUserStore,
 } from './accounts/index.js';
-import { createIdempotencyStore } from './api/idempotency-store.js';
+import { createIdempotencyStore } from './api/idempotency.js';
 import { createInstallationStore } from './app/installation.js';
 import { createJobStore } from './app/jobs/store.js';
 import { createAuditStore } from './audit/index.js';

@@ -6,7 +6,7 @@ import { fetch as undiciFetch } from 'undici';
 import { systemClock } from '../../src/kit/clock.js';
 import { createLedger } from '../../src/ledger/network-ledger.js';
 import type { Fetch } from '../../src/ledger/request.js';
-import { createFlagGap } from '../../src/watching/flag-gap.js';
+import { createFlagGap } from '../../src/watching/gap-store.js';
 import { createWatcher } from '../../src/watching/watcher.js';
 import { startTestLedger, type TestLedger } from '../../test/helpers/ledger.js';
 import { testDatabase } from '../../test/helpers/mongo.js';

@@ -1,8 +1,8 @@
 /** How answers are written: JSON and text with their length, and any error in the envelope. */
 import type { ServerResponse } from 'node:http';
 import { ERRORS } from '../../contracts/errors.js';
-import { apiErrorIn, errorBodyOf } from './errors.js';
 import { EVENT_STREAM } from './event-stream.js';
+import { apiErrorIn, errorBodyOf } from './input.js';
 
 /** Told of every fault of ours. */
 export type OnInternalError = (error: unknown, requestId: string) => void;

@@ -1,9 +1,13 @@
 /** The express app: REST, tRPC, docs, hosted pages, health and metrics. Every answer has an `X-Request-Id`; every error but a page's has the envelope. */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import express, { type ErrorRequestHandler, type Request, type RequestHandler } from 'express';
+import { gzipSync } from 'node:zlib';
+import compression from 'compression';
+import express, { type ErrorRequestHandler, type Request, type RequestHandler, Router } from 'express';
+import helmet from 'helmet';
 import type { Logger } from 'pino';
 import { Histogram, type Registry } from 'prom-client';
+import swaggerUi from 'swagger-ui-express';
 import type { Network } from '../../contracts/networks.js';
 import type { WatchCaller } from '../accounts/index.js';
 import { createDashboard, type DashboardDeps } from '../dashboard/router.js';
@@ -12,19 +16,69 @@ import type { Caller, Services } from '../kit/caller.js';
 import type { Clock } from '../kit/clock.js';
 import type { Download, ExportService } from '../selling/index.js';
 import { sendError, sendJson } from './answer.js';
-import { createCallerOf } from './bearer.js';
+import { createCallerOf, createRateLimit } from './authorize.js';
 import { clientAddressOf, dropForwardedPorts, isDirectLocalRequest, isForwarded } from './client-address.js';
-import { compressAnswers } from './compress.js';
-import { createDocs } from './docs.js';
 import { createEventStreams, EVENT_STREAM } from './event-stream.js';
 import type { Idempotency } from './idempotency.js';
 import { createOperations } from './operations.js';
-import { createRateLimit } from './rate-limit.js';
 import type { Readiness } from './readiness.js';
 import { createRequestIds } from './request-id.js';
 import { createRest } from './rest.js';
 import { createRouter, type RouterDeps } from './router.js';
 import { createTrpcHttp } from './trpc-http.js';
+
+// Answers are sent compressed to clients that take them so. Only what is read is: an answer that shows a
+// secret (a new key, a webhook's secret) is to a POST, so no length tells of one. Event streams and files
+// are sent as they come, and what has its own encoding keeps it.
+
+const compressAnswers = (): RequestHandler =>
+  compression({
+    filter(req, res) {
+      const isStream = String(res.getHeader('content-type')).startsWith(EVENT_STREAM);
+      const isFile = res.hasHeader('content-disposition');
+      return req.method === 'GET' && !isStream && !isFile && compression.filter(req, res);
+    },
+  });
+
+// Swagger UI over the committed openapi.json. It forgets the API key when the page is closed or reloaded:
+// what a browser stores for this origin could be read by any script that ever runs on a payment page of the
+// same origin.
+
+/** Serves `/docs` and `/openapi.json`, the latter byte for byte where the service has no path of its own, and sends `/` to the docs.
+ *  @param base path of the service as callers see it, `/pay` or empty: a proxy takes it off */
+function createDocs(openapiJson: Buffer, base: string): Router {
+  const docs = Router();
+  const served = base === '' ? openapiJson : withServer(openapiJson, base);
+  const compressed = gzipSync(served);
+  const sendDocument: RequestHandler = (req, res) => {
+    // Tools of other origins may read it: it holds nothing that is not public.
+    res.setHeader('Access-Control-Allow-Origin', '*');
+    res.type('application/json').vary('Accept-Encoding');
+    if (req.acceptsEncodings('gzip', 'identity') !== 'gzip') return void res.send(served);
+    res.set('Content-Encoding', 'gzip').send(compressed);
+  };
+  docs.get('/openapi.json', sendDocument);
+  // With upgradeInsecureRequests the page would stay blank over plain http on any host but localhost.
+  const security = helmet({
+    contentSecurityPolicy: { directives: { upgradeInsecureRequests: null } },
+    strictTransportSecurity: false,
+  });
+  const page = swaggerUi.setup(undefined, {
+    customSiteTitle: 'stellar-collect API',
+    swaggerOptions: { url: `${base}/openapi.json`, persistAuthorization: false, displayRequestDuration: true },
+  });
+  docs.get('/', (_req, res) => res.redirect(`${base}/docs/`));
+  // Its files are named relative to the page, so the last slash matters.
+  docs.get(/^\/docs$/, (_req, res) => res.redirect(301, `${base}/docs/`));
+  // Swagger UI's middleware would refuse this one by itself, without the envelope.
+  docs.use(/^\/docs\/.*package\.json$/, (_req, _res, next) => next('router'));
+  docs.use('/docs', security, swaggerUi.serve);
+  docs.get('/docs', page);
+  return docs;
+}
+
+const withServer = (openapiJson: Buffer, url: string): Buffer =>
+  Buffer.from(JSON.stringify({ ...JSON.parse(openapiJson.toString()), servers: [{ url }] }));
 
 export interface HttpApi {
   services: Services;

@@ -11,14 +11,13 @@ import type { Caller, StreamedEvent } from '../kit/caller.js';
 import { CSV_TYPE, type CsvForm } from '../kit/csv.js';
 import type { Download } from '../selling/index.js';
 import { JSON_TYPE, type OnInternalError, sendError, sendJson, sendText } from './answer.js';
-import { authorize } from './authorize.js';
-import type { CallerOf } from './bearer.js';
+import { authorize, type CallerOf } from './authorize.js';
 import { sendDownload } from './download.js';
 import type { EventStreams } from './event-stream.js';
 import { cutFaults, parseInput, unknownField, unknownParameter } from './input.js';
 import { readBody } from './rest-body.js';
 import { findRoute, type Route } from './rest-routes.js';
-import type { ApiContext } from './trpc.js';
+import type { ApiContext } from './trpc-http.js';
 
 export interface RestDeps {
   router: AppRouter;

@@ -9,11 +9,10 @@ import { ApiError } from '../kit/api-error.js';
 import type { Caller, Services, StreamedEvent } from '../kit/caller.js';
 import type { Listing } from '../kit/listing.js';
 import { authorize } from './authorize.js';
-import { apiErrorIn } from './errors.js';
 import type { Idempotency } from './idempotency.js';
-import { checkInput, refusal } from './input.js';
+import { apiErrorIn, checkInput, refusal } from './input.js';
 import type { StoredRules } from './stored-rules.js';
-import { type ApiContext, t } from './trpc.js';
+import { type ApiContext, t } from './trpc-http.js';
 
 export interface RouterDeps {
   services: Services;

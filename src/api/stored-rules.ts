@@ -2,15 +2,57 @@
  *  these rules complete the list for a refused body. */
 
 import type { FieldError } from '../../contracts/errors.js';
-import type { RawBody } from '../../contracts/operation.js';
+import { contract } from '../../contracts/index.js';
+import type { Operation, RawBody, ValidationContext } from '../../contracts/operation.js';
 import { MAX_LINES } from '../../contracts/orders.js';
 import { productFieldErrors } from '../../contracts/products.js';
-import type { Caller } from '../kit/caller.js';
+import { badRequestOf, invalid } from '../kit/api-error.js';
+import type { Caller, ServiceOf, Services } from '../kit/caller.js';
 import type { Database } from '../kit/database.js';
+import { createdAtOf } from '../kit/ids.js';
 import { NO_SUCH } from '../kit/no-such.js';
 import { faultOfAssignment, findAssigned } from '../payments/index.js';
 import { lineProductFaults, productTermFaults } from '../selling/index.js';
 import type { ForAccount } from '../stores.js';
+
+// Checks an operation's `contextRules` before its function, after the look-up of the Idempotency-Key.
+
+type Call = (caller: Caller, input: object) => Promise<unknown>;
+
+/** The same service; a broken rule throws `validation_error`, or `bad_request` without a body. A repeated run is checked as of the first one. */
+export function withContextRules<Resource extends object>(
+  operations: Resource,
+  service: ServiceOf<Resource>,
+  validationContext: () => ValidationContext,
+): ServiceOf<Resource> {
+  const calls = service as unknown as Record<string, Call>;
+  const checked = Object.entries(operations as Record<string, Operation>).map(([name, { contextRules, hasBody }]) => {
+    const call = calls[name]!;
+    if (!contextRules) return [name, call];
+    return [
+      name,
+      async (caller: Caller, input: object) => {
+        const context = { ...validationContext(), ...(caller.isRepeated ? { now: firstRunOf(caller) } : {}) };
+        const [fault, ...others] = contextRules({ ...input }, context);
+        if (fault) throw hasBody ? invalid(fault, ...others) : badRequestOf([fault, ...others]);
+        return call(caller, input);
+      },
+    ];
+  });
+  return Object.fromEntries(checked) as ServiceOf<Resource>;
+}
+
+/** The same for every resource of the contract. */
+export const withAllRules = (services: Services, validationContext: () => ValidationContext): Services =>
+  Object.fromEntries(
+    Object.entries(contract).map(([name, operations]) => [
+      name,
+      withContextRules(operations, services[name as keyof Services] as never, validationContext),
+    ]),
+  ) as unknown as Services;
+
+/** A reserved id has the time of the first run. */
+const firstRunOf = ({ reservedId }: Caller): Date => createdAtOf(reservedId!('key'));
 
 /** By resource and operation. They get parameters and body as sent, valid or not. */
 export type StoredRules = Readonly<

@@ -10,9 +10,9 @@ import {
   type WatchCaller,
 } from '../accounts/index.js';
 import type { HttpApi } from '../api/app.js';
+import { createRateLimit } from '../api/authorize.js';
 import { clientAddressOf } from '../api/client-address.js';
 import { createIdempotency } from '../api/idempotency.js';
-import { createRateLimit } from '../api/rate-limit.js';
 import { createStoredRules } from '../api/stored-rules.js';
 import { createDestinationCheck, createPayerLedger } from '../asking/index.js';
 import type { PayUri } from '../domain/sep7.js';

@@ -1,12 +1,31 @@
 /** The built-in ledger of a service that watches LOCAL without sources of its own. Its code is loaded only here. */
+import { createServer } from 'node:net';
 import type { Logger } from 'pino';
 import { networkInfo } from '../../contracts/networks.js';
+import { listenError } from '../api/server.js';
 import type { Clock } from '../kit/clock.js';
 import type { Database } from '../kit/database.js';
 import { StartupError } from '../kit/startup-error.js';
 import type { LedgerClient } from '../local-ledger/index.js';
 import type { TestPayer } from '../page/types.js';
 import type { Config } from './config.js';
+
+// Where the service listens.
+
+/** Call before anything is started or written, so that a second service or a wrong address is reported at once.
+ *  @param port 0 for any free one
+ *  @param setting the name of the setting that `port` comes from, for messages
+ *  @throws StartupError */
+export async function usablePort(host: string, port: number, setting: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once('error', (error) => reject(listenError(error, host, port, setting)));
+    probe.listen({ host, port }, () => {
+      const found = (probe.address() as { port: number }).port;
+      probe.close(() => resolve(found));
+    });
+  });
+}
 
 interface BuiltInLedger {
   url: string;

@@ -2,8 +2,7 @@
 import type { mongo } from 'mongoose';
 import type { Logger } from 'pino';
 import { monotonicClock } from '../kit/clock.js';
-import { whileHeld } from '../kit/lease.js';
-import type { LeaseStore } from '../kit/leases.js';
+import { type LeaseStore, whileHeld } from '../kit/leases.js';
 import { StartupError } from '../kit/startup-error.js';
 
 /** One change of the whole database. It may be interrupted at any moment and then runs again from its beginning, even beside a slow earlier run: so a step

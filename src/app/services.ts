@@ -10,7 +10,7 @@ import {
   type Quota,
   unlimited,
 } from '../accounts/index.js';
-import { withAllRules } from '../api/context-rules.js';
+import { withAllRules } from '../api/stored-rules.js';
 import { createReadWalletAssets, type LedgerStamper } from '../asking/index.js';
 import { createReadStatement } from '../audit/index.js';
 import type { PayUri } from '../domain/sep7.js';

@@ -3,8 +3,8 @@ import type { FeeBumpTransaction, Asset as StellarAsset, Transaction } from '@st
 import { formatAmount, MAX_STROOPS, parseAmount } from '../domain/amount.js';
 import { type Asset, NATIVE, type Asset as PaidAsset, sameAsset } from '../domain/asset.js';
 import { type CreditMemo, memosNamedBy } from '../domain/memo.js';
-import { accountOf, parseMuxed } from '../domain/muxed.js';
 import { sdk } from '../domain/stellar-sdk.js';
+import { accountOf, parseMuxed } from '../domain/strkey.js';
 
 /** The payment that a link or checkout asks for. */
 export interface Payable {

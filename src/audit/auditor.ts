@@ -6,13 +6,11 @@ import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
 import type { Clock, MonotonicClock } from '../kit/clock.js';
 import type { NewId } from '../kit/ids.js';
-import { whileHeld } from '../kit/lease.js';
-import type { LeaseStore } from '../kit/leases.js';
+import { type LeaseStore, whileHeld } from '../kit/leases.js';
 import type { NetworkLedger, ServerTip } from '../ledger/network-ledger.js';
 import type { Asker } from '../ledger/request.js';
 import type { WalletStore } from '../watching/index.js';
-import type { AuditDoc } from './audit-document.js';
-import type { AuditStore } from './audit-store.js';
+import type { AuditDoc, AuditStore } from './audit-store.js';
 import type { AuditLedger, TakeTurn } from './turn.js';
 
 /** Interval of attempts at the lease, and the longest interval of checks for work. */

@@ -5,15 +5,60 @@ import { type Books, forgetSettled } from '../domain/books.js';
 import { isWatched } from '../domain/terms.js';
 import type { ListEnd } from '../ledger/history.js';
 import type { LedgerSession } from '../ledger/network-ledger.js';
-import { cursorAfter, ledgerOfCursor } from '../ledger/records.js';
+import { cursorAfter, isAfter, ledgerOfCursor, placeOf } from '../ledger/records.js';
 import type { PaymentStore } from '../payments/index.js';
 import type { WalletDoc } from '../watching/index.js';
-import type { AuditDoc, AuditProgress, HealedOperation } from './audit-document.js';
-import { checkEnd, mustShow } from './ends.js';
-import { creditsIn, type HealDeps, heal } from './heal.js';
-import { type EffectsRead, type ListRead, type Range, readEffects, readFees } from './read.js';
-import { readAmounts, readBooks, storeBooks } from './stored.js';
-import { Hopeless, isPatient, Late, NotYet, type Save } from './trouble.js';
+import type { AuditDoc, AuditProgress, HealedOperation } from './audit-store.js';
+import { Hopeless, isPatient, Late, NotYet, type Save } from './plan.js';
+import {
+  creditsIn,
+  type EffectsRead,
+  type HealDeps,
+  heal,
+  type ListRead,
+  type Range,
+  readAmounts,
+  readBooks,
+  readEffects,
+  readFees,
+  storeBooks,
+} from './read.js';
+
+// Whether a list was read to its end. Several servers may stand behind one URL, and one that is behind shows
+// a list that ends early: what counts is what the answer itself shows, never that some time has passed.
+// Pure.
+
+/** The audit's knowledge of its account. */
+interface Account {
+  fromLedger: number;
+  toLedger: number;
+  /** The ledger in which its balances last changed; 0 for an account that is not on the ledger. */
+  changedLedger: number;
+  /** It is read from its creation on. */
+  readsAll: boolean;
+}
+
+/** The ledger that a list has to be shown up to: in those after the last change nothing can have moved. 0 when nothing can be missing. */
+export function mustShow({ fromLedger, toLedger, changedLedger, readsAll }: Account): number {
+  if (changedLedger === 0) return toLedger;
+  return readsAll || changedLedger > fromLedger ? changedLedger : 0;
+}
+
+type EndCheck =
+  | 'whole'
+  /** There is more than was read. */
+  | 'more'
+  /** The server that answered has not shown enough yet. */
+  | 'behind'
+  /** It says nothing of itself in this answer. */
+  | 'untold';
+
+/** @param ledger what has to be shown */
+export function checkEnd({ cursor }: ListRead, { newest, shownLedger }: ListEnd, ledger: number): EndCheck {
+  if (newest !== null && isAfter(placeOf(newest), placeOf(cursor))) return 'more';
+  if (shownLedger === null) return 'untold';
+  return shownLedger >= ledger ? 'whole' : 'behind';
+}
 
 /** Pages read from before a first audit; with more, its opening is computed backwards. */
 const PAGES_BEFORE = 50;

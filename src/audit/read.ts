@@ -1,16 +1,115 @@
 /** Reads one page of an account's history and adds it to the books: effects with the operations that they belong to, or fees. What a page holds is
  *  forgotten with it, so that an audit takes the same memory however much happened. */
 
+import type { Network } from '../../contracts/networks.js';
 import { parseAmount } from '../domain/amount.js';
 import { type Asset, assetName } from '../domain/asset.js';
-import { type Books, foldFee, foldOperation, mayPay, type OperationFacts } from '../domain/books.js';
-import type { LedgerClose } from '../domain/terms.js';
+import {
+  type Amount,
+  type BookRow,
+  type Books,
+  foldFee,
+  foldOperation,
+  mayPay,
+  type OperationFacts,
+  type Sums,
+} from '../domain/books.js';
+import { isWatched, type LedgerClose } from '../domain/terms.js';
+import type { Clock } from '../kit/clock.js';
 import type { AccountEffect, AccountHistory } from '../ledger/history.js';
 import type { LedgerSession } from '../ledger/network-ledger.js';
-import { type LedgerRecord, ledgerOfCursor } from '../ledger/records.js';
+import { type Credit, type LedgerRecord, ledgerOfCursor } from '../ledger/records.js';
 import { LedgerUnavailable } from '../ledger/source.js';
-import type { OwnedWallet, PaymentStore } from '../payments/index.js';
-import { ListFailed } from './trouble.js';
+import type { OwnedWallet, PaymentStore, Recorder } from '../payments/index.js';
+import { type ParkedRecordStore, readRecords, type WalletDoc } from '../watching/index.js';
+import type { StoredAmount, StoredRow, StoredSums } from './audit-store.js';
+import { ListFailed } from './plan.js';
+
+// Books and balances as they are stored: stroops in decimal text.
+
+export const assetOf = ({
+  assetCode: code,
+  assetIssuer: issuer,
+}: {
+  assetCode: string;
+  assetIssuer: string | null;
+}): Asset => ({
+  code,
+  issuer,
+});
+export const namedAsset = ({ code, issuer }: Asset) => ({ assetCode: code, assetIssuer: issuer });
+
+export const storeAmounts = (amounts: readonly Amount[]): StoredAmount[] =>
+  amounts.map(({ asset, stroops }) => ({ ...namedAsset(asset), stroops: `${stroops}` }));
+
+export const readAmounts = (stored: readonly StoredAmount[]): Amount[] =>
+  stored.map((amount) => ({ asset: assetOf(amount), stroops: BigInt(amount.stroops) }));
+
+export const storeBooks = (books: Books): StoredSums[] =>
+  [...books.values()].map(({ asset, sums }) => ({ ...namedAsset(asset), ...storeSums(sums) }));
+
+export const readBooks = (stored: readonly StoredSums[]): Books =>
+  new Map(
+    stored.map(({ received, sent, fees, traded, other, ...rest }) => {
+      const asset = assetOf(rest);
+      const texts = { received, sent, fees, traded, other };
+      const sums = Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, BigInt(text)]));
+      return [assetName(asset), { asset, sums: sums as unknown as Sums }];
+    }),
+  );
+
+export const storeRows = (rows: readonly BookRow[]): StoredRow[] =>
+  rows.map(({ asset, opening, closing, computed, difference, ...sums }) => ({
+    ...namedAsset(asset),
+    ...storeSums(sums),
+    ...{ opening: `${opening}`, closing: `${closing}`, computed: `${computed}`, difference: `${difference}` },
+  }));
+
+const storeSums = ({ received, sent, fees, traded, other }: Sums) => ({
+  ...{ received: `${received}`, sent: `${sent}`, fees: `${fees}` },
+  ...{ traded: `${traded}`, other: `${other}` },
+});
+
+/** The result of an audit. */
+export const closingOf = (rows: readonly StoredRow[]): Amount[] =>
+  rows.map((row) => ({ asset: assetOf(row), stroops: BigInt(row.closing) }));
+
+// Heals: credits of the ledger that should be payments and are none are recorded the ordinary way.
+
+export interface HealDeps {
+  parkedRecords: Pick<ParkedRecordStore, 'park' | 'openOf' | 'openIn'>;
+  recorder: Pick<Recorder, 'record'>;
+  /** Called when payments were stored. */
+  eventsStored: () => void;
+  /** Whether a payment of this size and age would have been removed again. */
+  isRemoved: (credit: Pick<Credit, 'amount' | 'closedAt'>) => boolean;
+  clock: Clock;
+}
+
+/** @returns what these operations paid to the wallet while it watched; what may have paid it and cannot be recorded is parked
+ *  @throws LedgerUnavailable */
+export async function creditsIn(
+  { parkedRecords, isRemoved, clock }: HealDeps,
+  wallet: WalletDoc,
+  session: Pick<LedgerSession, 'complete'>,
+  records: readonly LedgerRecord[],
+): Promise<Credit[]> {
+  if (records.length === 0) return [];
+  const { network, address, windows } = wallet;
+  const isOurs = async () => new Set([address]);
+  const { credits, parked } = await readRecords({ network, session, clock, isOurs, historyOf: address }, records);
+  await parkedRecords.park(parked);
+  return credits.filter((credit) => credit.receiver === address && isWatched(windows, credit) && !isRemoved(credit));
+}
+
+export async function heal(
+  { recorder, eventsStored }: HealDeps,
+  { network, wallet }: { network: Network; wallet: WalletDoc },
+  credits: readonly Credit[],
+): Promise<void> {
+  const stored = await recorder.record(network, { credits, only: wallet }, null);
+  if (stored.length > 0) eventsStored();
+}
 
 const PAGE_LIMIT = 200;
 /** Page size when each operation takes a request of its own. */

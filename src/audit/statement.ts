@@ -1,9 +1,12 @@
 /** Reads a wallet's statement from the ledger: what it holds now, and everything that moved it since the statement begins. Nothing is stored. */
 
 import type { Network } from '../../contracts/networks.js';
+import type { Statement } from '../../contracts/statements.js';
+import { formatSigned } from '../domain/amount.js';
 import { NATIVE, sameAsset } from '../domain/asset.js';
 import { cursorId } from '../domain/coverage.js';
 import { rateLimited } from '../kit/api-error.js';
+import { type CsvForm, csvWriter } from '../kit/csv.js';
 import type { AccountEffect, AccountFee, AccountOperation, HistoryPage } from '../ledger/history.js';
 import type { LedgerSession, NetworkLedger, ServerTip } from '../ledger/network-ledger.js';
 import { cursorAfter, ledgerOfCursor, transactionOf } from '../ledger/records.js';
@@ -20,6 +23,59 @@ import {
   type StatementRefusal,
   statementOf,
 } from './statement-rules.js';
+
+// A statement as the API shows it, and as a file.
+
+export const toStatement = (walletId: string, from: Date, to: Date, rows: StatementRead): Statement => ({
+  walletId,
+  from: from.toISOString(),
+  to: to.toISOString(),
+  assets: rows.map(({ asset, opening, closing, movements }) => ({
+    assetCode: asset.code,
+    assetIssuer: asset.issuer,
+    opening: formatSigned(opening),
+    closing: formatSigned(closing),
+    movements: movements.map(({ asset: _, stroops, at, changeIndex: __, value, ...movement }) => ({
+      ...movement,
+      at: at.toISOString(),
+      amount: formatSigned(stroops),
+      value: value && { ...value, rateAt: value.rateAt.toISOString() },
+    })),
+  })),
+});
+
+const COLUMNS = [
+  'assetCode',
+  'assetIssuer',
+  'at',
+  'ledger',
+  'transactionHash',
+  'operationId',
+  'kind',
+  'amount',
+  'counterparty',
+  'memo',
+  'paymentId',
+  'currency',
+  'value',
+  'rate',
+] as const;
+
+/** Each asset begins with a row `opening` and ends with a row `closing`. */
+export function statementCsv({ from, to, assets }: Statement, form: CsvForm): string {
+  const { header, line, time } = csvWriter(form);
+  const rows: Partial<Record<(typeof COLUMNS)[number], string | number | null>>[] = assets.flatMap(
+    ({ assetCode, assetIssuer, opening, closing, movements }) => [
+      { assetCode, assetIssuer, at: time(from), kind: 'opening', amount: opening },
+      ...movements.map(({ value, ...movement }) => ({
+        ...{ assetCode, assetIssuer, ...movement, at: time(movement.at) },
+        ...(value && { currency: value.currency, value: value.amount, rate: value.rate }),
+      })),
+      { assetCode, assetIssuer, at: time(to), kind: 'closing', amount: closing },
+    ],
+  );
+  return [header(COLUMNS), ...rows.map((row) => line(COLUMNS.map((name) => row[name] ?? null)))].join('');
+}
 
 const PAGE_LIMIT = 200;
 /** The most effects, operations and transactions that are read, each. */

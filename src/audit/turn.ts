@@ -10,15 +10,25 @@ import type { LedgerSession, ServerTip } from '../ledger/network-ledger.js';
 import { LedgerUnavailable, UnfitServer } from '../ledger/source.js';
 import type { PaymentStore } from '../payments/index.js';
 import { type NetworkStateStore, toWalletSummary, type WalletDoc, type WalletStore } from '../watching/index.js';
-import type { AuditDoc, AuditProgress } from './audit-document.js';
-import { toAuditAssets } from './audit-resource.js';
-import type { AuditStore } from './audit-store.js';
-import { readBalances, unaskedOf } from './balances.js';
-import type { HealDeps } from './heal.js';
+import { type AuditDoc, type AuditProgress, type AuditStore, toAuditAssets } from './audit-store.js';
 import { createPageReaders, cursorsAfter, FROM_THE_FIRST, type PageReaders, rangeOf, readsOneByOne } from './pages.js';
-import { chooseServers, endOf, firstLedgerOf, startOf } from './plan.js';
-import { assetOf, closingOf, namedAsset, readAmounts, storeAmounts, storeRows } from './stored.js';
-import { Hopeless, isPatient, Late, ListFailed, NotYet, type Save, STUCK_MS, Superseded } from './trouble.js';
+import {
+  chooseServers,
+  endOf,
+  firstLedgerOf,
+  Hopeless,
+  isPatient,
+  Late,
+  ListFailed,
+  NotYet,
+  readBalances,
+  type Save,
+  STUCK_MS,
+  Superseded,
+  startOf,
+  unaskedOf,
+} from './plan.js';
+import { assetOf, closingOf, type HealDeps, namedAsset, readAmounts, storeAmounts, storeRows } from './read.js';
 
 /** More pages wait for the next turn, so that other audits have theirs. */
 const PAGES_PER_TURN = 20;

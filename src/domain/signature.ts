@@ -1,6 +1,74 @@
 /** Signatures of Standard Webhooks 1.0: `v1,` + base64 of HMAC-SHA256 over `id.timestamp.body`, one for each valid secret. */
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import {
+  createHmac,
+  createPrivateKey,
+  createPublicKey,
+  type KeyObject,
+  signBytes,
+  timingSafeEqual,
+  verify,
+} from 'node:crypto';
 import type { Clock } from '../kit/clock.js';
+
+// The service's own signatures of deliveries (Standard Webhooks, asymmetric): `v1a,` + base64 of Ed25519
+// over `id.timestamp.body`. A receiver verifies them with the public key, without a secret.
+
+const PUBLIC_PREFIX = 'whpk_';
+const SEED_BYTES = 32;
+/** The bytes before the 32 of a key in the encodings that Node reads (RFC 8410). */
+const PKCS8_HEAD = Buffer.from('302e020100300506032b657004220420', 'hex');
+const SPKI_HEAD = Buffer.from('302a300506032b6570032100', 'hex');
+
+/** Base64 of 32 random bytes: the whole of a private key. */
+export const newKeySeed = (clock: Pick<Clock, 'randomBytes'>): string =>
+  clock.randomBytes(SEED_BYTES).toString('base64');
+
+export const privateKeyOf = (seed: string): KeyObject =>
+  createPrivateKey({ key: Buffer.concat([PKCS8_HEAD, Buffer.from(seed, 'base64')]), format: 'der', type: 'pkcs8' });
+
+/** The 32 bytes of the public key. */
+export const publicBytesOf = (privateKey: KeyObject): Buffer =>
+  createPublicKey(privateKey).export({ format: 'der', type: 'spki' }).subarray(SPKI_HEAD.length);
+
+/** `whpk_` + base64 of the 32 bytes. */
+export const publicKeyOf = (privateKey: KeyObject): string =>
+  PUBLIC_PREFIX + publicBytesOf(privateKey).toString('base64');
+
+const signed = (id: string, timestamp: string, body: Buffer | string): Buffer =>
+  Buffer.concat([Buffer.from(`${id}.${timestamp}.`), Buffer.from(body)]);
+
+/** Signs off the event loop: it takes twenty times as long as an HMAC. */
+export const signWithKey = (privateKey: KeyObject, id: string, timestamp: string, body: Buffer | string) =>
+  new Promise<string>((resolve, reject) => {
+    signBytes(null, signed(id, timestamp, body), privateKey, (error, signature) =>
+      error ? reject(error) : resolve(`v1a,${signature.toString('base64')}`),
+    );
+  });
+
+/** Signs a text by itself, such as a statement. Base64. */
+export const signText = (privateKey: KeyObject, text: string): string =>
+  signBytes(null, Buffer.from(text), privateKey).toString('base64');
+
+/** The receiver's check: whether a signature is of one of these public keys. */
+export function verifyWithKeys(
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+  body: Buffer,
+  publicKeys: readonly string[],
+): boolean {
+  const { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signatures } = headers;
+  if (typeof id !== 'string' || typeof timestamp !== 'string' || typeof signatures !== 'string') return false;
+  const given = signatures.split(' ').filter((each) => each.startsWith('v1a,'));
+  const keys = publicKeys.flatMap((text) => {
+    const bytes = Buffer.from(text.slice(PUBLIC_PREFIX.length), 'base64');
+    if (!text.startsWith(PUBLIC_PREFIX) || bytes.length !== SEED_BYTES) return [];
+    return [createPublicKey({ key: Buffer.concat([SPKI_HEAD, bytes]), format: 'der', type: 'spki' })];
+  });
+  const message = signed(id, timestamp, body);
+  return given.some((signature) => {
+    const bytes = Buffer.from(signature.slice('v1a,'.length), 'base64');
+    return keys.some((key) => verify(null, message, key, bytes));
+  });
+}
 
 const SECRET_PREFIX = 'whsec_';
 /** The most by which `webhook-timestamp` may differ from now, as in the `standardwebhooks` package. */

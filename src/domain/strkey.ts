@@ -1,6 +1,44 @@
 /** Addresses of all that can hold or receive a balance (SEP-23, CAP-84): G… accounts, M… muxed accounts, C… contracts, W… muxed contracts, B…
  *  claimable balances, L… liquidity pools. Needs no XDR, which is loaded later. */
-import { crc16, STRKEY_ALPHABET, strkeyBytes } from '../../contracts/address.js';
+import { crc16, isAccountAddress, STRKEY_ALPHABET, strkeyBytes } from '../../contracts/address.js';
+
+// Muxed addresses (SEP-23, CAP-84): an account or contract together with a 64-bit id, written as one M… or
+// W… address.
+
+export interface Muxed {
+  /** M… */
+  address: string;
+  /** G… */
+  account: string;
+  /** Decimal text. */
+  id: string;
+}
+
+/** The key comes first, then the id. */
+const KEY_BYTES = 32;
+
+/** The parts of an M… address; null for any other text. */
+export function parseMuxed(text: string): Muxed | null {
+  const parsed = parseStrkey(text);
+  if (parsed?.kind !== 'M') return null;
+  const account = strkeyOf('G', parsed.bytes.subarray(0, KEY_BYTES));
+  return { address: text, account, id: parsed.bytes.readBigUInt64BE(KEY_BYTES).toString() };
+}
+
+/** The base account (G…) of a G… or M… address; null for any other text. */
+export const accountOf = (text: string): string | null =>
+  isAccountAddress(text) ? text : (parseMuxed(text)?.account ?? null);
+
+const MUXED_KINDS = { G: 'M', C: 'W' } as const;
+
+/** @param holder G… or C… @param id decimal text of an unsigned 64-bit integer. @returns M… or W… */
+export function muxedAddressOf(holder: string, id: string): string {
+  const key = parseStrkey(holder);
+  if (key?.kind !== 'G' && key?.kind !== 'C') throw new TypeError('only accounts and contracts have muxed addresses');
+  const idBytes = Buffer.alloc(8);
+  idBytes.writeBigUInt64BE(BigInt(id));
+  return strkeyOf(MUXED_KINDS[key.kind], Buffer.concat([key.bytes, idBytes]));
+}
 
 /** Bytes of each kind. Muxed addresses end with a 64-bit id; claimable balances begin with their type. */
 const SIZES = { G: 32, M: 40, C: 32, W: 40, B: 33, L: 32 } as const;

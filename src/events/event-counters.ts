@@ -1,8 +1,8 @@
 /** Event counters: one document for each account, with the number of its latest event. Numbering events, marking an account as done and making a webhook all
  *  write this document in their transaction, so that no two of them overlap. */
 import mongoose from 'mongoose';
-import { type ChangeStream, openChangeStream } from '../kit/change-stream.js';
 import { makeIndexes, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
+import { type ChangeStream, openChangeStream } from '../kit/follower.js';
 import { CounterConflict } from './event-numbers.js';
 
 export interface EventCounterDoc {

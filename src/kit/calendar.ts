@@ -1,5 +1,17 @@
 /** Days in a time zone, by Node's ICU: one calendar for the start of a report and for the days of its rows. A day begins at its first midnight; if
  *  the clock skips midnight, with the first moment after it. */
+import { badRequest } from './api-error.js';
+
+// The calendar that a caller names.
+
+/** @throws ApiError `bad_request` when there is no such time zone */
+export function calendarNamed(parameter: string, timezone: string): Calendar {
+  const calendar = calendarOf(timezone);
+  if (calendar) return calendar;
+  throw badRequest(
+    `${parameter}: There is no such time zone: use a name such as Europe/Berlin, or an offset of at most 14 h such as +05:30.`,
+  );
+}
 
 const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;
@@ -26,7 +38,7 @@ export interface OffsetSpan {
   offsetMs: number;
 }
 
-export interface Calendar {
+interface Calendar {
   /** The start of a day such as `2026-11-21`, in milliseconds since the epoch. A day that the zone skipped starts with the next one. */
   startOf(day: string): number;
   /** The offsets in the years of ledgers, oldest first. Never empty; the first also applies to all earlier times. */

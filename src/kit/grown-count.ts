@@ -1,7 +1,7 @@
 /** Totals of append-only lists whose ids contain the time: the part too old to grow is counted once and remembered. */
 import type { Model, QueryFilter } from 'mongoose';
 import type { Clock } from './clock.js';
-import { FairCache } from './fair-cache.js';
+import { FairCache } from './fair-queue.js';
 import { firstIdOf, type IdPrefix } from './ids.js';
 import { type IdRange, withinIds } from './paging.js';
 

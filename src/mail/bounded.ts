@@ -1,11 +1,133 @@
 /** Stores notifications and security notices, one e-mail for each recipient, within the bounds of each address and kind. What goes beyond is not stored, but
  *  counted into the next one. */
-
-import type { Session } from '../kit/database.js';
+import mongoose from 'mongoose';
+import { inOneBatch, makeIndexes, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
 import { createdAtOf, type NewId } from '../kit/ids.js';
-import { allowedOf, type Told, toldId } from './mail-bounds.js';
+import { accountsOf } from '../kit/owners.js';
 import type { MailStore, NewMail } from './mail-store.js';
-import type { SentMailStore, SentMailsDoc } from './mails-sent.js';
+
+/** Bounds of notifications and security notices, for each address and kind: an address gets so many of a kind in an hour and in a day, and the next one says
+ *  how many were left out. Another kind, account or address has no part in it. */
+export const MOST_OF_HOUR = 20;
+export const MOST_OF_DAY = 200;
+
+const HOUR_MS = 3_600_000;
+
+/** Begins with the first e-mail in it. */
+interface Span {
+  from: Date;
+  count: number;
+}
+
+/** What an address was sent of a kind. */
+export interface Sent {
+  hour: Span;
+  day: Span;
+  /** Left out since the last e-mail. */
+  left: number;
+}
+
+/** An address of an account, and a kind. */
+interface Told {
+  accountId: string;
+  kind: string;
+  address: string;
+}
+
+/** Names it; two spellings of an address are one. */
+const toldId = ({ accountId, kind, address }: Told): string => `${accountId}:${kind}:${address.toLowerCase()}`;
+
+interface Allowed {
+  /** How many of the wanted ones go out, the first ones. */
+  count: number;
+  /** Left out before: the first one says so. */
+  left: number;
+  /** With the last one a bound is reached, and none goes out until then. */
+  until: Date | null;
+  after: Sent;
+}
+
+export function allowedOf(before: Sent | null, wanted: number, now: Date): Allowed {
+  const hour = spanAt(before?.hour, HOUR_MS, now);
+  const day = spanAt(before?.day, 24 * HOUR_MS, now);
+  const left = before?.left ?? 0;
+  const count = Math.min(wanted, MOST_OF_HOUR - hour.count, MOST_OF_DAY - day.count);
+  hour.count += count;
+  day.count += count;
+  const ends = [
+    ...(hour.count < MOST_OF_HOUR ? [] : [hour.from.getTime() + HOUR_MS]),
+    ...(day.count < MOST_OF_DAY ? [] : [day.from.getTime() + 24 * HOUR_MS]),
+  ];
+  const after = { hour, day, left: (count > 0 ? 0 : left) + wanted - count };
+  return { count, left, until: ends.length === 0 ? null : new Date(Math.max(...ends)), after };
+}
+
+/** The span that `now` is in. One that lies ahead is of before the clock was set back. */
+function spanAt(span: Span | undefined, lengthMs: number, now: Date): Span {
+  const ageMs = span ? now.getTime() - span.from.getTime() : lengthMs;
+  return span && ageMs >= 0 && ageMs < lengthMs ? { ...span } : { from: now, count: 0 };
+}
+
+// What each address was sent of each kind of notification and security notice, by which more is bounded.
+// Read and written in the transaction that stores e-mails: of two at once one begins again.
+
+interface SentMailsDoc extends Sent {
+  _id: string;
+  accountId: string;
+  kind: string;
+  /** When it was first sent one. */
+  since: Date;
+}
+
+const span = { type: new mongoose.Schema({ from: Date, count: Number }, PART_OPTIONS) };
+
+const sentSchema = new mongoose.Schema<SentMailsDoc>(
+  { _id: String, accountId: String, kind: String, since: Date, hour: span, day: span, left: Number },
+  { ...SCHEMA_OPTIONS, collection: 'mailsSent' },
+);
+sentSchema.index({ accountId: 1, kind: 1, since: 1 });
+sentSchema.index({ 'hour.from': 1 });
+
+const REMOVED_AT_ONCE = 1000;
+
+/** What works across accounts: transactions store e-mails of several. */
+export type SentMailStore = ReturnType<typeof createSentMailStore>['system'];
+
+export function createSentMailStore(connection: mongoose.Connection) {
+  const sent = connection.model<SentMailsDoc>('SentMails', sentSchema);
+  const collection = sent.collection as unknown as mongoose.mongo.Collection<SentMailsDoc>;
+  return {
+    ensureIndexes: () => makeIndexes(sent),
+    system: {
+      /** By id. */
+      async of(told: readonly Told[], session: Session): Promise<Map<string, SentMailsDoc>> {
+        const ids = told.map(toldId);
+        const filter = { _id: { $in: ids }, accountId: { $in: accountsOf(told) } };
+        const found = await collection.find(filter, { session, ...inOneBatch(ids) }).toArray();
+        return new Map(found.map((doc) => [doc._id, doc]));
+      },
+      async save(docs: readonly SentMailsDoc[], session: Session): Promise<void> {
+        if (docs.length === 0) return;
+        const replaced = docs.map((doc) => ({
+          replaceOne: { filter: { _id: doc._id, accountId: doc.accountId }, replacement: doc, upsert: true },
+        }));
+        await collection.bulkWrite(replaced, { session, ordered: false });
+      },
+      /** Number of addresses that the account first sent this kind to since then, counted up to `limit`. */
+      countNew: (accountId: string, kind: string, since: Date, limit: number, session: Session): Promise<number> =>
+        collection.countDocuments({ accountId, kind, since: { $gte: since } }, { limit, session }),
+      /** Removes a batch of those that were sent nothing since. @returns how many, and whether none is left */
+      async removeIdle(before: Date): Promise<{ removed: number; isLast: boolean }> {
+        const found = await collection
+          .find({ 'hour.from': { $lt: before } }, { projection: { accountId: 1 }, limit: REMOVED_AT_ONCE })
+          .toArray();
+        const filter = { _id: { $in: found.map(({ _id }) => _id) }, accountId: { $in: accountsOf(found) } };
+        const { deletedCount } = await collection.deleteMany({ ...filter, 'hour.from': { $lt: before } });
+        return { removed: deletedCount, isLast: found.length < REMOVED_AT_ONCE };
+      },
+    },
+  };
+}
 
 /** What happened, and who is told. */
 export interface Telling {
@@ -21,7 +143,7 @@ export interface Telling {
 /** Called in the transaction of what is told: its e-mails are stored with it, or neither is. */
 export type Tell = (tellings: readonly Telling[], session: Session) => Promise<void>;
 
-export interface TellDeps {
+interface TellDeps {
   mails: Pick<MailStore, 'insert'>;
   mailsSent: Pick<SentMailStore, 'of' | 'save' | 'countNew'>;
   newId: NewId;

@@ -8,7 +8,7 @@ import type { FollowEvents, StoredEvent } from '../events/index.js';
 import { createdAtOf, type NewId } from '../kit/ids.js';
 import { accountsOf } from '../kit/owners.js';
 import type { Tell } from './bounded.js';
-import type { Notice, PaymentFacts, ReceiptFacts, WalletFacts } from './facts.js';
+import type { Notice, PaymentFacts, ReceiptFacts, WalletFacts } from './letter.js';
 import type { MailStore, NewMail } from './mail-store.js';
 
 /** Differences that an e-mail lists. */

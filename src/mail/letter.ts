@@ -1,6 +1,141 @@
 /** One e-mail as text and as HTML, from the same parts, so that both say the same. No text of a part becomes markup or a header of its own; nothing is
  *  loaded from anywhere. */
+import type { NoticeKind } from '../../contracts/notifications.js';
+import { formatAmount } from '../domain/amount.js';
+import type { Brand } from '../domain/brand.js';
+import { sumsOf } from '../domain/order.js';
 import { type Html, html, trusted } from '../page/html.js';
+import { orderRows } from '../page/order-rows.js';
+import { wordsOf } from '../page/words.js';
+import type { CheckoutDoc } from '../selling/index.js';
+import type { WalletDoc } from '../watching/index.js';
+
+/** Drops duplicates regardless of case, and keeps the first spelling. */
+export function distinctAddresses(addresses: readonly string[]): string[] {
+  const seen = new Map<string, string>();
+  for (const address of addresses) if (!seen.has(address.toLowerCase())) seen.set(address.toLowerCase(), address);
+  return [...seen.values()];
+}
+
+// The content of each e-mail, stored until it is sent.
+
+export interface PaymentFacts {
+  id: string;
+  amount: string;
+  assetCode: string;
+  value: { amount: string; currency: string } | null;
+  sender: string;
+  memo: string | null;
+  network: string;
+  /** The item: of a checkout or product. */
+  name: string | null;
+  reference: string | null;
+  closedAt: string;
+}
+
+export interface WalletFacts {
+  id: string;
+  name: string;
+  address: string;
+  network: string;
+}
+
+interface FactsOfKind {
+  'payment.completed': PaymentFacts;
+  'payment.unmatched': PaymentFacts;
+  'payment.decision': PaymentFacts;
+  'webhook.failing': { id: string; name: string; url: string; since: string; error: string | null; isPaused: boolean };
+  'wallet.gap': { wallet: WalletFacts; fromLedger: number; toLedger: number };
+  'wallet.difference': { wallet: WalletFacts; differences: { assetCode: string; amount: string }[] };
+}
+
+/** A notification. */
+export type Notice = { [Kind in NoticeKind]: { kind: Kind; facts: FactsOfKind[Kind] } }[NoticeKind];
+
+/** Changes that are told to OWNERs. */
+export type SecurityKind =
+  | 'wallet.created'
+  | 'product.wallet'
+  | 'webhook.url'
+  | 'apiKey.created'
+  | 'user.created'
+  | 'user.invited'
+  | 'user.role'
+  | 'user.removed'
+  | 'user.email'
+  | 'user.passkey'
+  | 'user.counter';
+
+export interface SecurityNotice {
+  kind: SecurityKind;
+  /** Of what was changed. */
+  name: string;
+  /** Its page of the dashboard. */
+  page: string;
+  wallet?: WalletFacts;
+  /** Absent where there is nothing to say of it. */
+  before?: string;
+  now?: string;
+}
+
+/** With whose doing it was, as the list of activity shows it. */
+export interface SecurityFacts {
+  notice: SecurityNotice;
+  actor: { type: 'user' | 'key' | 'cli' | 'system'; name: string | null };
+  at: string;
+}
+
+export interface ReceiptFacts {
+  checkoutId: string;
+}
+
+// The receipt of a paid checkout, in the payer's language and the shop's name.
+
+interface ReceiptParts {
+  checkout: CheckoutDoc;
+  wallet: Pick<WalletDoc, 'address'>;
+  brand: Brand;
+  publicUrl: string;
+}
+
+export function receiptLetter({ checkout, wallet, brand, publicUrl }: ReceiptParts): Letter {
+  const { name, quantity, reference, amount, price, currency, assetCode, paidAt, slug, language = 'en' } = checkout;
+  const words = wordsOf(language);
+  const { say } = words;
+  const received = `${formatAmount(BigInt((currency === undefined ? checkout.received : checkout.paidIn) ?? 0))} ${assetCode}`;
+  const amountOf = (of: string) => (currency === undefined ? `${of} ${assetCode}` : words.money(of, currency));
+  const asked = amountOf((price ?? amount)!);
+  const rows = orderRows(words, sumsOf(checkout)).map((row) => ({ name: row.name, value: amountOf(row.amount) }));
+  const what = {
+    name: say('what'),
+    value: quantity !== null && quantity > 1 ? `${name} × ${words.number(quantity)}` : name,
+  };
+  const shop = brand.name ?? '';
+  return {
+    language,
+    direction: words.direction,
+    subject: [say('receipt'), name, shop].filter((part) => part !== '').join(' · '),
+    heading: shop === '' ? say('receipt') : shop,
+    intro: [say('mailPaid')],
+    facts: [
+      ...(rows.length > 0 ? rows : [what]),
+      ...(reference === null ? [] : [{ name: say('reference'), value: reference }]),
+      ...(rows.length > 0 ? [] : [{ name: say('amount'), value: asked }]),
+      ...(received === asked ? [] : [{ name: say('received'), value: received }]),
+      ...(paidAt === null ? [] : [{ name: say('paidAt'), value: words.time(paidAt) }]),
+      { name: say('paidTo'), value: wallet.address },
+      { name: say('orderId'), value: checkout._id },
+    ],
+    link: { text: say('mailReceipt'), url: `${publicUrl}/c/${slug}/receipt?lang=${language}` },
+    closing: [askShop(words, brand), say('mailWhy')],
+  };
+}
+
+function askShop({ say }: ReturnType<typeof wordsOf>, { name, supportUrl, supportEmail }: Brand): string {
+  const contact = [supportUrl, supportEmail].filter((way) => way !== null).join(' · ');
+  if (name === null) return contact === '' ? say('askMerchant') : say('askMerchantBy', { contact });
+  return contact === '' ? say('ask', { name }) : say('askBy', { name, contact });
+}
 
 export interface Letter {
   /** Language and direction of its texts. */

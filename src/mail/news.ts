@@ -1,12 +1,112 @@
 /** Selects the activity that OWNERs are told of by e-mail: changes to where money goes and to who may change that. */
 
-import type { ActivityDoc, CommitDeps, UserDoc, UserStore } from '../accounts/index.js';
-import type { Session } from '../kit/database.js';
+import type { Contract } from '../../contracts/index.js';
+import { NOTICE_KINDS } from '../../contracts/notifications.js';
+import type { OutputOf } from '../../contracts/operation.js';
+import type {
+  AccountDoc,
+  AccountStore,
+  ActivityDoc,
+  Commit,
+  CommitDeps,
+  UserDoc,
+  UserStore,
+} from '../accounts/index.js';
+import { notFound } from '../kit/api-error.js';
+import type { ServiceOf } from '../kit/caller.js';
+import type { Database, Session } from '../kit/database.js';
 import { createdAtOf } from '../kit/ids.js';
-import type { AccountStores, Stores } from '../stores.js';
+import type { AccountStores, ForAccount, Stores } from '../stores.js';
+import type { WebhookDoc, WebhookStore } from '../webhooks/index.js';
 import type { Tell, Telling } from './bounded.js';
-import { distinctAddresses } from './email.js';
-import type { SecurityFacts, SecurityKind, SecurityNotice, WalletFacts } from './facts.js';
+import {
+  distinctAddresses,
+  type Notice,
+  type SecurityFacts,
+  type SecurityKind,
+  type SecurityNotice,
+  type WalletFacts,
+} from './letter.js';
+
+// Tells accounts of webhooks that fail, once until a delivery succeeds. Looked for beside the dispatcher,
+// which has no part in it.
+
+/** A delivery with this many failures has failed for longer than a restart of its endpoint takes: its third attempt is due. */
+const FAILED_ATTEMPTS = 3;
+const OF_RETRY_BASE = 4;
+/** Webhooks in one check. */
+const BATCH = 100;
+
+export function createTellOfFailing(deps: {
+  webhooks: Pick<WebhookStore, 'failingUntold' | 'markTold'>;
+  accounts: Pick<AccountStore, 'withNotifications'>;
+  tell: Tell;
+  transaction: Database['transaction'];
+  retryBaseMs: number;
+}): () => Promise<void> {
+  const { webhooks, accounts, tell, transaction, retryBaseMs } = deps;
+  const enough = { attempts: FAILED_ATTEMPTS, lastedMs: OF_RETRY_BASE * retryBaseMs * 0.9 };
+  return async () => {
+    for (const webhook of await webhooks.failingUntold(enough, BATCH)) {
+      await transaction(async (session) => {
+        if (!(await webhooks.markTold(webhook, session))) return;
+        const { accountId } = webhook;
+        const [account] = await accounts.withNotifications([accountId], session);
+        const { recipients = [], kinds = [] } = account?.notifications ?? {};
+        if (!kinds.includes('webhook.failing')) return;
+        const key = `${webhook._id}:${webhook.failingSince!.toISOString()}`;
+        await tell([{ accountId, sort: 'notice', key, ...noticeOf(webhook), recipients }], session);
+      });
+    }
+  };
+}
+
+const noticeOf = ({ _id: id, name, url, failingSince, lastFailure, status }: WebhookDoc): Notice => ({
+  kind: 'webhook.failing',
+  facts: {
+    ...{ id, name, url, since: failingSince!.toISOString(), error: lastFailure?.error ?? null },
+    isPaused: status === 'PAUSED',
+  },
+});
+
+// An account's settings for e-mail: kinds and recipients.
+
+export function createNotificationService(deps: {
+  forAccount: ForAccount<'account' | 'mails'>;
+  commit: Commit;
+  /** Whether this service sends e-mail. */
+  sending: boolean;
+}): ServiceOf<Contract['notifications']> {
+  const { forAccount, commit, sending } = deps;
+
+  async function show(account: AccountDoc | null): Promise<OutputOf<Contract['notifications']['get']>> {
+    if (!account) throw notFound('account');
+    const { recipients = [], kinds = [] } = account.notifications ?? {};
+    const failure = await forAccount(account._id).mails.lastFailure();
+    const lastFailure = failure && {
+      at: failure.failedAt!.toISOString(),
+      to: failure.to,
+      kind: failure.sort === 'security' ? 'security' : failure.kind,
+      error: failure.lastError!,
+      isFinal: failure.status !== 'PENDING',
+    };
+    return { recipients, kinds, sending, lastFailure };
+  }
+
+  return {
+    get: async ({ accountId }) => show(await forAccount(accountId).account.get()),
+
+    async set(caller, { recipients, kinds }) {
+      const wanted = NOTICE_KINDS.filter((kind) => kinds.includes(kind));
+      const notifications = { recipients: distinctAddresses(recipients), kinds: wanted };
+      const { accountId } = caller;
+      const after = await commit({ caller, subjectId: accountId }, (session) =>
+        forAccount(accountId).account.setNotifications(notifications, session),
+      );
+      return show(after);
+    },
+  };
+}
 
 type OnActivity = NonNullable<CommitDeps['onActivity']>;
 

@@ -1,7 +1,6 @@
 /** Texts of notifications to merchants. */
 import { moneyText } from '../domain/money-text.js';
-import type { Notice, PaymentFacts, WalletFacts } from './facts.js';
-import type { Letter } from './letter.js';
+import type { Letter, Notice, PaymentFacts, WalletFacts } from './letter.js';
 
 type Told = Pick<Letter, 'subject' | 'intro' | 'facts'> & { link: Letter['link'] };
 type Fact = Letter['facts'][number];

@@ -11,7 +11,7 @@ import { formatRate, worthOf } from '../domain/rate.js';
 import type { Pair } from '../domain/rate-pair.js';
 import type { ShownRate } from '../domain/shown-rates.js';
 import { type LedgerClose, type LinkTerms, mayBeInForce, type ProductTerms } from '../domain/terms.js';
-import { wordsOf } from '../kit/words.js';
+import { wordsOf } from '../kit/text-search.js';
 import type { StoredTerms } from '../selling/index.js';
 import { assetOf, type Later, leftOf, needsDecision, toCheckoutState, withState } from './checkout.js';
 import type { CheckoutPayable, LinkPayable, Payable } from './payable.js';

@@ -1,6 +1,6 @@
 /** Payments for open pages: what a link or checkout received since a moment, and a change stream of arrivals, decisions and refunds. */
 import type { mongo } from 'mongoose';
-import { type ChangeStream, openChangeStream } from '../kit/change-stream.js';
+import { type ChangeStream, openChangeStream } from '../kit/follower.js';
 import { isCheckoutId } from '../kit/ids.js';
 
 interface PaymentFields extends mongo.Document {

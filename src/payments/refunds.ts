@@ -3,7 +3,6 @@
 
 import type { Network } from '../../contracts/networks.js';
 import { formatAmount, parseAmount } from '../domain/amount.js';
-import { muxedAddressOf } from '../domain/muxed.js';
 import {
   givesBack,
   type MoneyBack,
@@ -13,6 +12,7 @@ import {
   refundId,
   shareOut,
 } from '../domain/refund.js';
+import { muxedAddressOf } from '../domain/strkey.js';
 import { isWatched } from '../domain/terms.js';
 import type { Outbox } from '../events/index.js';
 import type { Session } from '../kit/database.js';

@@ -4,8 +4,7 @@ import type { downloads } from '../../contracts/exports.js';
 import type { ParsedInputOf } from '../../contracts/operation.js';
 import type { UserDoc } from '../accounts/index.js';
 import { rateLimited } from '../kit/api-error.js';
-import { momentIn } from '../kit/calendar.js';
-import { calendarNamed } from '../kit/calendar-named.js';
+import { calendarNamed, momentIn } from '../kit/calendar.js';
 import type { Caller } from '../kit/caller.js';
 import type { Database, Session } from '../kit/database.js';
 import {

@@ -4,8 +4,8 @@ import { type Network, networkInfo } from '../../contracts/networks.js';
 import type { OutputOf } from '../../contracts/operation.js';
 import type { Asset } from '../domain/asset.js';
 import { memoIdOf } from '../domain/memo.js';
-import { muxedAddressOf } from '../domain/muxed.js';
 import type { PayUri } from '../domain/sep7.js';
+import { muxedAddressOf } from '../domain/strkey.js';
 import { qrSvg } from './qr.js';
 
 type Instructions = OutputOf<Contract['paymentLinks']['instructions']>;

@@ -3,10 +3,8 @@ import mongoose from 'mongoose';
 import type { LedgerStamp } from '../domain/terms.js';
 import { type CountSegments, createCountSegments } from '../kit/count-segments.js';
 import { makeIndexes, PART_OPTIONS, SCHEMA_OPTIONS, type Session, stampSchema } from '../kit/database.js';
-import { foldText } from '../kit/fold.js';
 import type { PageRequest } from '../kit/paging.js';
-import { beginning, startingWith } from '../kit/text-search.js';
-import { queryWords } from '../kit/words.js';
+import { beginning, foldText, queryWords, startingWith } from '../kit/text-search.js';
 import { createPayableDocuments } from './payable-documents.js';
 import { createPayableNames, type PayableNames } from './payable-names.js';
 

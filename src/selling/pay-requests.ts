@@ -1,8 +1,8 @@
 /** Writes payment requests, signed if the service's address is a domain that can vouch for them, else plain. */
 
 import { originDomainOf, type PayUri, payUri, signedUri } from '../domain/sep7.js';
+import { newKeySeed, privateKeyOf, publicBytesOf } from '../domain/signature.js';
 import { strkeyOf } from '../domain/strkey.js';
-import { newKeySeed, privateKeyOf, publicBytesOf } from '../domain/webhook-key.js';
 import type { Clock } from '../kit/clock.js';
 import type { SecretBox } from '../kit/secrets.js';
 import type { RequestKeyDoc, RequestKeyStore } from './request-keys.js';

@@ -7,7 +7,7 @@ import type { LedgerSession, ServerTip } from '../ledger/network-ledger.js';
 import { cursorAfter } from '../ledger/records.js';
 import type { LedgerTip } from '../ledger/source.js';
 import type { CursorDoc, CursorStore } from './cursors.js';
-import type { FlagGap } from './flag-gap.js';
+import type { FlagGap } from './gap-store.js';
 import type { NetworkStateStore } from './network-states.js';
 import { planGap } from './plan.js';
 

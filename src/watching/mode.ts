@@ -8,7 +8,7 @@ import type { Clock } from '../kit/clock.js';
 import { cursorAfter, ledgerOfCursor } from '../ledger/records.js';
 import type { LedgerTip } from '../ledger/source.js';
 import type { CursorDoc, CursorStore } from './cursors.js';
-import type { KnownCloses } from './known-closes.js';
+import type { KnownCloses } from './network-states.js';
 import { droppedLedger, type Histories, nearFrom, planMode } from './plan.js';
 import type { WalletStore } from './wallet-store.js';
 

@@ -4,7 +4,9 @@ import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import { makeIndexes, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
 import { createPages, type PageRequest } from '../kit/paging.js';
-import { ANY_WALLET } from './any-wallet.js';
+
+/** Stands for any wallet among those that a parked record may have paid: the record does not tell. */
+export const ANY_WALLET = '*';
 
 export interface ParkedRecordDoc {
   /** `NETWORK:` and the record's paging token, or its hash without one; for a single balance change also `:` and its index. */

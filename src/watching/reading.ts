@@ -7,8 +7,7 @@ import type { Clock } from '../kit/clock.js';
 import type { LedgerSession } from '../ledger/network-ledger.js';
 import { type Credit, type LedgerRecord, ledgerOfCursor, partiesOf, type RecordOutcome } from '../ledger/records.js';
 import { LedgerUnavailable } from '../ledger/source.js';
-import { ANY_WALLET } from './any-wallet.js';
-import type { ParkedRecordDoc } from './parked-store.js';
+import { ANY_WALLET, type ParkedRecordDoc } from './parked-store.js';
 
 const FETCHED_AT_ONCE = 8;
 /** After this many failed fetches, a page that may park incomplete records parks the rest without asking. */

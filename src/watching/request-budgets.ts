@@ -4,7 +4,7 @@ import mongoose from 'mongoose';
 import type { Clock } from '../kit/clock.js';
 import { makeIndexes, SCHEMA_OPTIONS } from '../kit/database.js';
 import type { Asker, LedgerBudget, RequestBudget } from '../ledger/request.js';
-import { type Rate, rateOfCommon, rateOfOne, rateOfShare, type Share, spareOf, spend } from './request-rate.js';
+import { type Rate, rateOfCommon, rateOfOne, rateOfShare, type Share, spareOf, spend } from './poll-scheduler.js';
 
 interface RequestBudgetDoc {
   /** Names a network, a share of it, or one account or address within the share. */

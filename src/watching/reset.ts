@@ -9,7 +9,7 @@ import { cursorAfter } from '../ledger/records.js';
 import type { LedgerTip } from '../ledger/source.js';
 import type { PaymentLinkStore, ProductStore } from '../selling/index.js';
 import type { CursorDoc, CursorStore } from './cursors.js';
-import type { FlagGap } from './flag-gap.js';
+import type { FlagGap } from './gap-store.js';
 import type { NetworkStateDoc, NetworkStateStore } from './network-states.js';
 import type { ParkedRecordStore } from './parked-store.js';
 import { checkReset } from './plan.js';

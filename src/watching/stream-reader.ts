@@ -8,11 +8,97 @@ import { ledgerOfCursor } from '../ledger/records.js';
 import { type LedgerTip, LedgerUnavailable, MOST_AMONG, type Page } from '../ledger/source.js';
 import type { Recorder } from '../payments/index.js';
 import type { CursorDoc, CursorStore, Progress } from './cursors.js';
-import type { KnownCloses } from './known-closes.js';
-import { FARTHEST_BEHIND_LEDGERS, FARTHEST_BEHIND_MS, planRead } from './plan.js';
-import { readAhead } from './read-ahead.js';
+import type { KnownCloses } from './network-states.js';
+import { FARTHEST_BEHIND_LEDGERS, FARTHEST_BEHIND_MS, planRead, type StreamFailures } from './plan.js';
 import { type Reading, readRecords } from './reading.js';
 import type { WalletStore } from './wallet-store.js';
+
+// Reads the next pages while earlier ones are being stored.
+
+interface AheadPage {
+  to: Progress;
+  /** Another page follows. */
+  full: boolean;
+}
+
+interface ReadAhead<P extends AheadPage> {
+  /** Takes the pages read since the last call, in order: at least one, at most `atMost`. As many more are then read ahead.
+   *  @throws what reading throws, once the pages before it are taken. */
+  take(atMost: number): Promise<P[]>;
+  /** Ends the reading. */
+  stop(): void;
+}
+
+/** @param read reads the page after a cursor. */
+export function readAhead<P extends AheadPage>(read: (from: CursorDoc) => Promise<P>, start: CursorDoc): ReadAhead<P> {
+  const ready: P[] = [];
+  let cursor = start;
+  let atMost = 0;
+  let ended = false;
+  let reading: Promise<void> | null = null;
+
+  function goOn(): void {
+    if (reading || ended || ready.length >= atMost) return;
+    reading = read(cursor).then((page) => {
+      ready.push(page);
+      cursor = { ...cursor, ...page.to };
+      ended ||= !page.full;
+      reading = null;
+      goOn();
+    });
+    // `take` reports failures; unhandled here, one would end the process.
+    reading.catch(() => undefined);
+  }
+
+  return {
+    async take(wanted) {
+      atMost = wanted;
+      goOn();
+      if (ready.length === 0) await reading;
+      const taken = ready.splice(0, atMost);
+      goOn();
+      return taken;
+    },
+    stop() {
+      ended = true;
+    },
+  };
+}
+
+// Streams whose reading failed, each with a pause of its own, so that one that always fails does not delay
+// the others. The pause grows until the stream's cursor moves. In memory only: a restart tries all again.
+
+const FIRST_PAUSE_MS = 1000;
+const LONGEST_PAUSE_MS = 60_000;
+const MAX_REMEMBERED = 1000;
+
+export function createStreamFailures() {
+  const failures = new Map<string, { count: number; cursor: string; untilMs: number }>();
+  return {
+    all: failures as StreamFailures,
+    /** Ids of the streams that are paused. */
+    waiting: (nowMs: number): string[] => [...failures].flatMap(([id, { untilMs }]) => (untilMs > nowMs ? [id] : [])),
+    /** @param cursor where the reading began */
+    failed({ _id: id, cursor }: { _id: string; cursor: string }, nowMs: number): void {
+      const before = failures.get(id);
+      const count = before?.cursor === cursor ? before.count + 1 : 1;
+      if (failures.size >= MAX_REMEMBERED) failures.clear();
+      failures.set(id, {
+        count,
+        cursor,
+        untilMs: nowMs + Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (count - 1)),
+      });
+    },
+    /** Consecutive failures at this cursor. */
+    at: ({ _id: id, cursor }: { _id: string; cursor: string }): number => {
+      const known = failures.get(id);
+      return known?.cursor === cursor ? known.count : 0;
+    },
+    succeeded(id: string): void {
+      failures.delete(id);
+    },
+  };
+}
 
 /** Most pages in one transaction; fewer after a slow one, because MongoDB aborts transactions that take too long. */
 const PAGES_AT_ONCE = 8;

@@ -13,9 +13,8 @@ import {
   type Session,
   stampSchema,
 } from '../kit/database.js';
-import { foldText } from '../kit/fold.js';
 import { createPages, type PageRequest } from '../kit/paging.js';
-import { containing } from '../kit/text-search.js';
+import { containing, foldText } from '../kit/text-search.js';
 import { createWatchedWallets } from './watched-wallets.js';
 
 export interface Gap {

@@ -1,21 +1,69 @@
 /** Wallets in the API. */
-
 import type { Contract } from '../../contracts/index.js';
-import { KNOWN_ASSETS } from '../../contracts/known-assets.js';
+import { KNOWN_ASSETS, knownAsset } from '../../contracts/known-assets.js';
+import type { OutputOf } from '../../contracts/operation.js';
 import type { Commit, Quota } from '../accounts/index.js';
 import type { LedgerStamper, ReadWalletAssets } from '../asking/index.js';
 import { type StatementRead, type StatementRefusal, toAudit, toStatement } from '../audit/index.js';
+import { formatAmount } from '../domain/amount.js';
+import { type Asset, assetName } from '../domain/asset.js';
 import { badRequest, conflict, notFound, unavailable } from '../kit/api-error.js';
-import { momentIn } from '../kit/calendar.js';
-import { calendarNamed } from '../kit/calendar-named.js';
+import { calendarNamed, momentIn } from '../kit/calendar.js';
 import type { ServiceOf } from '../kit/caller.js';
 import type { Clock } from '../kit/clock.js';
 import type { NewId } from '../kit/ids.js';
 import { assetOf } from '../payments/index.js';
 import type { ForAccount } from '../stores.js';
-import { toGap, toWallet, toWalletAssets } from './wallet-resource.js';
+import type { GapDoc } from './gap-store.js';
 import type { WalletDoc } from './wallet-store.js';
-import type { ReadSync } from './wallet-sync.js';
+import type { ReadSync } from './watched-wallets.js';
+
+// Wallets as the API and the events show them.
+
+export type Wallet = OutputOf<Contract['wallets']['get']>;
+type Gap = OutputOf<Contract['wallets']['gaps']>['items'][number];
+
+const toWallet = (wallet: WalletDoc, sync: Wallet['sync']): Wallet => ({
+  ...toWalletSummary(wallet),
+  active: wallet.active,
+  sync,
+  createdAt: wallet.createdAt.toISOString(),
+});
+
+const toGap = ({ fromLedger, toLedger, at, mendedAt }: GapDoc): Gap => ({
+  fromLedger,
+  toLedger,
+  at: at.toISOString(),
+  mendedAt: mendedAt?.toISOString() ?? null,
+});
+
+/** Lumens first, then by code. */
+const toWalletAssets = (
+  held: readonly { asset: Asset; stroops: bigint; authorized: boolean }[],
+): OutputOf<Contract['wallets']['assets']> =>
+  held
+    .toSorted((a, b) => orderOf(a.asset).localeCompare(orderOf(b.asset), 'en'))
+    .map(({ asset: { code, issuer }, stroops, authorized }) => {
+      const known = knownAsset(code, issuer);
+      return {
+        ...{ assetCode: code, assetIssuer: issuer, balance: formatAmount(stroops), authorized },
+        known: known && { name: known.name, domain: known.domain },
+      };
+    });
+
+const orderOf = (asset: Asset) => (asset.issuer === null ? '' : assetName(asset));
+
+export const toWalletSummary = ({
+  _id,
+  name,
+  address,
+  network,
+}: WalletDoc): OutputOf<Contract['products']['get']>['wallet'] => ({
+  id: _id,
+  name,
+  address,
+  network,
+});
 
 /** A new wallet: active and unread. */
 export const newWallet = (

@@ -4,8 +4,7 @@
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
 import type { Clock, MonotonicClock } from '../kit/clock.js';
-import { whileHeld } from '../kit/lease.js';
-import type { LeaseStore } from '../kit/leases.js';
+import { type LeaseStore, whileHeld } from '../kit/leases.js';
 import { createLoop } from '../kit/loop.js';
 import type { NetworkLedger } from '../ledger/network-ledger.js';
 import { LedgerUnavailable, UnfitServer } from '../ledger/source.js';

@@ -10,21 +10,28 @@ import type { LedgerSession } from '../ledger/network-ledger.js';
 import { type LedgerTip, LedgerUnavailable, UnsureHistory } from '../ledger/source.js';
 import type { Recorder } from '../payments/index.js';
 import type { PaymentLinkStore, ProductStore } from '../selling/index.js';
-import { createClockCheck } from './clock-check.js';
 import type { CursorDoc, CursorStore } from './cursors.js';
-import type { FlagGap } from './flag-gap.js';
+import type { FlagGap } from './gap-store.js';
 import { createGaps } from './gaps.js';
-import { createKnownCloses } from './known-closes.js';
 import { createModes } from './mode.js';
-import type { NetworkStateDoc, NetworkStateStore } from './network-states.js';
+import {
+  createClockCheck,
+  createKnownCloses,
+  type NetworkStateDoc,
+  type NetworkStateStore,
+  sourceWarning,
+} from './network-states.js';
 import type { ParkedRecordStore } from './parked-store.js';
 import { type Histories, planStreams } from './plan.js';
 import { createResets } from './reset.js';
-import { sourceWarning } from './source-version.js';
-import { createStreamFailures } from './stream-failures.js';
-import { createStreamReader, type ReadOptions, type StreamRole, type WatcherMetrics } from './stream-reader.js';
-import { createWalletStarts } from './wallet-starts.js';
-import { createWalletStops } from './wallet-stops.js';
+import {
+  createStreamFailures,
+  createStreamReader,
+  type ReadOptions,
+  type StreamRole,
+  type WatcherMetrics,
+} from './stream-reader.js';
+import { createWalletStarts, createWalletStops } from './wallet-starts.js';
 import type { WalletStore } from './wallet-store.js';
 
 export type { WatcherMetrics } from './stream-reader.js';

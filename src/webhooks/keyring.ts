@@ -2,7 +2,7 @@
 
 import type { KeyObject } from 'node:crypto';
 import mongoose from 'mongoose';
-import { newKeySeed, privateKeyOf, publicKeyOf, signText } from '../domain/webhook-key.js';
+import { newKeySeed, privateKeyOf, publicKeyOf, signText } from '../domain/signature.js';
 import type { Clock } from '../kit/clock.js';
 import { isDuplicateKey, makeIndexes, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
 import type { SecretBox } from '../kit/secrets.js';

@@ -6,8 +6,7 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { generate } from 'selfsigned';
 import { type WebhookPayload, webhookPayloadSchema } from '../../contracts/events.js';
-import { verifySignature } from '../domain/signature.js';
-import { verifyWithKeys } from '../domain/webhook-key.js';
+import { verifySignature, verifyWithKeys } from '../domain/signature.js';
 import type { Clock } from '../kit/clock.js';
 
 // The certificate of `webhook listen`: self-signed, for loopback names only, made once per data directory,

@@ -5,7 +5,7 @@ import t from 'tap';
 import { program } from '../../src/cli/commands.js';
 import { systemClock } from '../../src/kit/clock.js';
 import { createIds } from '../../src/kit/ids.js';
-import { ANY_WALLET } from '../../src/watching/any-wallet.js';
+import { ANY_WALLET } from '../../src/watching/parked-store.js';
 import { startProgram } from '../helpers/command.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { startSelling, startTestService, TEST_SECRETS_KEY } from '../helpers/service.js';

@@ -2,7 +2,7 @@
 import { Asset, Keypair, Operation, type Transaction, TransactionBuilder } from '@stellar/stellar-sdk';
 import t from 'tap';
 import { networkInfo } from '../../contracts/networks.js';
-import { completeDemoMarket, fundDemoWallet, openMarket } from '../../src/app/demo-market.js';
+import { completeDemoMarket, fundDemoWallet, openMarket } from '../../src/app/demo.js';
 import { startTestLedger } from '../helpers/ledger.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { eventually, startSelling, startTestService, type TestService } from '../helpers/service.js';

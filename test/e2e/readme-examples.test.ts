@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
 import t from 'tap';
-import { newKeySeed, privateKeyOf, signWithKey } from '../../src/domain/webhook-key.js';
+import { newKeySeed, privateKeyOf, signWithKey } from '../../src/domain/signature.js';
 import { systemClock } from '../../src/kit/clock.js';
 import { createSecretBox } from '../../src/kit/secrets.js';
 import { createKeyring } from '../../src/webhooks/keyring.js';

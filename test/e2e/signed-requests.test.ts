@@ -1,6 +1,6 @@
 import { Keypair } from '@stellar/stellar-sdk';
 import t from 'tap';
-import { sealedRows } from '../../src/app/sealed-values.js';
+import { sealedRows } from '../../src/app/secrets-key.js';
 import { signedBytes } from '../../src/domain/sep7.js';
 import { systemClock } from '../../src/kit/clock.js';
 import { createSecretBox } from '../../src/kit/secrets.js';

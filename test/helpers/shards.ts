@@ -1,6 +1,6 @@
 /** Placement of data on a cluster of two shards: moves accounts like an operator, and records the commands of each shard. */
 import { mongo } from 'mongoose';
-import { SHARD_KEYS } from '../../src/app/sharding.js';
+import { SHARD_KEYS } from '../../src/app/open-database.js';
 import type { TestCluster } from './cluster.js';
 import type { TestDatabase } from './mongo.js';
 

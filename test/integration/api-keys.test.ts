@@ -6,7 +6,7 @@ import { hashApiKey } from '../../src/accounts/api-key.js';
 import { createApiKeyService } from '../../src/accounts/api-keys.js';
 import { createAuthentication } from '../../src/accounts/authentication.js';
 import { createCommit } from '../../src/accounts/commit.js';
-import { withContextRules } from '../../src/api/context-rules.js';
+import { withContextRules } from '../../src/api/stored-rules.js';
 import { registerAccountCommands, registerKeyCommands } from '../../src/cli/key.js';
 import { createProgram, runProgram } from '../../src/cli/program.js';
 import { NO_BRAND } from '../../src/domain/brand.js';

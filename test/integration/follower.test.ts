@@ -1,9 +1,8 @@
 /** The follower of change streams, on real ones. How it comes back from a broken stream, page-status-feed.test.ts tells. */
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
-import { openChangeStream } from '../../src/kit/change-stream.js';
 import { systemClock as clock } from '../../src/kit/clock.js';
-import { createFollower } from '../../src/kit/follower.js';
+import { createFollower, openChangeStream } from '../../src/kit/follower.js';
 import { testDatabase } from '../helpers/mongo.js';
 
 interface Counter {

@@ -1,7 +1,6 @@
 import { pino } from 'pino';
 import t from 'tap';
-import { createIdempotency } from '../../src/api/idempotency.js';
-import { createIdempotencyStore } from '../../src/api/idempotency-store.js';
+import { createIdempotency, createIdempotencyStore } from '../../src/api/idempotency.js';
 import { ApiError } from '../../src/kit/api-error.js';
 import type { Caller } from '../../src/kit/caller.js';
 import { type Clock, systemClock } from '../../src/kit/clock.js';

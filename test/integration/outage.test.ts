@@ -7,7 +7,7 @@ import { createLedger } from '../../src/ledger/network-ledger.js';
 import { cursorAfter } from '../../src/ledger/records.js';
 import type { SystemStores } from '../../src/stores.js';
 import type { CursorDoc } from '../../src/watching/cursors.js';
-import { createFlagGap } from '../../src/watching/flag-gap.js';
+import { createFlagGap } from '../../src/watching/gap-store.js';
 import { createParkedRetries } from '../../src/watching/parked.js';
 import type { WalletDoc } from '../../src/watching/wallet-store.js';
 import { createWatcher } from '../../src/watching/watcher.js';

@@ -18,7 +18,7 @@ import {
   WrongNetwork,
 } from '../../src/ledger/source.js';
 import type { FaultInput } from '../../src/local-ledger/index.js';
-import { createFlagGap } from '../../src/watching/flag-gap.js';
+import { createFlagGap } from '../../src/watching/gap-store.js';
 import { retryParked } from '../../src/watching/parked.js';
 import { createWatcher } from '../../src/watching/watcher.js';
 import { budgetOf } from '../helpers/budget.js';

@@ -2,7 +2,7 @@
 import { createServer } from 'node:net';
 import t from 'tap';
 import { createMetrics } from '../../src/api/metrics.js';
-import { usablePort } from '../../src/app/ports.js';
+import { usablePort } from '../../src/app/local-ledger.js';
 import { StartupError } from '../../src/kit/startup-error.js';
 import { manualClock } from '../helpers/manual-clock.js';
 

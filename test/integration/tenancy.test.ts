@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import t from 'tap';
 import type { ActivityDoc } from '../../src/accounts/activity.js';
 import type { UserDoc } from '../../src/accounts/user-store.js';
-import type { ClaimDoc } from '../../src/api/idempotency-store.js';
+import type { ClaimDoc } from '../../src/api/idempotency.js';
 import type { EventDoc } from '../../src/events/event-store.js';
 import { createSequencer } from '../../src/events/sequencer.js';
 import { systemClock as clock } from '../../src/kit/clock.js';

@@ -10,8 +10,14 @@ import { createServer as createTlsServer } from 'node:tls';
 import { promisify } from 'node:util';
 import { generate } from 'selfsigned';
 import t, { type Test } from 'tap';
-import { newWebhookSecret, signatureHeaders } from '../../src/domain/signature.js';
-import { newKeySeed, privateKeyOf, publicKeyOf, signWithKey } from '../../src/domain/webhook-key.js';
+import {
+  newKeySeed,
+  newWebhookSecret,
+  privateKeyOf,
+  publicKeyOf,
+  signatureHeaders,
+  signWithKey,
+} from '../../src/domain/signature.js';
 import { systemClock } from '../../src/kit/clock.js';
 import { type Heard, listenForWebhooks, openDevelopmentCertificate } from '../../src/webhooks/listen.js';
 import { createPoster, type PosterOptions } from '../../src/webhooks/poster.js';

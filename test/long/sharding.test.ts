@@ -2,8 +2,7 @@
 import type { mongo } from 'mongoose';
 import { pino } from 'pino';
 import t from 'tap';
-import { openDatabase } from '../../src/app/open-database.js';
-import { SHARD_KEYS } from '../../src/app/sharding.js';
+import { openDatabase, SHARD_KEYS } from '../../src/app/open-database.js';
 import { systemClock } from '../../src/kit/clock.js';
 import { createIds } from '../../src/kit/ids.js';
 import { StartupError } from '../../src/kit/startup-error.js';

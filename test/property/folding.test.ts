@@ -1,7 +1,7 @@
 /** Texts that a reader takes for the same are the same to a search, in every language. */
 import fc from 'fast-check';
 import t from 'tap';
-import { foldText } from '../../src/kit/fold.js';
+import { foldText } from '../../src/kit/text-search.js';
 
 const text = fc.string({ unit: 'binary', maxLength: 20 });
 /** Letters that fold in an odd way, among others. */

@@ -1,7 +1,7 @@
 /** Bounds of notifications and security notices, over all sequences of happenings. */
 import fc from 'fast-check';
 import t from 'tap';
-import { allowedOf, MOST_OF_DAY, MOST_OF_HOUR, type Sent } from '../../src/mail/mail-bounds.js';
+import { allowedOf, MOST_OF_DAY, MOST_OF_HOUR, type Sent } from '../../src/mail/bounded.js';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;

@@ -3,7 +3,7 @@ import { Account, MuxedAccount } from '@stellar/stellar-sdk';
 import fc from 'fast-check';
 import t from 'tap';
 import { createMemo, MEMO_LENGTH, memoIdOf, memoOfId, normalizeMemo } from '../../src/domain/memo.js';
-import { muxedAddressOf, parseMuxed } from '../../src/domain/muxed.js';
+import { muxedAddressOf, parseMuxed } from '../../src/domain/strkey.js';
 
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 const payload = fc.uint8Array({ minLength: 11, maxLength: 11 });

@@ -7,7 +7,7 @@ import { parsePage } from '../../src/ledger/horizon/history.js';
 import { parseRecord } from '../../src/ledger/horizon/record.js';
 import type { Credit } from '../../src/ledger/records.js';
 import { type ClosedLedger, findLedgerAtOrBefore } from '../../src/ledger/session.js';
-import { rateOf, spend } from '../../src/watching/request-rate.js';
+import { rateOf, spend } from '../../src/watching/poll-scheduler.js';
 import {
   accountMerge,
   change,

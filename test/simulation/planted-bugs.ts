@@ -178,7 +178,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     guard: 'a wallet is let go only when it is read to its end',
-    changes: [['src/watching/wallet-stops.ts', '? until && isShownPast(cursor, until)', '? until']],
+    changes: [['src/watching/wallet-starts.ts', '? until && isShownPast(cursor, until)', '? until']],
   },
   {
     guard: 'the feed speaks only for addresses that have reached what it covers',
@@ -231,11 +231,11 @@ export const plantedBugs: readonly PlantedBug[] = [
     guard: 'one process at a time watches, numbers and audits (the lease)',
     changes: [
       [
-        'src/kit/lease.ts',
+        'src/kit/leases.ts',
         'if (!(await leases.hold(name, holder, ms))) return null;',
         'await leases.hold(name, holder, ms);',
       ],
-      ['src/kit/lease.ts', 'if (!(await leases.hold(name, holder, ms))) over.abort();', ''],
+      ['src/kit/leases.ts', 'if (!(await leases.hold(name, holder, ms))) over.abort();', ''],
     ],
     elsewhere: 'as it should be: leases save work, what is stored once is held by position and key',
   },
@@ -706,7 +706,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     guard: 'a gap from before a reset is not the gap of the reset',
-    changes: [['src/watching/flag-gap.ts', 'lostSince: lostSince ?? null };', 'lostSince: null };']],
+    changes: [['src/watching/gap-store.ts', 'lostSince: lostSince ?? null };', 'lostSince: null };']],
     elsewhere: 'test/integration/wallet-gaps.test.ts',
   },
   {

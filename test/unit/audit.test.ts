@@ -1,8 +1,7 @@
 /** The books explain a balance to the stroop: every kind of movement is counted once, under its name, and what is left is the exact difference. */
 import t from 'tap';
-import { readBalances, unaskedOf } from '../../src/audit/balances.js';
-import { checkEnd, mustShow } from '../../src/audit/ends.js';
-import { chooseServers, endOf, startOf } from '../../src/audit/plan.js';
+import { checkEnd, mustShow } from '../../src/audit/pages.js';
+import { chooseServers, endOf, readBalances, startOf, unaskedOf } from '../../src/audit/plan.js';
 import type { ListRead } from '../../src/audit/read.js';
 import { movementsOf } from '../../src/audit/statement-rules.js';
 import { NATIVE } from '../../src/domain/asset.js';

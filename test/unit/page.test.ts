@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { PNG } from 'pngjs';
 import t from 'tap';
-import { createRateLimit } from '../../src/api/rate-limit.js';
+import { createRateLimit } from '../../src/api/authorize.js';
 import { type Clock, systemClock } from '../../src/kit/clock.js';
 import { checkoutStateOf, withCheckout } from '../../src/page/checkout-state.js';
 import { type EnteredAmount, judgeEntered } from '../../src/page/entered-amount.js';

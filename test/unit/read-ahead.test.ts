@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import type { CursorDoc } from '../../src/watching/cursors.js';
-import { readAhead } from '../../src/watching/read-ahead.js';
+import { readAhead } from '../../src/watching/stream-reader.js';
 
 const start = { cursor: '0' } as CursorDoc;
 const numberOf = ({ cursor }: { cursor: string }) => Number(cursor);

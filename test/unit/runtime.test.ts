@@ -1,7 +1,7 @@
 /** Loops and leases, on a clock that is moved by hand. */
 import { pino } from 'pino';
 import t from 'tap';
-import { whileHeld } from '../../src/kit/lease.js';
+import { whileHeld } from '../../src/kit/leases.js';
 import { createLoop } from '../../src/kit/loop.js';
 import { manualClock } from '../helpers/manual-clock.js';
 

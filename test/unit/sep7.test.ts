@@ -2,7 +2,7 @@ import { Account, Asset, BASE_FEE, Keypair, Memo, Networks, Operation, Transacti
 import fc from 'fast-check';
 import t from 'tap';
 import { originDomainOf, type PayMemo, payUri, signedUri } from '../../src/domain/sep7.js';
-import { privateKeyOf } from '../../src/domain/webhook-key.js';
+import { privateKeyOf } from '../../src/domain/signature.js';
 
 const DESTINATION = 'GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ';
 const ISSUER = 'GA5ZSEJYB37JRC5AVCIA5MOP4RHTM335X2KGX3IHOJAPP5RE34K4KZVN';

@@ -9,7 +9,7 @@ import { type LedgerStamp, sideOf } from '../../src/domain/terms.js';
 import { findLedgerAtOrBefore } from '../../src/ledger/session.js';
 import type { LedgerTip } from '../../src/ledger/source.js';
 import type { CursorDoc } from '../../src/watching/cursors.js';
-import { createKnownCloses } from '../../src/watching/known-closes.js';
+import { createKnownCloses } from '../../src/watching/network-states.js';
 import { createStreamReader, type ReadOptions } from '../../src/watching/stream-reader.js';
 import { startOf } from '../../src/watching/wallet-starts.js';
 

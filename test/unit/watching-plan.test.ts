@@ -7,17 +7,19 @@ import { toLedgerTime } from '../../src/domain/ledger-time.js';
 import { isWatched, mayBeInForce } from '../../src/domain/terms.js';
 import type { LedgerSession } from '../../src/ledger/network-ledger.js';
 import { type LedgerTip, LedgerUnavailable } from '../../src/ledger/source.js';
-import { createClockBound, createClockCheck } from '../../src/watching/clock-check.js';
 import type { CursorDoc } from '../../src/watching/cursors.js';
-import { createKnownCloses } from '../../src/watching/known-closes.js';
-import type { NetworkStateDoc } from '../../src/watching/network-states.js';
+import {
+  createClockBound,
+  createClockCheck,
+  createKnownCloses,
+  type NetworkStateDoc,
+  sourceWarning,
+} from '../../src/watching/network-states.js';
 import { retryParked } from '../../src/watching/parked.js';
 import { checkReset, droppedLedger, planGap, planMode, planRead, planStreams } from '../../src/watching/plan.js';
 import { createResets } from '../../src/watching/reset.js';
-import { sourceWarning } from '../../src/watching/source-version.js';
-import { createStreamFailures } from '../../src/watching/stream-failures.js';
-import { knownStart, startOf, unreadWindows } from '../../src/watching/wallet-starts.js';
-import { planStops, streamsToCheck } from '../../src/watching/wallet-stops.js';
+import { createStreamFailures } from '../../src/watching/stream-reader.js';
+import { knownStart, planStops, startOf, streamsToCheck, unreadWindows } from '../../src/watching/wallet-starts.js';
 import type { WalletDoc } from '../../src/watching/wallet-store.js';
 import { hostFunction, PAYER, SHOP } from '../helpers/horizon-records.js';
 import { manualClock } from '../helpers/manual-clock.js';

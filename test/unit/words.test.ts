@@ -1,6 +1,6 @@
 /** The words that texts are found by. */
 import t from 'tap';
-import { queryWords, wordsOf } from '../../src/kit/words.js';
+import { queryWords, wordsOf } from '../../src/kit/text-search.js';
 
 t.test('a word begins behind each character that is no letter or digit, and goes on to the next blank', (t) => {
   t.same(wordsOf(['Order-1042/b', null, ' Été  ', undefined, '']), ['order-1042/b', '1042/b', 'b', 'ete']);

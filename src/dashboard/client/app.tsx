@@ -1,19 +1,18 @@
 /** The frame: sign-in, navigation, and the view that the address names. */
+
 import type { ComponentChildren } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { Link, Redirect, Route, Switch, useLocation, useRoute } from 'wouter-preact';
-import { type ReadName, type Session, signOut, useSession, type WriteName } from './api.js';
+import { type ReadName, refresh, type Session, signOut, useRead, useSession, type WriteName } from './api.js';
 import { Icon, type IconName } from './parts/icon.js';
 import { Failed, Loading, Page } from './parts/page.js';
 import { say, Toasts } from './parts/toast.js';
-import { usePulse } from './pulse.js';
 import { Activity } from './views/activity.js';
 import { ApiKeys, NewApiKey } from './views/api-keys.js';
 import { Checkout } from './views/checkout.js';
 import { NewCheckout } from './views/checkout-form.js';
 import { Checkouts } from './views/checkouts.js';
 import { Currencies } from './views/currencies.js';
-import { Invite } from './views/invite.js';
 import { Link as PaymentLink } from './views/link.js';
 import { Links, NewLink } from './views/links.js';
 import { Notifications } from './views/notifications.js';
@@ -24,13 +23,34 @@ import { Pos } from './views/pos.js';
 import { NewProduct, Product } from './views/product.js';
 import { Products } from './views/products.js';
 import { Shop } from './views/shop.js';
-import { SignIn } from './views/sign-in.js';
+import { Invite, SignIn } from './views/sign-in.js';
 import { Statement } from './views/statement.js';
 import { Me, NewUser, User, Users } from './views/users.js';
 import { NewWallet, Wallet, Wallets } from './views/wallets.js';
 import { NewWebhook, Webhook } from './views/webhook.js';
 import { Webhooks } from './views/webhooks.js';
 import { ROLE } from './words.js';
+
+// Notices changes with one small query every few seconds, and refreshes the shown data only when its answer
+// changes.
+
+/** Below the 5 s within which recorded payments are shown. */
+const EVERY_MS = 3_000;
+
+function usePulse(): void {
+  const { data } = useRead(
+    'payments.list',
+    { status: ['COMPLETED', 'UNDERPAID', 'REJECTED', 'UNMATCHED'], pageSize: 1 },
+    { refetchInterval: EVERY_MS },
+  );
+  const newest = data && `${data.items[0]?.id} ${data.meta.total}`;
+  const seen = useRef(newest);
+  useEffect(() => {
+    if (newest === undefined || newest === seen.current) return;
+    if (seen.current !== undefined) refresh(['payments', 'checkouts', 'paymentLinks', 'reports', 'products']);
+    seen.current = newest;
+  }, [newest]);
+}
 
 /** Entries of the navigation, each shown to users who may call its procedure. */
 const WAYS: readonly (readonly [path: string, label: string, icon: IconName, needs: ReadName | WriteName])[] = [

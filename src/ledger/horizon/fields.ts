@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { isAccountAddress } from '../../../contracts/address.js';
 import { parseAmount } from '../../domain/amount.js';
 import { type Asset, NATIVE } from '../../domain/asset.js';
-import { accountOf, parseMuxed } from '../../domain/muxed.js';
+import { accountOf, parseMuxed } from '../../domain/strkey.js';
 import { isOperation, isOtherHolder, parseToid } from '../records.js';
 
 /** Marks a fault that is not `malformed`. */

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { isAccountAddress } from '../../../contracts/address.js';
 import { type Asset, NATIVE } from '../../domain/asset.js';
 import type { Amount, BalanceEffect } from '../../domain/books.js';
-import { accountOf, muxedAddressOf } from '../../domain/muxed.js';
+import { accountOf, muxedAddressOf } from '../../domain/strkey.js';
 import type { AccountEffect, AccountFee, AccountHistory, AccountOperation, HistoryPage, ListEnd } from '../history.js';
 import {
   contractOf,

@@ -2,7 +2,7 @@
  *  contract. */
 import { z } from 'zod';
 import { type Asset, NATIVE } from '../../domain/asset.js';
-import { accountOf, type Muxed } from '../../domain/muxed.js';
+import { accountOf, type Muxed } from '../../domain/strkey.js';
 import { contractOf } from '../records.js';
 import { account, amount, asset, type FieldFault, faultOf, holder, muxedAddress, uint64 } from './fields.js';
 

@@ -3,8 +3,8 @@
 import { isUtf8 } from 'node:buffer';
 import { z } from 'zod';
 import { type Asset, NATIVE } from '../../domain/asset.js';
-import { accountOf } from '../../domain/muxed.js';
 import { sdk } from '../../domain/stellar-sdk.js';
+import { accountOf } from '../../domain/strkey.js';
 
 // Converts XDR in JSON to the form of Horizon's records: addresses, assets, amounts and memos.
 

@@ -1,5 +1,5 @@
 /** What must hold of watching: no payment is missing, no ledger is claimed that was not read, no gap is flagged that is none. */
-import { syncOf } from '../../../src/watching/wallet-sync.js';
+import { syncOf } from '../../../src/watching/watched-wallets.js';
 import type { Chain, Paid } from '../chain.js';
 import { type Change, closeOf, type Doc, type Knowledge, possible, wasActiveBetween } from '../knowledge.js';
 

@@ -1,17 +1,146 @@
 /** The till: the cashier types an amount, its code fills the screen, and both sides see when it is paid. */
 import { useEffect, useState } from 'preact/hooks';
+import { Link } from 'wouter-preact';
 import { useParam } from '../address.js';
-import { failureOf, useRead, useWrite } from '../api.js';
-import { installTill } from '../install.js';
+import { failureOf, type Item, useRead, useSession, useWrite } from '../api.js';
+import { grouped } from '../format.js';
+import { installTill } from '../main.js';
 import { useOnce } from '../once.js';
-import { keyOf, useOffered } from '../parts/asset.js';
+import { keyOf, type Offered, useOffered } from '../parts/asset.js';
 import { loadQr } from '../parts/qr-block.js';
-import { Beside } from './pos-beside.js';
-import { Head, IN_ASSET } from './pos-head.js';
-import { Keys, useTyped } from './pos-keys.js';
 import { type Begun, Others, useBegun } from './pos-others.js';
-import { Sale } from './pos-sale.js';
+import { Keys, Sale, useTyped } from './pos-sale.js';
 import { usePayable } from './pos-wallet.js';
+
+// At the till: the amount in the asset, beside a price in a currency.
+
+/** Pause after the last key before the amount is requested. */
+const REST_MS = 400;
+const QUOTE_MS = 15_000;
+
+/** Cashiers may not read rates and see the amount with the code instead. */
+function Beside({
+  currency,
+  price,
+  asset,
+  wallet,
+}: {
+  currency: string;
+  price: string;
+  asset: Offered | undefined;
+  wallet: Item<'wallets.list'> | undefined;
+}) {
+  const mayAsk = useSession().data?.may.includes('rates.quote') ?? false;
+  const rested = useRested(price);
+  const query = {
+    ...{ currency, price: rested, network: wallet?.network ?? 'PUBLIC' },
+    ...{ assetCode: asset?.assetCode ?? 'XLM', ...(asset?.assetIssuer ? { assetIssuer: asset.assetIssuer } : {}) },
+  };
+  const isAsked = mayAsk && wallet !== undefined && asset !== undefined && Number(rested) > 0;
+  const quote = useRead('rates.quote', query, { enabled: isAsked, keepPrevious: false, refetchInterval: QUOTE_MS });
+  const { amount } = quote.data ?? {};
+  const isShown = isAsked && rested === price;
+  return (
+    <p class="till-beside">
+      {isShown && quote.error && failureOf(quote.error).message}
+      {isShown && amount && `${grouped(amount)} ${asset.assetCode}`}
+    </p>
+  );
+}
+
+function useRested(text: string): string {
+  const [rested, setRested] = useState(text);
+  useEffect(() => {
+    const timer = setTimeout(setRested, REST_MS, text);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return rested;
+}
+
+// At the till: the choices of a sale, and the way to the other sales.
+
+/** Value in the address: amounts are typed in the asset although the account has a currency. */
+const IN_ASSET = 'asset';
+
+/** Chooses the wallet, the unit of the amount, and the asset of the payment. */
+function Head({
+  wallets,
+  wallet,
+  chooseWallet,
+  offered,
+  asset,
+  choosePaid,
+  books,
+  currency,
+  chooseUnit,
+}: {
+  wallets: readonly Item<'wallets.list'>[];
+  wallet: Item<'wallets.list'> | undefined;
+  chooseWallet: (id: string) => void;
+  offered: readonly Offered[];
+  asset: Offered | undefined;
+  choosePaid: (key: string) => void;
+  /** The account's currency, if it has one. */
+  books: string | null;
+  currency: string | null;
+  chooseUnit: (unit: string) => void;
+}) {
+  return (
+    <header class="till-head">
+      <Link href="/checkouts">Sales</Link>
+      <Choice
+        label="Wallet"
+        value={wallet?.id}
+        options={wallets.map(({ id, name }) => [id, name])}
+        choose={chooseWallet}
+      />
+      {books && (
+        <Choice
+          label="Typed in"
+          value={currency === null ? IN_ASSET : books}
+          options={[
+            [books, books],
+            [IN_ASSET, asset?.assetCode ?? 'Asset'],
+          ]}
+          choose={chooseUnit}
+        />
+      )}
+      <Choice
+        label="Paid in"
+        value={asset && keyOf(asset)}
+        options={offered.map((each) => [
+          keyOf(each),
+          each.domain ? `${each.assetCode} (${each.domain})` : each.assetCode,
+        ])}
+        choose={choosePaid}
+      />
+    </header>
+  );
+}
+
+function Choice({
+  label,
+  value,
+  options,
+  choose,
+}: {
+  label: string;
+  /** Undefined when the chosen one is missing. */
+  value: string | undefined;
+  options: readonly (readonly [value: string, label: string])[];
+  choose: (value: string) => void;
+}) {
+  return (
+    <select aria-label={label} value={value ?? ''} onChange={(event) => choose(event.currentTarget.value)}>
+      {value === undefined && <option value="" label="Choose" selected />}
+      {options.map(([each, text]) => (
+        <option key={each} value={each} selected={each === value}>
+          {text}
+        </option>
+      ))}
+    </select>
+  );
+}
 
 /** A sale at the counter is soon over. */
 const LIFETIME_MS = 15 * 60_000;

@@ -9,8 +9,7 @@ import { Choice, Field, Form, type Values } from '../parts/form.js';
 import { Loaded, Page, Section } from '../parts/page.js';
 import { say } from '../parts/toast.js';
 import { EVENT_TYPE, EVENT_TYPES } from '../words.js';
-import { Deliveries } from './deliveries.js';
-import { Health, Replay } from './webhook-health.js';
+import { Deliveries, Health, Replay } from './deliveries.js';
 import { WebhookBadge } from './webhooks.js';
 
 type Webhook = Item<'webhooks.list'>;
