@@ -57,7 +57,7 @@ const accountSchema = new mongoose.Schema<AccountDoc>(
 accountSchema.index({ booksCurrency: 1 }, { partialFilterExpression: { booksCurrency: { $gt: '' } }, name: 'books' });
 
 /** Bounds the size of the document, which is read often. */
-const CHANGES_KEPT = 1000;
+export const CHANGES_KEPT = 1000;
 /** A checkout lives for 90 days: no payment is judged by what ended longer ago. */
 const KEPT_MS = 100 * 24 * 3_600_000;
 

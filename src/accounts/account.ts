@@ -12,7 +12,7 @@ import { createGroupCommit } from '../kit/group-commit.js';
 import type { NewId } from '../kit/ids.js';
 import type { RateNeeds } from '../rates/index.js';
 import type { ForAccount } from '../stores.js';
-import type { AccountDoc, AccountStore } from './account-store.js';
+import { type AccountDoc, type AccountStore, CHANGES_KEPT } from './account-store.js';
 import type { Act, Commit } from './commit.js';
 
 // Limits on an account's resources. Creations of an account are serialised, so that two at once cannot both
@@ -102,14 +102,12 @@ export function createAccountService({
   };
 }
 
-/** Of the markup, and of the books' currency: as many as the store keeps. */
-const MAX_CHANGES_PER_HOUR = 1000;
 const HOUR_MS = 3_600_000;
 const RETRY_SECONDS = 60;
 
 /** Whether one more change would drop one of the last hour, by which payments may yet be judged. */
 function isFullWithinAnHour(history: readonly { from: Date }[], now: Date): boolean {
-  const oldest = history.at(-MAX_CHANGES_PER_HOUR);
+  const oldest = history.at(-CHANGES_KEPT);
   return oldest !== undefined && oldest.from.getTime() > now.getTime() - HOUR_MS;
 }
 

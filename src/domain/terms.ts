@@ -97,6 +97,9 @@ export interface WatchWindow {
   until: LedgerStamp | null;
 }
 
-/** Whether a payment in this ledger counts: a window may have begun, and has not certainly ended. */
+/** Whether a payment in this ledger counts: a window may have begun, and has not certainly ended. There may be a thousand, and nearly every payment counts in
+ *  the newest. */
 export const isWatched = (windows: readonly WatchWindow[], close: LedgerClose): boolean =>
-  windows.some(({ from, until }) => sideOf(close, from) !== 'before' && (until === null || !isAfter(close, until)));
+  windows.findLast(
+    ({ from, until }) => sideOf(close, from) !== 'before' && (until === null || !isAfter(close, until)),
+  ) !== undefined;

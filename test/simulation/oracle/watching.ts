@@ -155,7 +155,7 @@ export function checkSync(known: Knowledge, chain: Chain, stored: StoredForWatch
     else if (known.resetsMs.length === 0 && !mayConcern(known, wallet, gap, cursors.has('LOCAL:feed')))
       faults.push(`${wallet._id.slice(-6)} has a GAP ${gap.fromLedger}–${gap.toLedger}, in which it was not active`);
   }
-  const state = stored.networkStates[0];
+  const state = stored.networkStates.find(({ seenAt }) => seenAt !== undefined);
   if (known.isUneven) return faults;
   // Until a reset is noticed, ledger numbers are those of the old network, whose last ledger may have closed in the second of the reset.
   if (known.resetsMs.some((resetMs) => !state || state.latestClosedAt.getTime() <= resetMs)) return faults;
