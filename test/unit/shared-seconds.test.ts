@@ -5,7 +5,7 @@ import { firstLedgerOf } from '../../src/audit/plan.js';
 import { type Movement, statementOf } from '../../src/audit/statement-rules.js';
 import { NATIVE } from '../../src/domain/asset.js';
 import { wasRead } from '../../src/domain/coverage.js';
-import { type LedgerStamp, sideOf } from '../../src/domain/terms.js';
+import { isWatched, type LedgerStamp, sideOf } from '../../src/domain/terms.js';
 import { findLedgerAtOrBefore } from '../../src/ledger/session.js';
 import type { LedgerTip } from '../../src/ledger/source.js';
 import type { CursorDoc } from '../../src/watching/cursors.js';
@@ -86,6 +86,21 @@ t.test('a window is read to its end only where no ledger may have closed unread 
 t.test('what has been read when a window begins does not include ledgers of the same second', async (t) => {
   const facts = { tip: { latestLedger: 900, oldestLedger: 2 } as LedgerTip, state: null };
   t.same(startOf({ from: { at: at(50.35), ledger: 503 }, until: null }, facts), { ledger: 503, closedAt: at(50) });
+});
+
+t.test('watcher and audit begin a wallet with the same ledger of its second, and count all from there', async (t) => {
+  const facts = { tip: { latestLedger: 900, oldestLedger: 2 } as LedgerTip, state: null };
+  const session = { ledgerAtOrBefore: async () => ({ sequence: 499, closedAt: closedAt(499) }) };
+  for (const ledger of [499, 500, 503, 508, 509])
+    for (const isNewest of [true, false]) {
+      const from = { at: at(50.35), ledger, isNewest };
+      const begun = startOf({ from, until: null }, facts)!.ledger;
+      t.equal(await firstLedgerOf(from, session, 900), begun, `${ledger} was known`);
+      for (let each = 495; each < 515; each++) {
+        const counts = isWatched([{ from, until: null }], { ledger: each, closedAt: closedAt(each) });
+        t.equal(counts, each > begun, `${ledger} was known: ${each}`);
+      }
+    }
 });
 
 t.test(
