@@ -217,12 +217,34 @@ export class RateObserver {
     });
     const sum = (of: 'sure' | 'possible') => sums.reduce((total, each) => total + each[of], 0n);
     const isDecided = checkout.acceptedFrom || checkout.cancelledFrom || (checkout.returned ?? []).length > 0;
-    const faults = isDecided ? [] : this.#looksUnheeded(name, checkout, counted);
+    const faults = isDecided
+      ? []
+      : [...this.#looksUnheeded(name, checkout, counted), ...this.#excessFaults(known, name, checkout, counted)];
     if (checkout.status === 'PAID' && !checkout.acceptedFrom && sum('possible') < price)
       faults.push(`${name} is PAID, though what came was never worth more than ${sum('possible')}`);
     if (checkout.status !== 'PAID' && !isDecided && sum('sure') >= price)
       faults.push(`${name} is ${checkout.status}, though what came was shown to be worth ${sum('sure')}`);
     return faults;
+  }
+
+  /** What a PAID order keeps was enough by the best rate that was shown, and is no more than the worst one asked for. All else that came is its excess, also
+   *  parts that came without a rate. */
+  #excessFaults(known: Knowledge, name: string, checkout: Doc, counted: readonly Doc[]): string[] {
+    if (checkout.status !== 'PAID') return [];
+    const rates = counted.flatMap(
+      ({ accountId, ledgerClosedAt }) => this.#ratesFor(known, accountId, ledgerClosedAt.getTime()).possible,
+    );
+    const whole = stroops(checkout.price)!;
+    const kept = counted.reduce((sum, { amount }) => sum + stroops(amount)!, -BigInt(checkout.excess ?? 0));
+    const isEnough = rates.some(
+      (rate) => worthBy(kept, rate) >= whole - slackOf(whole, checkout.tolerancePercent, CENT),
+    );
+    // Each part counts in whole cents.
+    const asked = whole + BigInt(counted.length) * CENT;
+    const isTooMuch = rates.every((rate) => worthBy(kept - 1n, rate) > asked);
+    return isEnough && !isTooMuch
+      ? []
+      : [`${name} keeps ${kept} stroops and gives ${checkout.excess ?? 0} as its excess`];
   }
 
   /** Payments of what a page asked for the rest, within the lock, that did not complete the order. */
