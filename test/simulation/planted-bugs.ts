@@ -539,6 +539,28 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   // Judging and what comes of it.
   {
+    guard: 'a part without a rate is excess once others have paid the order',
+    changes: [
+      [
+        'src/domain/checkout.ts',
+        "status === 'PAID' && received < enough ? 0n : stroops;",
+        'status && received < enough ? 0n : 0n * stroops;',
+      ],
+    ],
+    elsewhere: 'test/unit/pricing.test.ts',
+  },
+  {
+    guard: 'what is too much for an order in a currency is exact in the asset',
+    hardship: ['rates', 'checkouts'],
+    changes: [
+      [
+        'src/domain/checkout.ts',
+        "const excess = side === 'over' ? amount - asked.most : 0n;",
+        "const excess = side === 'over' ? ((amount - asked.most) / 2n) : 0n;",
+      ],
+    ],
+  },
+  {
     guard: 'events are stored in the transaction of their payment',
     changes: [
       [
