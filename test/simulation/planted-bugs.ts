@@ -217,8 +217,8 @@ export const plantedBugs: readonly PlantedBug[] = [
     changes: [
       [
         'src/payments/checkout-expiry.ts',
-        'if (isRead && !(withOpen.has(wallet.network) && (await mayBeParked(deps, payable)))) unpaid.add(payable);',
-        'if (isRead) unpaid.add(payable);',
+        'if (isRead && !(withOpen.has(wallet.network) && (await mayBeParked(deps, payable, checkout.expiresAt))))',
+        'if (isRead)',
       ],
     ],
   },
@@ -777,7 +777,13 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     guard: 'ledgers that are missing keep a checkout OPEN',
-    changes: [['src/domain/checkout.ts', '(gapFoundAt === null || isOlder(gapFoundAt, begin))', 'createdAt !== null']],
+    changes: [
+      [
+        'src/domain/checkout.ts',
+        'gapFoundAt === null || isOlder(gapFoundAt, begin);',
+        'begin.createdAt !== null || gapFoundAt === null;',
+      ],
+    ],
     elsewhere: 'test/unit/checkout.test.ts',
   },
   {
