@@ -31,3 +31,19 @@ export const invalid = (...errors: [FieldError, ...FieldError[]]) =>
     errors.length === 1 ? errors[0].message : `The body has ${errors.length} errors.`,
     errors,
   );
+
+/** Merges changes into a resource. What was stored before is not refused by a rule of today.
+ *  @param rules between its fields @throws ApiError when the changes, or what follows from them, do not fit the rest */
+export function withChanges<T extends object>(
+  before: T,
+  given: Partial<T>,
+  rules: (merged: Readonly<Record<string, unknown>>) => FieldError[],
+): T {
+  const merged = { ...before, ...given };
+  const old = rules({ ...before } as Record<string, unknown>);
+  const [fault, ...others] = rules({ ...merged } as Record<string, unknown>).filter(
+    ({ path, message }) => path in given || !old.some((each) => each.path === path && each.message === message),
+  );
+  if (fault) throw invalid(fault, ...others);
+  return merged;
+}

@@ -6,7 +6,7 @@ import type { OutputOf, ParsedInputOf } from '../../contracts/operation.js';
 import type { Commit } from '../accounts/index.js';
 import { formatAmount, parseAmount } from '../domain/amount.js';
 import { canonicalPercent, type Discount, parsePercent } from '../domain/order.js';
-import { type ApiError, conflict, invalid, notFound } from '../kit/api-error.js';
+import { type ApiError, conflict, invalid, notFound, withChanges } from '../kit/api-error.js';
 import type { ServiceOf } from '../kit/caller.js';
 import type { Clock } from '../kit/clock.js';
 import type { NewId } from '../kit/ids.js';
@@ -97,9 +97,7 @@ export function createCouponService({ forAccount, commit, clock, newId }: Coupon
       const changed = await commit({ caller, subjectId: id }, async (session) => {
         const before = await coupons.byId(id, session);
         if (!before) throw notFound('coupon');
-        const merged = { ...toCoupon(before), ...given };
-        const [fault, ...others] = couponFieldErrors(merged);
-        if (fault) throw invalid(fault, ...others);
+        const merged = withChanges(toCoupon(before), given, couponFieldErrors);
         const fields = { ...stored(merged), active: merged.active };
         if (fields.maxRedemptions !== null && fields.maxRedemptions < before.redemptions)
           throw conflict(`This coupon was redeemed ${before.redemptions} times already.`);

@@ -6,7 +6,7 @@ import type { Act, Commit } from '../accounts/index.js';
 import type { LedgerStamper } from '../asking/index.js';
 import { formatAmount, parseAmount } from '../domain/amount.js';
 import { canonicalPercent } from '../domain/order.js';
-import { conflict, invalid, notFound } from '../kit/api-error.js';
+import { conflict, invalid, notFound, withChanges } from '../kit/api-error.js';
 import type { Caller, ServiceOf } from '../kit/caller.js';
 import type { Clock } from '../kit/clock.js';
 import { countBy, createGroupCommit } from '../kit/group-commit.js';
@@ -56,14 +56,8 @@ const termsOf = ({
 const canonical = (amount: string | null | undefined): string | null =>
   amount === null || amount === undefined ? null : formatAmount(parseAmount(amount)!);
 
-/** What was stored before is not refused by a rule of today. @throws ApiError when the changes, or what follows from them, do not fit the rest */
-function withChanges(before: ProductDoc, given: Partial<ProductDoc>): ProductDoc {
-  const merged = { ...before, ...given };
-  const old = productFieldErrors({ ...before });
-  const faults = productFieldErrors({ ...merged }).filter(
-    ({ path, message }) => path in given || !old.some((fault) => fault.path === path && fault.message === message),
-  );
-  if (faults.length > 0) throw invalid(faults[0]!, ...faults.slice(1));
+function merge(before: ProductDoc, given: Partial<ProductDoc>): ProductDoc {
+  const merged = withChanges(before, given, productFieldErrors);
   const { name, price, minAmount, tolerancePercent } = merged;
   return {
     ...merged,
@@ -234,7 +228,7 @@ const update =
         throw notFound('product');
       }
       const { product: before, wallet: oldWallet } = found;
-      const merged = withChanges(before, given);
+      const merged = merge(before, given);
       const wallet = merged.walletId === oldWallet._id ? oldWallet : await wallets.byId(merged.walletId);
       if (!wallet) throw unknownWallet();
       await deps.rateNeeds.ofPriced(accountId, merged, wallet.network);

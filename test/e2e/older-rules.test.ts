@@ -28,6 +28,11 @@ const CASES: Record<string, () => Promise<{ of: [collection: string, id: string]
     },
     changes: [{ brand: { supportUrl: 'https://shop.example/help' } }, { booksCurrency: 'EUR' }, {}],
   }),
+  '/coupons/{id}': async () => ({
+    of: ['coupons', (await api('POST', '/coupons', { code: 'SPRING', percentOff: '10' })).data.id],
+    old: { code: '!', percentOff: '150.12345', currency: 'HUF', minSubtotal: '1.1234567' },
+    changes: [{ active: false }, { maxRedemptions: 5 }, {}],
+  }),
   '/payment-links/{id}': async () => ({
     of: ['paymentLinks', link.id],
     old: { name: LONG },
