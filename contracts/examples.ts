@@ -77,6 +77,7 @@ export const productExample = {
   assetIssuer: null,
   minAmount: null,
   tolerancePercent: '0',
+  stock: null,
   active: true,
   wallet: walletSummary,
   paymentLinkCount: 1,

@@ -72,12 +72,17 @@ export const productSchema = z
       .default(null)
       .meta({ description: 'What is asked now. Null without a currency, without a fresh rate, and in events.' }),
     tolerancePercent: percent.meta({ description: 'How much less than price or minimum is enough.' }),
+    stock: z.int().nullable().meta({
+      description: 'Pieces that are left: checkouts take theirs when they are made. Null for no limit.',
+    }),
     active: z.boolean().meta({ description: 'An inactive product rejects payments.' }),
     wallet: walletSummarySchema,
     paymentLinkCount: z.int(),
     createdAt: timestamp,
   })
   .meta({ id: 'Product', examples: [productExample] });
+
+export const MAX_STOCK = 1_000_000;
 
 const productFields = {
   name: nameInput.meta({ description: 'Display name.' }),
@@ -96,8 +101,24 @@ const productFields = {
   }),
   description: text({ max: 2000 }).nullish(),
   imageUrl: httpsUrlInput.nullish().meta({ description: 'https URL.' }),
+  stock: z.int({ error: 'Must be a whole number from 0 to 1,000,000.' }).min(0).max(MAX_STOCK).nullish().meta({
+    description:
+      'Pieces that are left, 0 to 1,000,000; null for no limit. A checkout for more is refused (409), and one that is not paid gives its pieces back. Not for a product with payment links (409).',
+  }),
   active: z.boolean(),
 };
+
+/** A change of the stock, as text: `-3`. */
+const stockChangeInput = z
+  .string()
+  .refine((text) => /^[+-]?(0|[1-9]\d{0,6})$/.test(text), {
+    message: 'Must be a whole number as text, such as "-3" or "10".',
+    params: { code: 'invalid_format' },
+  })
+  .meta({
+    description: 'Adds to the stock, or takes from it. Refused (409) beyond 0 or 1,000,000, and without a stock.',
+    examples: ['-3'],
+  });
 
 /** Rules between a product's fields, for the body of a creation or a product with a PATCH merged in. */
 export function productFieldErrors(product: Readonly<Record<string, unknown>>): FieldError[] {
@@ -189,8 +210,13 @@ export const products = {
       'The product with the changes merged in must be valid. Null clears a field. New terms count from the first ledger that closes after the change; payments before it are judged by the old ones.',
     tag,
     params,
-    body: z.object(productFields).partial().shape,
+    body: { ...z.object(productFields).partial().shape, stockChange: stockChangeInput.optional() },
+    rules: ({ stock, stockChange }) =>
+      stockChange != null && stock !== undefined
+        ? [{ path: 'stockChange', message: 'Give either stock or stockChange.', code: 'not_allowed' }]
+        : [],
     output: productSchema,
+    errors: ['conflict'],
     examples: { body: { price: '30' } },
   }),
   delete: operation({

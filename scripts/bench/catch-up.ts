@@ -111,6 +111,7 @@ export async function openBacklog(
           walletId: wallet._id,
           ...terms,
           history: [{ from: null, terms }],
+          stock: null,
           paymentLinkCount: 1,
           revision: 0,
           createdAt: clock.now(),

@@ -114,6 +114,7 @@ export async function seed(db: mongo.Db, accountId: string, sizes: Sizes): Promi
       walletId: wallets[n % 4]!._id,
       ...terms,
       history: [{ from: null, terms }],
+      stock: null,
       paymentLinkCount: Math.ceil(sizes.links / productCount),
       revision: 0,
       createdAt: new Date(nowMs),

@@ -58,10 +58,10 @@ const READS: Partial<Record<keyof Contract, Read>> = {
   async products({ products }, id, session) {
     const found = await products.byId(id, session);
     if (!found) return null;
-    const { name, description, imageUrl, walletId, active } = found;
+    const { name, description, imageUrl, walletId, active, stock } = found;
     const { assetCode, assetIssuer, priceType, price, minAmount, currency, tolerancePercent } = found;
     return {
-      ...{ name, description, imageUrl, walletId, active },
+      ...{ name, description, imageUrl, walletId, active, stock },
       ...{ assetCode, assetIssuer, priceType, price, minAmount, currency, tolerancePercent },
     };
   },

@@ -844,6 +844,8 @@ export type Product = {
   quote: Quote | null;
   /** How much less than price or minimum is enough. */
   tolerancePercent: string;
+  /** Pieces that are left: checkouts take theirs when they are made. Null for no limit. */
+  stock: number | null;
   /** An inactive product rejects payments. */
   active: boolean;
   wallet: WalletSummary;
@@ -1531,6 +1533,8 @@ export interface Procedures {
         description?: string | null | undefined;
         /** https URL. */
         imageUrl?: string | null | undefined;
+        /** Pieces that are left, 0 to 1,000,000; null for no limit. A checkout for more is refused (409), and one that is not paid gives its pieces back. Not for a product with payment links (409). */
+        stock?: number | null | undefined;
         active?: boolean | undefined;
       },
       Product
@@ -1586,7 +1590,11 @@ export interface Procedures {
         description?: string | null | undefined;
         /** https URL. */
         imageUrl?: string | null | undefined;
+        /** Pieces that are left, 0 to 1,000,000; null for no limit. A checkout for more is refused (409), and one that is not paid gives its pieces back. Not for a product with payment links (409). */
+        stock?: number | null | undefined;
         active?: boolean | undefined;
+        /** Adds to the stock, or takes from it. Refused (409) beyond 0 or 1,000,000, and without a stock. */
+        stockChange?: string | undefined;
       },
       Product
     >;

@@ -21,7 +21,7 @@ const COMPLETED_AT_ONCE = 500;
 const MAX_BATCHES = 10;
 
 /** The accepted checkout, or why it was not accepted. */
-type Accepted = CheckoutPayable | Extract<AcceptOutcome<never>, { outcome: 'refused' }>['because'];
+type Accepted = CheckoutPayable | Extract<AcceptOutcome<never>, { outcome: 'refused' }>['because'] | 'stock';
 /** @param from the moment as the ledger sees it */
 export type AcceptCheckout = (before: CheckoutPayable, from: LedgerStamp, session: Session) => Promise<Accepted>;
 
@@ -47,7 +47,10 @@ export function createAcceptCheckout(deps: {
     const result = accept(toCheckoutState(checkout), came, from, now, total);
     if (result.outcome === 'refused') return result.because;
     const completed = result.payments.map(({ payment }) => complete(payment));
-    const payable = { ...before, checkout: withState(checkout, result.after, now) };
+    // What it gave back is taken again; the coupon only where it is not used up.
+    const holding = await checkouts.takeAgain(checkout, session);
+    if (holding.holds && !holding.holds.pieces) return 'stock';
+    const payable = { ...before, checkout: withState(holding, result.after, now) };
     await payments.complete(idsOf(completed), session);
     await deps.settle([{ payable, statusBefore: checkout.status, payments: completed }], session);
     if (isPart) await checkouts.leaveToComplete(checkout._id, session);

@@ -11,7 +11,7 @@ import type { Contract } from '../../contracts/index.js';
 import type { ParsedInputOf } from '../../contracts/operation.js';
 import type { Act, Commit } from '../accounts/index.js';
 import { createMemo } from '../domain/memo.js';
-import { ApiError, notFound } from '../kit/api-error.js';
+import { ApiError, conflict, notFound } from '../kit/api-error.js';
 import type { Caller, ServiceOf } from '../kit/caller.js';
 import type { Clock } from '../kit/clock.js';
 import type { Session } from '../kit/database.js';
@@ -92,8 +92,11 @@ async function holding(
   session: Session,
 ): Promise<CheckoutDoc | ApiError> {
   if (!checkout.takes) return checkout;
-  const holds = await checkouts.take(checkout.takes, session);
-  return holds === 'coupon' ? usedUp() : { ...checkout, holds };
+  const taken = await checkouts.take(checkout.takes, session);
+  if (taken === 'coupon') return usedUp();
+  if ('holds' in taken) return { ...checkout, ...taken };
+  const { name } = checkout.lines.find((line) => line.productId === taken.productId)!;
+  return conflict(`Not enough pieces of “${name}” are left.`);
 }
 
 const show = async ({ quotes, publicUrl }: CheckoutCreationDeps, facts: CheckoutFacts) =>

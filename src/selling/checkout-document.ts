@@ -85,6 +85,7 @@ export interface CheckoutDoc extends StoredOrder {
 }
 
 const nullable = { type: String, default: null };
+const piecesSchema = new mongoose.Schema({ productId: String, quantity: Number }, PART_OPTIONS);
 const checkoutSchema = new mongoose.Schema<CheckoutDoc>(
   {
     _id: String,
@@ -117,8 +118,11 @@ const checkoutSchema = new mongoose.Schema<CheckoutDoc>(
     ],
     taxIncluded: Boolean,
     tolerancePercent: String,
-    takes: { type: new mongoose.Schema<Takes>({ couponId: nullable }, PART_OPTIONS), required: false },
-    holds: { type: new mongoose.Schema<Holds>({ coupon: Boolean }, PART_OPTIONS), required: false },
+    takes: {
+      type: new mongoose.Schema<Takes>({ couponId: nullable, pieces: [piecesSchema] }, PART_OPTIONS),
+      required: false,
+    },
+    holds: { type: new mongoose.Schema<Holds>({ coupon: Boolean, pieces: Boolean }, PART_OPTIONS), required: false },
     giveBackAt: { type: Date, default: null },
     discount: { type: new mongoose.Schema({ name: nullable, amount: String }, PART_OPTIONS), required: false },
     tip: String,

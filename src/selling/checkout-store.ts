@@ -148,6 +148,7 @@ export function createCheckoutStore(
       ...makingOf(store, accountId),
       /** Takes what a new checkout holds. Call in the transaction that makes it. */
       take: (takes: Takes, session: Session) => holdings.take(accountId, takes, session),
+      takeAgain: (checkout: CheckoutDoc, session: Session) => holdings.takeAgain({ ...checkout, accountId }, session),
       ...changesOf(store, accountId),
     }),
     system: {

@@ -19,6 +19,7 @@ import { NO_SUCH } from '../kit/no-such.js';
 import type { ForAccount } from '../stores.js';
 import type { CheckoutDoc } from './checkout-document.js';
 import { couponRefusal, discountBy, refusedCoupon, takesFrom } from './coupons.js';
+import type { Takes } from './holdings.js';
 import type { ProductDoc } from './product-document.js';
 
 type Input = ParsedInputOf<Contract['checkouts']['create']>;
@@ -52,6 +53,8 @@ interface Sold
     'amount' | 'price' | 'lines' | 'taxIncluded' | 'discount' | 'tip' | 'tolerancePercent' | 'takes' | 'gapBefore'
   > {
   lines: Omit<StoredLine, 'total' | 'net' | 'tax'>[];
+  /** Products with a stock. */
+  pieces: Takes['pieces'];
 }
 
 type Stores = ReturnType<ForAccount<'account' | 'coupons' | 'products' | 'wallets'>>;
@@ -79,9 +82,11 @@ export async function termsOf(stores: Stores, input: Input, now: Date): Promise<
   }
   const wallet = await wallets.byId(input.walletId!);
   if (!wallet) throw unknownWallet();
-  const lines = input.lines
+  const { lines, pieces = [] } = input.lines
     ? await linesSold(products, input.lines, input)
-    : [{ productId: null, name: input.name!, quantity: 1, price: canonical((input.price ?? input.amount)!) }];
+    : {
+        lines: [{ productId: null, name: input.name!, quantity: 1, price: canonical((input.price ?? input.amount)!) }],
+      };
   const sold: Sold = {
     productId: null,
     walletId: wallet._id,
@@ -91,7 +96,7 @@ export async function termsOf(stores: Stores, input: Input, now: Date): Promise<
     assetIssuer: input.assetIssuer ?? null,
     ...(input.currency ? { currency: input.currency } : {}),
     quantity: null,
-    lines,
+    ...{ lines, pieces },
   };
   const terms = await pricedWith(stores, sold, input, now);
   if (!wallet.active) throw inactiveWallet();
@@ -111,6 +116,7 @@ function soldOf(product: ProductDoc, input: Input): Sold {
     ...{ productId, walletId, name, description, assetCode, assetIssuer, quantity },
     ...(currency ? { currency } : {}),
     lines: [{ productId, name, quantity: quantity ?? 1, price }],
+    pieces: product.stock === null ? [] : [{ productId, quantity: quantity ?? 1 }],
   };
 }
 
@@ -119,14 +125,14 @@ async function linesSold(
   products: Stores['products'],
   lines: NonNullable<Input['lines']>,
   input: Input,
-): Promise<Sold['lines']> {
+): Promise<Pick<Sold, 'lines'> & Partial<Pick<Sold, 'pieces'>>> {
   const ids = [...new Set(lines.flatMap(({ productId }) => productId ?? []))];
   const byId = new Map((await products.byIds(ids)).map((product) => [product._id, product]));
   const [fault, ...others] = lineProductFaults(byId, { ...input });
   if (fault) throw invalid(fault, ...others);
   const inactive = lines.map(({ productId }) => byId.get(productId ?? '')).find((product) => product?.active === false);
   if (inactive) throw inactiveProduct(inactive.name);
-  return lines.map(({ productId, name, price, quantity, taxPercent }) => {
+  const sold = lines.map(({ productId, name, price, quantity, taxPercent }) => {
     const product = byId.get(productId ?? '');
     return {
       productId: productId ?? null,
@@ -136,7 +142,13 @@ async function linesSold(
       ...(taxPercent == null ? {} : { taxPercent: canonicalPercent(taxPercent) }),
     };
   });
+  const stocked = [...byId.values()].filter(({ stock }) => stock !== null);
+  return { lines: sold, pieces: stocked.map(({ _id }) => ({ productId: _id, quantity: countOf(_id, sold) })) };
 }
+
+/** Lines of one product count together. */
+const countOf = (productId: string, lines: readonly { productId: string | null; quantity: number }[]): number =>
+  lines.reduce((sum, line) => (line.productId === productId ? sum + line.quantity : sum), 0);
 
 /** Faults of lines whose products do not fit the body. @param body as sent, valid or not */
 export function lineProductFaults(byId: ReadonlyMap<string, ProductDoc>, body: RawBody): FieldError[] {
@@ -179,10 +191,12 @@ interface Off {
 }
 
 /** With its coupon, which is redeemed once the checkout is stored. @throws ApiError at the coupon */
-async function pricedWith({ coupons }: Stores, sold: Sold, input: Input, now: Date) {
+async function pricedWith({ coupons }: Stores, { pieces, ...sold }: Sold, input: Input, now: Date) {
   const { discount, couponCode } = input;
-  if (couponCode == null)
-    return pricedBy(sold, input, discount ? { name: discount.name ?? null, discount: discountOf(discount) } : null);
+  if (couponCode == null) {
+    const off = discount ? { name: discount.name ?? null, discount: discountOf(discount) } : null;
+    return { ...pricedBy(sold, input, off), ...(pieces.length > 0 && { takes: { couponId: null, pieces } }) };
+  }
   const coupon = await coupons.byCode(couponCode.toUpperCase());
   if (!coupon) throw refusedCoupon('There is no such coupon.', 'not_found');
   const { lines, currency = null, assetCode, assetIssuer } = sold;
@@ -194,12 +208,12 @@ async function pricedWith({ coupons }: Stores, sold: Sold, input: Input, now: Da
     discount: discountBy(coupon, DISCOUNT_DECIMALS),
     takesFrom: (index) => takesFrom(coupon, lines[index]!),
   });
-  return { ...priced, takes: { couponId: coupon._id } };
+  return { ...priced, takes: { couponId: coupon._id, pieces } };
 }
 
 /** What it comes to. @throws ApiError for an order that no payment could pay */
 function pricedBy(
-  { lines, ...sold }: Sold,
+  { lines, ...sold }: Omit<Sold, 'pieces'>,
   { tip, taxIncluded }: Input,
   off: Off | null,
 ): Omit<CheckoutTerms, 'tolerancePercent' | 'gapBefore'> {

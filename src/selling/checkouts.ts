@@ -23,6 +23,7 @@ export const filterOf = ({ createdFrom, createdTo, ...filter }: ListFilter): Che
 
 const ACCEPT_REFUSALS = {
   paid: 'This checkout is PAID already.',
+  stock: 'Its pieces were given back, and too few are left of them: raise the stock first.',
   nothing: 'No money in the right asset has come for this checkout, or all of it was sent back.',
 } as const;
 

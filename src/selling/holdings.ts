@@ -3,16 +3,29 @@
 import type mongoose from 'mongoose';
 import type { Session } from '../kit/database.js';
 import { couponModel } from './coupon-store.js';
+import { productModel } from './product-document.js';
+
+interface Pieces {
+  productId: string;
+  quantity: number;
+}
 
 /** What an order takes. */
 export interface Takes {
   couponId: string | null;
+  /** Of products with a stock, each once. */
+  pieces: Pieces[];
 }
 
 /** What of that it has. */
 export interface Holds {
   coupon: boolean;
+  /** All of them. */
+  pieces: boolean;
 }
+
+/** Why an order does not get what it takes: its coupon is used up, or of this product there are not enough pieces. */
+export type Lack = 'coupon' | { productId: string };
 
 /** A checkout, as far as it takes something. */
 export interface Holder {
@@ -26,6 +39,7 @@ export type Holdings = ReturnType<typeof createHoldings>;
 
 export function createHoldings(connection: mongoose.Connection) {
   const coupons = couponModel(connection).collection;
+  const products = productModel(connection).collection;
 
   const redeem = async (accountId: string, _id: string, session: Session): Promise<boolean> => {
     const isLeft = { $or: [{ maxRedemptions: null }, { $expr: { $lt: ['$redemptions', '$maxRedemptions'] } }] };
@@ -33,11 +47,41 @@ export function createHoldings(connection: mongoose.Connection) {
     return (await coupons.updateOne(filter, { $inc: { redemptions: 1 } }, { session })).matchedCount === 1;
   };
 
+  const addPieces = async (accountId: string, { productId, quantity }: Pieces, session: Session) => {
+    const limited = { _id: productId, accountId, stock: { $gte: -quantity } } as object;
+    return (await products.updateOne(limited, { $inc: { stock: quantity } }, { session })).matchedCount === 1;
+  };
+
+  /** All or none. @returns those that were taken, without products that have no stock any more; or of which there are not enough */
+  async function takePieces(
+    accountId: string,
+    pieces: readonly Pieces[],
+    session: Session,
+  ): Promise<Pieces[] | { productId: string }> {
+    const taken: Pieces[] = [];
+    for (const each of pieces) {
+      const { productId, quantity } = each;
+      if (await addPieces(accountId, { productId, quantity: -quantity }, session)) taken.push(each);
+      else {
+        const product = await products.findOne({ _id: productId, accountId } as object, { session });
+        if (product === null || product.stock === null) continue;
+        for (const other of taken) await addPieces(accountId, other, session);
+        return { productId };
+      }
+    }
+    return taken;
+  }
+
   return {
-    /** All or nothing. @returns what it holds now, or what there is too little of */
-    async take(accountId: string, { couponId }: Takes, session: Session): Promise<Holds | 'coupon'> {
+    /** All or nothing. */
+    async take(accountId: string, takes: Takes, session: Session): Promise<Lack | { takes: Takes; holds: Holds }> {
+      const { couponId } = takes;
+      const pieces = await takePieces(accountId, takes.pieces, session);
+      if (!Array.isArray(pieces)) return pieces;
       const coupon = couponId !== null && (await redeem(accountId, couponId, session));
-      return couponId !== null && !coupon ? 'coupon' : { coupon };
+      if (couponId === null || coupon) return { takes: { couponId, pieces }, holds: { coupon, pieces: true } };
+      for (const each of pieces) await addPieces(accountId, each, session);
+      return 'coupon';
     },
 
     /** Takes again what an order gave back, as far as there is any.
@@ -46,7 +90,8 @@ export function createHoldings(connection: mongoose.Connection) {
       const { accountId, takes, holds } = order;
       if (!takes || !holds) return order;
       const coupon = holds.coupon || (takes.couponId !== null && (await redeem(accountId, takes.couponId, session)));
-      return { ...order, holds: { coupon } };
+      const pieces = holds.pieces || Array.isArray(await takePieces(accountId, takes.pieces, session));
+      return { ...order, holds: { coupon, pieces } };
     },
 
     /** Gives back what these orders hold. Call in a transaction that reads and changes them. @returns them, holding nothing */
@@ -60,7 +105,8 @@ export function createHoldings(connection: mongoose.Connection) {
             { $inc: { redemptions: -1 } },
             { session },
           );
-        after.push(holds ? { ...order, holds: { coupon: false } } : order);
+        if (holds?.pieces) for (const each of takes!.pieces) await addPieces(accountId, each, session);
+        after.push(holds ? { ...order, holds: { coupon: false, pieces: false } } : order);
       }
       return after;
     },

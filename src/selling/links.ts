@@ -36,6 +36,13 @@ async function idsOfNamed(search: string, products: Pick<AccountStores['products
   throw badRequest(`search: More than ${most} products have this in their name; search for more of it.`);
 }
 
+/** Its payers come unasked, so that nothing could be held for them. */
+const STOCKED = {
+  path: 'productId',
+  message: 'The product has a stock, which a plain payment link cannot keep to.',
+  code: 'not_allowed',
+};
+
 interface Creation extends Act {
   link: PaymentLinkDoc;
 }
@@ -67,6 +74,7 @@ export function createPaymentLinkService(deps: PaymentLinkServiceDeps): Service 
       return links.map(({ productId }) => {
         const product = productById.get(productId);
         if (!product) throw invalid(NO_SUCH.product);
+        if (product.stock !== null) throw invalid(STOCKED);
         return product;
       });
     });

@@ -34,6 +34,10 @@ export interface ProductDoc extends StoredTerms {
   description: string | null;
   imageUrl: string | null;
   walletId: string;
+  /** Pieces that are left; null for no limit. */
+  stock: number | null;
+  /** The last requests that changed the stock by a number, so that one that is repeated does not do so twice. Missing for none. */
+  stockChanges?: string[];
   /** Oldest first; the last equals the fields above. The first has always been in force, unless the archive has earlier ones. */
   history: ProductVersion[];
   /** Archived versions: their number, and `since` of the last. Missing for none. */
@@ -65,6 +69,8 @@ const productSchema = new mongoose.Schema<ProductDoc>(
     description: { type: String, default: null },
     imageUrl: { type: String, default: null },
     walletId: String,
+    stock: { type: Number, default: null },
+    stockChanges: { type: [String], default: undefined },
     ...termsShape,
     history: [
       new mongoose.Schema(

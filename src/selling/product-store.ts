@@ -2,6 +2,7 @@
  *
  *  A deleted product leaves a note until its links and checkouts are removed, too. */
 import mongoose from 'mongoose';
+import { MAX_STOCK } from '../../contracts/products.js';
 import type { LedgerClose } from '../domain/terms.js';
 import { createById } from '../kit/by-id.js';
 import { makeIndexes, orAlreadyMade, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
@@ -14,6 +15,7 @@ import { beforeHistory, createProductVersions, toArchive } from './product-versi
 
 /** Bounds the size of the document; older versions are seldom needed. */
 const VERSIONS_KEPT = 50;
+const CHANGES_REMEMBERED = 20;
 
 /** A deleted product whose links and checkouts may not all be removed yet. */
 interface DeletedProductDoc {
@@ -164,6 +166,16 @@ const changesOf = ({ collection, versions, versionsKept }: Store, accountId: str
     if (after) await versions.insert(docs, session);
     return after;
   },
+  /** Null where it has no stock, or the change would go beyond 0 or the most. @param request that it is remembered by */
+  changeStock: (id: string, by: number, request: string | null, session: Session): Promise<ProductDoc | null> =>
+    collection.findOneAndUpdate(
+      { _id: id, accountId, stock: { $gte: -by, $lte: MAX_STOCK - by } },
+      {
+        $inc: { stock: by },
+        ...(request === null ? {} : { $push: { stockChanges: { $each: [request], $slice: -CHANGES_REMEMBERED } } }),
+      },
+      { returnDocument: 'after', session },
+    ),
   /** Called in the transaction that makes or deletes links, so that their products cannot vanish before it ends.
    *  @param changes by product id
    *  @returns those products that there are, as they are now */

@@ -134,6 +134,7 @@ export function createProductService(deps: ProductServiceDeps): Service {
         description: input.description ?? null,
         imageUrl: input.imageUrl ?? null,
         walletId: wallet._id,
+        stock: input.stock ?? null,
         ...terms,
         history: [{ from: null, terms, network: wallet.network }],
         paymentLinkCount: 0,
@@ -182,17 +183,32 @@ const change = (
   caller: Caller,
   before: ProductDoc,
   fields: Partial<ProductDoc>,
-  { version, movesTo }: { version: ProductVersion | null; movesTo: string | null },
+  { version, movesTo, stockChange }: { version: ProductVersion | null; movesTo: string | null; stockChange: number },
 ): Promise<ProductDoc | null> =>
   commit({ caller, subjectId: before._id }, async (session) => {
     const { products, wallets } = forAccount(before.accountId);
     const after = await products.change(before, fields, version, session);
+    // A plain link cannot hold pieces for its payers.
+    if (after && fields.stock != null && after.paymentLinkCount > 0)
+      throw conflict('This product has payment links, which cannot keep to a stock: delete them first.');
+    const request = caller.reservedId?.('prod') ?? null;
+    const isChanged = caller.isRepeated && request !== null && after?.stockChanges?.includes(request);
+    if (after && stockChange !== 0 && !isChanged) {
+      const changed = await products.changeStock(before._id, stockChange, request, session);
+      if (!changed) throw conflict(stockRefusal(after.stock, stockChange));
+      after.stock = changed.stock;
+    }
     if (after && movesTo !== null) {
       if (!(await wallets.countProducts(movesTo, 1, session))) throw unknownWallet();
       await wallets.countProducts(before.walletId, -1, session);
     }
     return after;
   });
+
+const stockRefusal = (stock: number | null, by: number): string =>
+  stock === null
+    ? 'This product has no stock: set one first.'
+    : `The stock is ${stock}: it cannot be changed by ${by}.`;
 
 const list =
   ({ forAccount, quotes }: ProductServiceDeps): Service['list'] =>
@@ -214,7 +230,7 @@ const read =
 
 const update =
   (deps: ProductServiceDeps): Service['update'] =>
-  async (caller, { id, ...changes }) => {
+  async (caller, { id, stockChange, ...changes }) => {
     const { accountId } = caller;
     const { wallets } = deps.forAccount(accountId);
     const given = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
@@ -235,6 +251,7 @@ const update =
       const after = await change(deps, caller, before, pick(merged, [...Object.keys(given), 'nameKey']), {
         version: await versionOf(deps, before, merged, oldWallet, wallet),
         movesTo: wallet._id === oldWallet._id ? null : wallet._id,
+        stockChange: Number(stockChange ?? 0),
       });
       if (after) return show(deps, after, wallet);
     }

@@ -22,6 +22,7 @@ export const toProduct = (product: Omit<ProductDoc, 'history'>, wallet: WalletDo
   currency: product.currency ?? null,
   quote: null,
   tolerancePercent: product.tolerancePercent,
+  stock: product.stock,
   active: product.active,
   wallet: toWalletSummary(wallet),
   paymentLinkCount: product.paymentLinkCount,

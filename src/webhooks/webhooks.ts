@@ -173,6 +173,7 @@ function sampleData(newId: NewId, createdAt: string, publicUrl: string): EventDa
       assetIssuer: null,
       minAmount: null,
       tolerancePercent: '0',
+      stock: null,
       active: true,
       wallet,
       paymentLinkCount: 1,

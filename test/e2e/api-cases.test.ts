@@ -158,6 +158,7 @@ const products: Case[] = [
           price: '25',
           minAmount: null,
           tolerancePercent: '0',
+          stock: null,
           currency: null,
           quote: null,
           active: true,

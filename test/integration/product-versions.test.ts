@@ -37,6 +37,7 @@ const productDoc = (walletId: string): ProductDoc => ({
   walletId,
   ...termsOf(1),
   history: [{ from: null, terms: termsOf(1), network: 'TESTNET' }],
+  stock: null,
   paymentLinkCount: 1,
   revision: 0,
   createdAt: new Date(BEGIN_MS),

@@ -140,6 +140,7 @@ t.test('a payment is matched by the network that its product took payments on wh
       { from: null, terms, network: 'TESTNET' },
       { from: { at: new Date(Date.now() + 3_600_000), ledger: null }, terms, network: 'PUBLIC' },
     ],
+    stock: null,
     paymentLinkCount: 1,
     revision: 1,
   };

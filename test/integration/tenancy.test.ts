@@ -59,6 +59,7 @@ const product: ProductDoc = {
   walletId: wallet._id,
   ...terms,
   history: [{ from: null, terms }],
+  stock: null,
   paymentLinkCount: 1,
   revision: 0,
 };
@@ -368,6 +369,7 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
     removeVersions: (s) => inTransaction((session) => s.products.removeVersions(product._id, session)).then(() => null),
     removeUnpaid: (s) => inTransaction((session) => s.products.removeUnpaid(product._id, session)),
     forget: (s) => inTransaction((session) => s.products.forget(product._id, session)),
+    changeStock: (s) => inTransaction((session) => s.products.changeStock(product._id, 1, null, session)),
     countLinks: (s) =>
       inTransaction((session) => s.products.countLinks(new Map([[product._id, 1]]), session)).then((found) => [
         ...found,
@@ -411,9 +413,16 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
     list: (s) => s.checkouts.list({ reference: 'order-1', walletId: wallet._id }, pageOfAll),
     batches: (s) => allOf(database.snapshot((session) => s.checkouts.batches({}, session))),
     take: (s) =>
-      inTransaction((session) => s.checkouts.take({ couponId: coupon._id }, session)).then((held) =>
+      inTransaction((session) => s.checkouts.take({ couponId: coupon._id, pieces: [] }, session)).then((held) =>
         held === 'coupon' ? null : held,
       ),
+    takeAgain: (s) =>
+      inTransaction((session) =>
+        s.checkouts.takeAgain(
+          { ...checkout, takes: { couponId: coupon._id, pieces: [] }, holds: { coupon: false, pieces: true } },
+          session,
+        ),
+      ).then(({ holds }) => (holds!.coupon ? holds : null)),
     taxes: (s) => s.checkouts.taxes({ groupBy: 'day', offsets: [{ fromMs: 0, offsetMs: 0 }] }),
     update: (s) => inTransaction((session) => s.checkouts.update({ ...checkout, status: 'CANCELLED' }, session)),
     leaveToComplete: (s) => inTransaction((session) => s.checkouts.leaveToComplete(checkout._id, session)),

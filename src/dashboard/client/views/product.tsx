@@ -57,6 +57,7 @@ function Details({ product }: { product: Product }) {
           ['Price', <Price key="price" {...product} />],
           ['Wallet', product.wallet.name],
           ['Issuer', product.assetIssuer && <Code text={product.assetIssuer} what="the issuer" whole />],
+          ['Pieces left', product.stock],
           ['Product id', <Code key="id" text={id} what="the product’s id" whole />],
         ]}
       />
