@@ -71,7 +71,7 @@ export interface Hardships {
   repeats: true | null;
   /** Merchants set many rates, markups and prices, one right after the other. */
   histories: true | null;
-  /** Orders have tolerances, and payers pay a little less than is asked. */
+  /** Orders have tolerances, coupons and pieces of a stock, and payers pay a little less than is asked. */
   orders: true | null;
 }
 

@@ -12,6 +12,8 @@ import type { Supervisor } from './supervisor.js';
 const MAX_WEBHOOKS = 3;
 const OWN_RATES = ['0.3', '0.5', '0.21'] as const;
 const TOLERANCES = ['0', '2.5', '5'] as const;
+const STOCK = 4;
+const COUPON = { code: 'TENTH', percentOff: '10', maxRedemptions: 3 } as const;
 const MARKUPS = ['0', '2', '10'] as const;
 const WALLETS_AFTER_RESET = 2;
 const MEMO_BYTES = 28;
@@ -55,6 +57,11 @@ export class Merchant {
     const { random, scenario } = this.run;
     if (this.run.hardships.rates) for (const id of ACCOUNTS) await this.#openAccount(id);
     for (let index = 0; index < scenario.wallets; index++) await this.#createWallet(index);
+    if (this.run.hardships.orders)
+      for (const id of ACCOUNTS)
+        await this.#act('makes a coupon', ({ coupons }) =>
+          coupons.create(callerOf(id), { ...COUPON, active: true } as never),
+        );
     for (let n = 0; n < random.between(1, 2); n++) await this.#createProduct();
     for (let n = 0; n < random.between(1, 3); n++) await this.#createLink();
     const { crowd } = this.run.hardships;
@@ -164,7 +171,10 @@ export class Merchant {
       price: fixed ? '10' : null,
       minAmount: fixed ? null : random.pick([null, '10']),
       ...(currency && { currency }),
-      ...(this.run.hardships.orders && { tolerancePercent: random.pick(TOLERANCES) }),
+      ...(this.run.hardships.orders && {
+        tolerancePercent: random.pick(TOLERANCES),
+        stock: random.pick([null, null, STOCK]),
+      }),
       active: true,
     };
     await this.#act('makes a product', ({ products }) => products.create(callerOf(accountId), fields as never));
@@ -306,7 +316,12 @@ export class Merchant {
             ? { currency: CURRENCY, price: random.pick(['9', '18.99', '10']) }
             : { amount: random.pick(['9', '18.9999999', '10']) }),
         };
-    const ordered = run.hardships.orders && random.chance(0.7) ? { tolerancePercent: random.pick(TOLERANCES) } : {};
+    const ordered = run.hardships.orders
+      ? {
+          ...(random.chance(0.7) && { tolerancePercent: random.pick(TOLERANCES) }),
+          ...(random.chance(0.4) && { couponCode: COUPON.code }),
+        }
+      : {};
     // To a clock that is behind, rates would be in the future, so with rates the clock is right.
     const ageMs = run.hardships.rates ? 0 : random.between(20_000, CHECKOUT_LIFE_MS - 3000);
     await this.#act('takes an order', async ({ process, checkouts }) => {

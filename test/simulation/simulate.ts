@@ -9,6 +9,7 @@ import { Merchant } from './merchant.js';
 import { isDrawnBy, Network } from './network.js';
 import { AuditObserver } from './oracle/audits.js';
 import { CheckoutObserver } from './oracle/checkouts.js';
+import { HoldingObserver } from './oracle/holdings.js';
 import {
   COLLECTIONS,
   checkAll,
@@ -253,6 +254,7 @@ function observer(
   const reader = new EventReader();
   const refunds = new RefundObserver();
   const audits = new AuditObserver();
+  const holdings = new HoldingObserver();
   return async ({ label, process }) => {
     if (process === null) return;
     const { known, chain, database, scheduler, hardships } = runOf();
@@ -269,6 +271,11 @@ function observer(
     if (hardships.checkouts && /^(commit|insert checkouts)/.test(label)) {
       const stored = await readStored(database, ['checkouts', 'payments']);
       faults.push(...checkouts.see(known, chain, stored, scheduler.nowMs()));
+    }
+    if (hardships.orders && /^commit/.test(label)) {
+      const names = ['products', 'coupons', 'checkouts'] as const;
+      const [products, coupons, orders] = await Promise.all(names.map((name) => database.docs(name)));
+      faults.push(...holdings.see({ products: products!, coupons: coupons!, checkouts: orders! }));
     }
     if ((hardships.refunds || hardships.waysBack) && /^commit/.test(label))
       faults.push(...refunds.see(known, await readStored(database, ['refunds', 'payments']), process.name));
