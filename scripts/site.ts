@@ -18,6 +18,7 @@ const GUIDES = [
   'wallets',
   'dashboard',
   'books',
+  'proofs',
   'currencies',
   'orders',
   'mail',
