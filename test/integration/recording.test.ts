@@ -364,7 +364,15 @@ t.test(
     await db.collection('checkouts').insertOne({
       ...{ _id: 'chk_1' as never, accountId: 'acct_1', productId: null, walletId: shop._id, slug: 's', memo },
       ...{ name: 'Order', description: null, assetCode: 'XLM', assetIssuer: null, amount: '0.000001', quantity: null },
-      ...{ reference: null, metadata: '{}', successUrl: null, cancelUrl: null, gapBefore: null },
+      ...{
+        reference: null,
+        metadata: '{}',
+        successUrl: null,
+        cancelUrl: null,
+        gapBefore: null,
+        lines: [],
+        taxIncluded: true,
+      },
       ...{ status: 'OPEN', received: '0', paymentCount: 0, expiresAt: end, expiryCheckAt: end, tolerancePercent: '0' },
       ...{ cancelledFrom: null, acceptedFrom: null, paidAt: null, closedAt: null, createdAt: now },
     });
