@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import type { mongo } from 'mongoose';
-import { pairKey } from '../../src/domain/rate-pair.js';
+import { pairKey } from '../../src/domain/rate.js';
 import type { RatePairDoc } from '../../src/rates/rate-pairs.js';
 import type { RateSampleDoc } from '../../src/rates/rate-samples.js';
 import { testDatabase } from '../../test/helpers/mongo.js';

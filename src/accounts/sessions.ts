@@ -4,7 +4,7 @@ import mongoose from 'mongoose';
 import type { Caller } from '../kit/caller.js';
 import type { Clock } from '../kit/clock.js';
 import { makeIndexes, SCHEMA_OPTIONS } from '../kit/database.js';
-import { hashToken, isToken, newToken } from '../kit/token.js';
+import { hashToken, isToken, newToken } from '../kit/ids.js';
 import { hashApiKey } from './api-key.js';
 import type { Authentication } from './authentication.js';
 import type { UserDoc, UserStore } from './user-store.js';

@@ -1,8 +1,8 @@
 /** Users of accounts. Stores only the hash of an invitation's token, and only the public part of a passkey. */
 import mongoose from 'mongoose';
 import type { Role } from '../../contracts/roles.js';
-import { AlreadyMade } from '../kit/already-made.js';
 import {
+  AlreadyMade,
   isDuplicateKey,
   makeIndexes,
   orAlreadyMade,

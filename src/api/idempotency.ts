@@ -8,13 +8,12 @@
 import { createHash } from 'node:crypto';
 import mongoose from 'mongoose';
 import type { Logger } from 'pino';
-import { AlreadyMade } from '../kit/already-made.js';
 import { ApiError, conflict } from '../kit/api-error.js';
 import type { Caller } from '../kit/caller.js';
 import type { Clock } from '../kit/clock.js';
-import { isDuplicateKey, makeIndexes, SCHEMA_OPTIONS } from '../kit/database.js';
-import { every } from '../kit/every.js';
+import { AlreadyMade, isDuplicateKey, makeIndexes, SCHEMA_OPTIONS } from '../kit/database.js';
 import type { NewId } from '../kit/ids.js';
+import { every } from '../kit/loop.js';
 import type { ForAccount } from '../stores.js';
 
 // Claims on Idempotency-Keys: one document for each method, path, account and key, with the run that has the

@@ -7,7 +7,7 @@ import type { Operation, ValidationContext } from '../../contracts/operation.js'
 import type { AppRouter } from '../client/index.js';
 import { ApiError } from '../kit/api-error.js';
 import type { Caller, Services, StreamedEvent } from '../kit/caller.js';
-import type { Listing } from '../kit/listing.js';
+import type { Listing } from '../kit/paging.js';
 import { authorize } from './authorize.js';
 import type { Idempotency } from './idempotency.js';
 import { apiErrorIn, checkInput, refusal } from './input.js';

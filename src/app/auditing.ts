@@ -1,7 +1,7 @@
 /** Audits, composed around the core: for the workers' job, and for the cli, which runs them itself if no worker does. */
 
 import { type AuditDoc, type Auditor, type AuditorDeps, createAuditor, createTakeTurn } from '../audit/index.js';
-import { AlreadyMade } from '../kit/already-made.js';
+import { AlreadyMade } from '../kit/database.js';
 import { createReadSync, type WalletDoc } from '../watching/index.js';
 import type { Config } from './config.js';
 import type { Core } from './core.js';

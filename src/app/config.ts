@@ -5,8 +5,14 @@ import { join } from 'node:path';
 import ipaddr from 'ipaddr.js';
 import { NETWORKS, type Network, networkInfo } from '../../contracts/networks.js';
 import { parseAmount } from '../domain/amount.js';
-import { type MailSettings, parseMailSettings } from '../domain/mail-settings.js';
-import { type Peg, parseRatePegs, parseRateSources, type RateSourceSetting } from '../domain/rate-settings.js';
+import {
+  type MailSettings,
+  type Peg,
+  parseMailSettings,
+  parseRatePegs,
+  parseRateSources,
+  type RateSourceSetting,
+} from '../domain/rate-settings.js';
 import { StartupError } from '../kit/startup-error.js';
 import { LOG_LEVELS, type LogLevel, probablyMeant, type SETTINGS } from './settings.js';
 

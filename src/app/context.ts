@@ -10,7 +10,7 @@ import { createOperationsApp } from '../api/operations.js';
 import { createReadiness } from '../api/readiness.js';
 import { listen } from '../api/server.js';
 import { createLedgerStamper, type LedgerStamper } from '../asking/index.js';
-import type { Pair } from '../domain/rate-pair.js';
+import type { Pair } from '../domain/rate.js';
 import type { PayUri } from '../domain/sep7.js';
 import type { EventTail } from '../events/index.js';
 import type { Services } from '../kit/caller.js';

@@ -3,9 +3,8 @@
 
 import type { Act } from '../accounts/index.js';
 import { conflict } from '../kit/api-error.js';
-import type { Caller } from '../kit/caller.js';
+import type { Caller, Doing } from '../kit/caller.js';
 import type { Session } from '../kit/database.js';
-import type { Doing } from '../kit/doing.js';
 import { ANY_WALLET, type ParkedRecordDoc } from '../watching/index.js';
 import type { Keyring } from '../webhooks/index.js';
 import type { Core } from './core.js';

@@ -2,7 +2,7 @@
 
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
-import type { Pair } from '../domain/rate-pair.js';
+import type { Pair } from '../domain/rate.js';
 import type { LedgerStamp } from '../domain/terms.js';
 import type { Clock } from '../kit/clock.js';
 import type { Fetch } from '../ledger/request.js';

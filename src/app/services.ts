@@ -15,8 +15,7 @@ import { createReadWalletAssets, type LedgerStamper } from '../asking/index.js';
 import { createReadStatement } from '../audit/index.js';
 import type { PayUri } from '../domain/sep7.js';
 import { createEventService, type EventTail } from '../events/index.js';
-import type { Services } from '../kit/caller.js';
-import { withAllDoing } from '../kit/doing.js';
+import { type Services, withAllDoing } from '../kit/caller.js';
 import type { SecretBox } from '../kit/secrets.js';
 import { createNotificationService } from '../mail/index.js';
 import {

@@ -1,7 +1,25 @@
 /** Rates: the worth of one unit of an asset in a currency. Exact decimals on BigInt with at most 12 significant digits; floats are never used.
  *
  *  Amounts of a currency are in 10^-7 units, like those of an asset, so `parseAmount` and `formatAmount` serve both. */
+
 import { minorDigits } from '../../contracts/currencies.js';
+import type { Network } from '../../contracts/networks.js';
+import type { Asset } from './asset.js';
+
+// A pair: an asset on a network, and a currency.
+
+export interface Pair {
+  currency: string;
+  asset: Asset;
+  network: Network;
+}
+
+/** The most pairs that one account may be the first to need: opening a pair is cheap, but each one costs requests. */
+export const MAX_PAIRS_PER_ACCOUNT = 100;
+
+/** The key of the pair's samples. */
+export const pairKey = ({ currency, asset, network }: Pair): string =>
+  [network, currency, asset.code, ...(asset.issuer === null ? [] : [asset.issuer])].join(' ');
 
 /** `units / 10^scale`, greater than 0, without trailing zeros after the point. */
 export interface Rate {
@@ -131,7 +149,7 @@ const AGREE_WITHIN = 5n;
 /** A sample that differs by more percent from the last must be confirmed by a second one. */
 const JUMP = 20n;
 
-export type Agreement = { outcome: 'agreed'; rate: Rate } | { outcome: 'none' } | { outcome: 'disagreed' };
+type Agreement = { outcome: 'agreed'; rate: Rate } | { outcome: 'none' } | { outcome: 'disagreed' };
 
 /** The common rate of the sources' answers. */
 export function agree(rates: readonly Rate[]): Agreement {
@@ -150,7 +168,7 @@ export interface RateAnswer {
 }
 
 /** A rate that was found to be a jump from the newest sample. */
-export interface Jumped {
+interface Jumped {
   rate: Rate;
   /** The answers that may be wrong. */
   suspects: readonly RateAnswer[];

@@ -1,6 +1,21 @@
 /** The API's errors, from the table in contracts/errors. Any other thrown error is an internal error. */
 import type { ErrorCode, FieldError } from '../../contracts/errors.js';
 
+// Faults of a body that names missing resources.
+
+const noSuch = (path: string, what: string): FieldError => ({
+  path,
+  message: `There is no such ${what}.`,
+  code: 'not_found',
+});
+
+export const NO_SUCH = {
+  wallet: noSuch('walletId', 'wallet'),
+  product: noSuch('productId', 'product'),
+  link: noSuch('paymentLinkId', 'payment link'),
+  checkout: noSuch('checkoutId', 'checkout'),
+};
+
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   constructor(

@@ -7,8 +7,7 @@ import type { Model, mongo, QueryFilter } from 'mongoose';
 import mongoose from 'mongoose';
 import { makeIndexes, projectionOf, SCHEMA_OPTIONS, type Session } from './database.js';
 import { FairCache } from './fair-queue.js';
-import { type IdRange, itemsAt, type Page, toMeta, withinIds } from './paging.js';
-import { untilEnd } from './reading.js';
+import { type IdRange, itemsAt, type Page, toMeta, untilEnd, withinIds } from './paging.js';
 
 // The document of a segment of a long list.
 

@@ -1,12 +1,16 @@
 /** The connection to MongoDB, and transactions on it. Writes are acknowledged by a majority before they are answered. */
-
 import mongoose from 'mongoose';
 import type { LedgerStamp } from '../domain/terms.js';
-import { AlreadyMade } from './already-made.js';
 import { createAvailability, followMonitors, type Guard, MONITORING } from './availability.js';
 import { monotonicClock } from './clock.js';
 import type { SessionId } from './leases.js';
 import { inSnapshot } from './snapshot.js';
+
+/** Something with this id exists already: another run of the same creation made it. */
+export class AlreadyMade extends Error {}
+
+/** A drawn memo or slug is taken: draw new ones. */
+export class Taken extends Error {}
 
 export type Session = mongoose.mongo.ClientSession;
 
@@ -32,7 +36,7 @@ export interface Database {
 }
 
 /** Another transaction has held documents that this one needs for all its attempts. */
-export class DocumentsHeld extends Error {
+class DocumentsHeld extends Error {
   override readonly name = 'DocumentsHeld';
 }
 

@@ -1,8 +1,8 @@
 /** Group commit: concurrent writes to the same document share a transaction, so that they neither wait for each other nor conflict. While one group is written,
  *  the next one gathers; a single write is made at once. */
-import { AlreadyMade } from './already-made.js';
+
 import { ApiError } from './api-error.js';
-import { Taken } from './taken.js';
+import { AlreadyMade, Taken } from './database.js';
 
 /** Bounds the transaction. */
 const MAX_GROUP = 100;

@@ -1,7 +1,20 @@
 /** TypeIDs: `prefix_` + a UUIDv7 in base32. Text order is creation order, strictly so within one process. */
+import { createHash } from 'node:crypto';
 import { fromUUIDBytes, type TypeId, toUUIDBytes } from 'typeid-js';
 import { v7 as uuidv7 } from 'uuid';
 import type { Clock } from './clock.js';
+
+// Tokens that let their holder in: 256 random bits, of which only hashes are stored.
+
+/** 256 bits in base64url. */
+const TOKEN = /^[\w-]{43}$/;
+
+export const newToken = (clock: Pick<Clock, 'randomBytes'>): string => clock.randomBytes(32).toString('base64url');
+
+export const isToken = (text: string): boolean => TOKEN.test(text);
+
+/** SHA-256, hex. */
+export const hashToken = (token: string): string => createHash('sha256').update(token).digest('hex');
 
 export const ID_PREFIXES = [
   'acct',

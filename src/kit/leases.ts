@@ -4,7 +4,7 @@ import mongoose from 'mongoose';
 import type { Logger } from 'pino';
 import type { Clock } from './clock.js';
 import { isDuplicateKey, makeIndexes, SCHEMA_OPTIONS } from './database.js';
-import { every } from './every.js';
+import { every } from './loop.js';
 
 // Work that one process does at a time, under a lease that is renewed while it lasts. A lease only saves
 // work: the data sees to it that nothing is done twice.

@@ -1,9 +1,52 @@
 /** Pages of a collection, as every list operation returns them. The order is total (it always ends with `_id`), so that no item is on two pages. */
+import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Model, QueryFilter } from 'mongoose';
 import type { ListMeta } from '../../contracts/primitives.js';
+import { unavailable } from './api-error.js';
+import type { Caller } from './caller.js';
 import { projectionOf } from './database.js';
-import { untilEnd } from './reading.js';
-import { createSharedCount } from './shared-count.js';
+import { createFairQueue } from './fair-queue.js';
+import { createSharedCount } from './tick-loader.js';
+
+// What ends the reads of a list, also in MongoDB, wherever in the stores they are.
+
+const current = new AsyncLocalStorage<AbortSignal>();
+
+/** Reads of lists within `work` end with the signal. @throws its reason */
+export const readingUntil = <T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> => current.run(signal, work);
+
+/** The option of such a read. */
+export const untilEnd = (): { signal?: AbortSignal } => {
+  const signal = current.getStore();
+  return signal ? { signal } : {};
+};
+
+// Lists and searches of an API process: each ends in time, in MongoDB too, and no account has more than its
+// share of them.
+
+const LIST_MS = 10_000;
+const QUEUE_BOUNDS = { most: 40, mostOfAccount: 4, mostWaiting: 200 };
+
+/** Runs the reading of a list. @throws ApiError `unavailable` after 10 s, waiting included; `rate_limited` when too many of the account wait */
+export type Listing = <T>(caller: Pick<Caller, 'accountId' | 'signal'>, work: () => Promise<T>) => Promise<T>;
+
+/** @param readingUntil ends reads with a signal */
+export function createListing(
+  readingUntil: <T>(signal: AbortSignal, work: () => Promise<T>) => Promise<T>,
+  listMs = LIST_MS,
+): Listing {
+  const queue = createFairQueue(QUEUE_BOUNDS);
+  return async ({ accountId, signal: hangUp }, work) => {
+    const late = AbortSignal.timeout(listMs);
+    const signal = hangUp ? AbortSignal.any([hangUp, late]) : late;
+    try {
+      return await queue.run({ accountId, signal }, () => readingUntil(signal, work));
+    } catch (error) {
+      if (!late.aborted) throw error;
+      throw unavailable('This list takes too long: ask for less, with more filters or longer words.');
+    }
+  };
+}
 
 /** `page` counts from 1. Without `sort` the newest come first: ids sort by creation time. */
 export interface PageRequest {

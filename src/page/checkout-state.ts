@@ -1,9 +1,9 @@
 /** The state of a checkout's page. It has one payer, so it shows the whole order: what was paid, what remains, how it ended. */
 import { formatAmount, parseSum } from '../domain/amount.js';
 import { askShop } from './brand.js';
+import { icon, money } from './document.js';
 import { type Html, html } from './html.js';
 import { closedBecause, endedBecause, hasNoPrice, outcome, type PageState, priceNow, waiting } from './page-state.js';
-import { icon, money } from './parts.js';
 import { PAYMENTS_SHOWN, type PageCheckout, type PageLink, type PagePayment } from './types.js';
 import type { PlainKey, Words } from './words.js';
 

@@ -1,8 +1,8 @@
 /** The state of a page: payments since it was opened, whether it still asks for money, and its messages. */
 import { parseSum } from '../domain/amount.js';
 import { askShop } from './brand.js';
+import { icon, moment, money, shorten } from './document.js';
 import { type Html, html } from './html.js';
-import { icon, moment, money, shorten } from './parts.js';
 import type { PageLink, PagePayment } from './types.js';
 import type { PlainKey, Words } from './words.js';
 

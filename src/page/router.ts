@@ -27,16 +27,12 @@ import {
 import { busyView, faultView, longClosedView } from './document.js';
 import { createFollow, type Known } from './follow.js';
 import { contentSecurityPolicy, strictHeaders } from './headers.js';
-import { createImages } from './images.js';
 import { createLinkUpdates } from './link-updates.js';
 import { openerOf, refererOf } from './opener.js';
-import { posterView } from './poster.js';
 import { createProofRoutes } from './proof.js';
 import { qrCode } from './qr.js';
-import { MOST_PAYMENTS, receiptView } from './receipt.js';
-import { showPage } from './show.js';
+import { createImages, MOST_PAYMENTS, payFromTestAccount, posterView, receiptView, showPage } from './show.js';
 import { createStreams, type Streams } from './streams.js';
-import { payFromTestAccount } from './test-payment.js';
 import { createWalletPayments } from './wallet-payment.js';
 
 export type { PageDeps } from './context.js';

@@ -1,6 +1,12 @@
 /** Answers with the page of a link or checkout. */
+
 import type { Request, Response } from 'express';
-import { shownLogo } from './brand.js';
+import express, { type Router } from 'express';
+import { formatAmount, parseSum } from '../domain/amount.js';
+import { readAlike } from '../domain/typed-amount.js';
+import { qrPng, qrSvg } from '../selling/index.js';
+import { askShop, shopHead, shownLogo } from './brand.js';
+import { refundedOf } from './checkout-state.js';
 import {
   addressOfPage,
   frameOf,
@@ -8,17 +14,190 @@ import {
   type PageContext,
   paymentsOf,
   send,
+  sendUnknown,
   sinceOf,
   stateOf,
   termsOf,
   uriOf,
+  withCode,
+  wordsFor,
 } from './context.js';
-import { contentSecurityPolicy, opensWallets, shownImage, watchedByOpener } from './headers.js';
+import { documentOf, type Frame, moment, money, orderFacts, worth } from './document.js';
+import { contentSecurityPolicy, embeddedAnywhere, opensWallets, shownImage, watchedByOpener } from './headers.js';
+import { type Html, html } from './html.js';
+import { closedBecause } from './page-state.js';
+import { refusalSentence } from './payer-answer.js';
 import { qrCode } from './qr.js';
-import type { PageLink } from './types.js';
+import type { PageLink, PagePayment, PaidBy, TestPayment } from './types.js';
 import { pageView } from './view.js';
+import { wordsOf } from './words.js';
 
-export interface ShownFor {
+// A poster to print: shop, item, QR code of the page, address to type.
+
+/** @param url of the page @param qr code of it */
+export function posterView(frame: Frame, link: PageLink, url: string, qr: Html): Html {
+  const { say } = frame.words;
+  const { product, priced, brand } = link;
+  // No amount at the current rate: a printed one would become wrong.
+  const price = priced
+    ? priced.due !== null && worth(frame.words, priced.due, priced.currency)
+    : product.price !== null && money(product.price, product.assetCode);
+  return documentOf(
+    frame,
+    `${say('poster')} · ${product.name}`,
+    html`
+<main class="sheet poster">
+  ${closedBecause(link) !== null && html`<p class="callout screen">${say('closedTitle')}</p>`}
+  ${shopHead(brand)}
+  <h1><bdi>${product.name}</bdi></h1>
+  ${price && html`<p class="price">${price}</p>`}
+  <div class="qr" role="img" aria-label="${say('scanToPay')}">${qr}</div>
+  <p class="scan-here">${say('scanToPay')}</p>
+  <p><code dir="ltr">${url}</code></p>
+  <p class="scripted screen"><button type="button" class="plain" id="print">${say('print')}</button></p>
+</main>`,
+    brand,
+  );
+}
+
+// The receipt of a paid checkout: shop, item, price, and the transactions that paid it. Prints on one page.
+
+/** As many payments as fit on the page. */
+export const MOST_PAYMENTS = 8;
+
+export function receiptView(frame: Frame, link: PageLink, { count, largest }: PaidBy): Html {
+  const { words } = frame;
+  const { say } = words;
+  const { product, checkout, brand, accountName, wallet, priced } = link;
+  const seller = { ...brand, name: brand.name ?? accountName };
+  const { id, reference, paidAt, quantity, amount, price, received } = checkout!;
+  const refunded = refundedOf(link, largest);
+  const code = product.assetCode;
+  const rows = orderFacts(words, link);
+  return documentOf(
+    frame,
+    `${say('receipt')} · ${product.name}`,
+    html`
+<main class="sheet receipt">
+  ${shopHead(seller)}
+  <h1>${say('receipt')}</h1>
+  <dl class="facts">
+    ${rows.length > 0 ? rows : html`<div><dt>${say('what')}</dt><dd dir="auto">${product.name}${quantity !== null && quantity > 1 && ` × ${words.number(quantity)}`}</dd></div>`}
+    ${reference !== null && html`<div><dt>${say('reference')}</dt><dd dir="auto">${reference}</dd></div>`}
+    ${rows.length === 0 && html`<div><dt>${say('amount')}</dt><dd>${price === undefined ? money(amount!, code) : worth(words, price, priced!.currency)}</dd></div>`}
+    ${received !== amount && html`<div><dt>${say('received')}</dt><dd>${money(received, code)}</dd></div>`}
+    ${refunded > 0n && html`<div><dt>${say('sentBack')}</dt><dd>${money(formatAmount(refunded), code)}</dd></div>`}
+    ${paidAt !== null && html`<div><dt>${say('paidAt')}</dt><dd>${moment(words, paidAt)}</dd></div>`}
+    <div><dt>${say('paidTo')}</dt><dd><code>${wallet.address}</code></dd></div>
+    ${product.assetIssuer !== null && html`<div><dt>${say('issuerOf', { code })}</dt><dd><code>${product.assetIssuer}</code></dd></div>`}
+    <div><dt>${say('orderId')}</dt><dd><code>${id}</code></dd></div>
+  </dl>
+  <h2>${words.count('payments', count)}</h2>
+  ${count > largest.length && html`<p class="quiet">${words.count('largestPayments', largest.length)}</p>`}
+  <div class="payments">${largest.map((payment) => paymentOf(frame, link.slug, payment))}</div>
+  <p class="quiet screen">${words.html('proofHint', { address: html`<a href="${frame.base}/proof" dir="ltr">${frame.base}/proof</a>` })}</p>
+  ${askShop(words, seller)}
+  <p class="scripted screen"><button type="button" class="plain" id="print">${say('print')}</button></p>
+</main>`,
+    brand,
+  );
+}
+
+const paymentOf = (
+  { base, words }: Frame,
+  slug: string,
+  { id, amount, assetCode, value, senderShort, closedAt, transactionHash, refundedAmount }: PagePayment,
+): Html => html`
+  <dl class="facts">
+    <div><dt>${words.say('amount')}</dt><dd>${words.html('amountFrom', { amount: money(amount, assetCode), sender: html`<code>${senderShort}</code>` })}</dd></div>
+    ${value && html`<div><dt>${words.say('value')}</dt><dd>${worth(words, value.amount, value.currency)}</dd></div>`}
+    ${refundedAmount !== null && parseSum(refundedAmount) > 0n && html`<div><dt>${words.say('sentBack')}</dt><dd>${money(refundedAmount, assetCode)}</dd></div>`}
+    <div><dt>${words.say('time')}</dt><dd>${moment(words, closedAt)}</dd></div>
+    ${transactionHash !== undefined && html`<div><dt>${words.say('transaction')}</dt><dd><code>${transactionHash}</code></dd></div>`}
+    <div class="screen"><dt>${words.say('proofOfPayment')}</dt><dd><a href="${base}/c/${slug}/proof?payment=${id}">${words.say('proofDownload')}</a></dd></div>
+  </dl>`;
+
+// QR codes of a link or checkout: one for the page itself, and two to embed elsewhere.
+
+/** How long caches may show an embedded code after its link is deactivated. */
+const QR_CACHE_SECONDS = 60;
+/** Shops write these addresses, so their amounts do not depend on the language of the browser that loads them. */
+const PROGRAMS = wordsOf('en');
+
+export function createImages(context: PageContext): Router {
+  const router = express.Router();
+  router.get(
+    ['/p/:slug/qr', '/c/:slug/qr'],
+    withCode(context, async (req, res, link) => {
+      const { entered, amount } = termsOf(PROGRAMS, link, req.query.amount);
+      if (closedBecause(link) !== null || entered.state === 'wrong') return sendUnknown(context, req, res);
+      res.type('svg').send((await qrCode(uriOf(context, link, amount))).text);
+    }),
+  );
+  for (const [file, type, draw] of [
+    ['qr.svg', 'svg', qrSvg],
+    ['qr.png', 'png', qrPng],
+  ] as const) {
+    router.get(
+      [`/p/:slug/${file}`, `/c/:slug/${file}`],
+      withCode(context, async (req, res, link) => {
+        res.set(embeddedAnywhere);
+        if (closedBecause(link) !== null) return sendUnknown(context, req, res);
+        const { entered, amount } = termsOf(PROGRAMS, link, req.query.amount);
+        if (entered.state === 'wrong') return refuseAmount(res, entered.problem);
+        res.set('cache-control', `public, max-age=${QR_CACHE_SECONDS}`);
+        res.type(type).send(await draw(uriOf(context, link, amount)));
+      }),
+    );
+  }
+  return router;
+}
+
+/** For programs, in the envelope of the API. */
+function refuseAmount(res: Response, problem: string): void {
+  res.status(400).json({ data: null, error: { message: `amount: ${problem}`, code: 'bad_request' } });
+}
+
+// The button that pays from a test account, on LOCAL.
+
+export async function payFromTestAccount(
+  context: PageContext,
+  req: Request,
+  res: Response,
+  link: PageLink,
+): Promise<void> {
+  const { testPayer, clock, log } = context;
+  const { body = {} } = req as { body?: ShownFor };
+  const foreign = !['same-origin', 'none', undefined].includes(req.get('sec-fetch-site'));
+  if (!testPayer || !isTestPayable(context, link) || foreign) return sendUnknown(context, req, res);
+  const words = wordsFor(req);
+  const { entered, amount } = termsOf(words, link, body.amount);
+  if (amount === null || closedBecause(link) !== null) return showPage(context, { req, res, link }, body);
+
+  const { wallet, memo, product } = link;
+  const { assetCode, assetIssuer } = product;
+  const payment = await testPayer
+    .pay({ destination: wallet.address, amount, assetCode, assetIssuer, memo })
+    .catch((error: unknown): TestPayment => ({ paid: false, code: null, message: String(error) }));
+  const isJson = req.accepts(['html', 'json']) === 'json';
+  if (!payment.paid) {
+    const { code, message } = payment;
+    log.warn({ linkId: link.linkId, code, message }, 'test payment failed');
+    const problem = code === null ? words.say('testFailed') : refusalSentence(words, code, link);
+    return isJson
+      ? void res.status(502).json({ paid: false, message: problem })
+      : showPage(context, { req, res, link }, { ...body, problem });
+  }
+  if (isJson) return void res.json(payment);
+  const since = sinceOf(context, body.since) ?? clock.now();
+  const query = new URLSearchParams({
+    since: String(since.getTime()),
+    ...(entered.state === 'valid' ? { amount: readAlike(entered.amount) } : {}),
+  });
+  res.redirect(303, words.here(`${addressOfPage(context, link)}?${query}`));
+}
+
+interface ShownFor {
   amount?: unknown;
   since?: unknown;
   /** Why a test payment failed; answered with 502. */

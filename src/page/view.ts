@@ -1,18 +1,82 @@
 /** The page as HTML: what is bought, how it is paid, and where the payment stands. Complete without the script. */
-
+import { networkInfo } from '../../contracts/networks.js';
 import { withMinorDigits } from '../domain/money-text.js';
 import { formatRate } from '../domain/rate.js';
 import { readAlike } from '../domain/typed-amount.js';
+import { type AssetName, WALLET_SCRIPTS } from './assets.js';
 import { askShop, shopHead } from './brand.js';
-import { documentOf, type Frame } from './document.js';
+import {
+  copyButton,
+  documentOf,
+  type Frame,
+  figure,
+  icon,
+  moment,
+  money,
+  orderFacts,
+  shorten,
+  spelled,
+  worth,
+} from './document.js';
 import type { EnteredAmount } from './entered-amount.js';
 import type { ShownImage } from './headers.js';
 import { type Html, html } from './html.js';
 import type { PageState } from './page-state.js';
-import { copyButton, figure, icon, moment, money, orderFacts, shorten, spelled, worth } from './parts.js';
 import type { PageLink, PagePrice, PageWarning } from './types.js';
-import { walletButton, walletData, walletTexts } from './wallet-offer.js';
 import type { PlainKey, Words } from './words.js';
+
+// The part of the page for paying with a wallet in the browser, and its scripts' settings. Hidden without
+// the script.
+
+const SWITCH_TO = { PUBLIC: 'switchPublic', TESTNET: 'switchTest', LOCAL: 'switchLocal' } as const;
+
+/** Null while the payer has not chosen an amount. */
+function walletButton(words: Words, link: PageLink, amount: string | null): Html | null {
+  if (amount === null) return null;
+  const { say } = words;
+  const pay = say('titlePay', { amount: `${amount} ${link.product.assetCode}` });
+  return html`<div class="by-wallet scripted"><button type="button" data-amount="${amount}" data-pay="${pay}">${icon('wallet')}<span>${say('payByWallet')}</span></button><p class="problem" role="alert"></p>${askShop(words, link.brand)}</div>`;
+}
+
+/** URLs of the scripts, and the network. */
+function walletData({ assets, base }: Frame, { network }: PageLink['wallet']): Html {
+  const address = (file: AssetName) => `${base}/page/${assets.nameOf(file)}`;
+  const scripts = WALLET_SCRIPTS.map((name) => [name, address(`wallets-${name}.js`)]);
+  const files = { ...Object.fromEntries(scripts), style: address('wallets.css') };
+  return html` data-files="${JSON.stringify(files)}" data-passphrase="${networkInfo[network].passphrase}"`;
+}
+
+/** The script fills in the name of the wallet. */
+export function walletTexts({ say }: Words, link: PageLink): Record<string, string> {
+  const wallet = '{wallet}';
+  const host = '{host}';
+  return {
+    payByWallet: say('payByWallet'),
+    close: say('close'),
+    lookingForWallets: say('lookingForWallets'),
+    walletHere: say('walletHere'),
+    walletOpens: say('walletOpens', { host }),
+    walletGet: say('walletGet', { host }),
+    anotherWallet: say('anotherWallet'),
+    payIn: say('titlePay', { amount: '{amount}' }),
+    otherAssets: say('otherAssets'),
+    wayMost: say('wayMost', { most: '{most}', balance: '{balance}' }),
+    pricesNew: say('pricesNew'),
+    noWallets: say('noWallets'),
+    waitingFor: say('waitingFor', { wallet }),
+    sending: say('sending'),
+    declined: say('declined', { wallet }),
+    locked: say('locked', { wallet }),
+    notHere: say('notHere', { wallet }),
+    noReply: say('noReply', { wallet }),
+    windowBlocked: say('windowBlocked', { wallet }),
+    windowClosed: say('windowClosed', { wallet }),
+    otherNetwork: say(SWITCH_TO[link.wallet.network], { wallet }),
+    networkUnknown: say('networkUnknown', { wallet }),
+    signedElse: say('signedElse', { wallet }),
+    walletSays: say('walletSays', { wallet, message: '{message}' }),
+  };
+}
 
 interface PageModel {
   words: Words;

@@ -20,8 +20,14 @@ import {
 import { formatAmount, parseAmount } from '../domain/amount.js';
 import { type Asset, sameAsset } from '../domain/asset.js';
 import { type ApiError, conflict, invalid, rateLimited, unavailable } from '../kit/api-error.js';
-import { createPayerAnswer, type Handle, type PayerAnswerDeps, type Visitor } from './payer-answer.js';
-import { codeOf, refusalSentence } from './refusal.js';
+import {
+  codeOf,
+  createPayerAnswer,
+  type Handle,
+  type PayerAnswerDeps,
+  refusalSentence,
+  type Visitor,
+} from './payer-answer.js';
 import type { PageLink, PageSource } from './types.js';
 import type { Words } from './words.js';
 

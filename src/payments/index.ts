@@ -5,19 +5,20 @@ export { createCheckoutExpiry } from './checkout-expiry.js';
 export { createPaymentService, faultOfAssignment, filterOf, findAssigned, MATCHED, withProducts } from './decisions.js';
 export { createLeftoverRemoval, createRemoveLeftovers } from './deleted-products.js';
 export { decideLeftParts } from './left-parts.js';
-export { createMoveRefund, type MoveRefund } from './moved-refunds.js';
 export { type CheckoutPayable, loadPayable, loadPayables, payableOf } from './payable.js';
 export type { PaymentChanges } from './payment-changes.js';
 export type { PaymentDoc } from './payment-document.js';
+export type { Payment } from './payment-events.js';
 export { createPaymentEvents } from './payment-events.js';
-export type { Payment } from './payment-resource.js';
 export { createPaymentStore, type OwnedWallet, type PaymentStore } from './payment-store.js';
 export { localDateOf, type SummaryRow, stroopsOf } from './payment-sums.js';
 export { createPayments, type Payments } from './payments.js';
 export { CursorConflict, type Recorder } from './recorder.js';
 export { createRefundStore, type RefundDoc, type RefundStore } from './refund-store.js';
 export {
+  createMoveRefund,
   MOST_SHARES,
+  type MoveRefund,
   partOfRefund,
   payerOf,
   type RefundBook,

@@ -1,7 +1,7 @@
 /** A payable: a link or checkout that money can come for, with its product and wallet. Its memo and slug are unique over all accounts. */
 
 import type { Network } from '../../contracts/networks.js';
-import { type Pair, pairKey } from '../domain/rate-pair.js';
+import { type Pair, pairKey } from '../domain/rate.js';
 import { type LedgerClose, mayBeInForce } from '../domain/terms.js';
 import type { Session } from '../kit/database.js';
 import { isCheckoutId } from '../kit/ids.js';

@@ -4,7 +4,6 @@ import type mongoose from 'mongoose';
 import type { PaymentStatus } from '../../contracts/payments.js';
 import { formatAmount, parseAmount, parseSum } from '../domain/amount.js';
 import { paymentKeyOf } from '../domain/payment-key.js';
-import { createById } from '../kit/by-id.js';
 import { createCountSegments } from '../kit/count-segments.js';
 import { isDuplicateKey, makeIndexes, type Session } from '../kit/database.js';
 import { firstIdOf } from '../kit/ids.js';
@@ -12,13 +11,13 @@ import { accountsOf } from '../kit/owners.js';
 import { type PageRequest, withinIds } from '../kit/paging.js';
 import { batchesOf, LINES_AT_ONCE } from '../kit/snapshot.js';
 import { beginning, queryWords, wordLike } from '../kit/text-search.js';
+import { createById } from '../kit/tick-loader.js';
 import type { WalletDoc } from '../watching/index.js';
 import { createCheckoutPayments, type PaidCheckout } from './checkout-payments.js';
 import { createPaymentChanges } from './payment-changes.js';
 import { PAYMENT_KEY, type PaymentDoc, paymentModel } from './payment-document.js';
 import { createPaymentSums, type SummaryFilter } from './payment-sums.js';
-import type { RefundDoc } from './refund-store.js';
-import { createRefundable } from './refundable-payments.js';
+import { createRefundable, type RefundDoc } from './refund-store.js';
 
 export interface PaymentFilter {
   status: readonly PaymentStatus[];

@@ -4,8 +4,7 @@ import type { Network } from '../../contracts/networks.js';
 import type { AccountDoc, AccountStore } from '../accounts/index.js';
 import { formatAmount, MAX_STROOPS } from '../domain/amount.js';
 import type { Asset } from '../domain/asset.js';
-import { askedFor, formatRate, lowerRate, parseRate, type Rate } from '../domain/rate.js';
-import { type Pair, pairKey } from '../domain/rate-pair.js';
+import { askedFor, formatRate, lowerRate, type Pair, pairKey, parseRate, type Rate } from '../domain/rate.js';
 import {
   OWN_SOURCE,
   type RateHistory,

@@ -1,8 +1,16 @@
 /** The sampler stores a rate of each pair in use once an interval. Besides it, only the first need of a pair asks a source. */
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
-import { countsNow, formatRate, parseRate, type RateAnswer, suspectsOf } from '../domain/rate.js';
-import { MAX_PAIRS_PER_ACCOUNT, type Pair, pairKey } from '../domain/rate-pair.js';
+import {
+  countsNow,
+  formatRate,
+  MAX_PAIRS_PER_ACCOUNT,
+  type Pair,
+  pairKey,
+  parseRate,
+  type RateAnswer,
+  suspectsOf,
+} from '../domain/rate.js';
 import { beginAfter, type LedgerStamp } from '../domain/terms.js';
 import { type Clock, within } from '../kit/clock.js';
 import type { RatePairDoc, RatePairStore, StoredAnswer } from './rate-pairs.js';

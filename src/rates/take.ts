@@ -3,8 +3,18 @@
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
 import { NATIVE, sameAsset } from '../domain/asset.js';
-import { agree, crossRate, formatRate, jumps, parseRate, type Rate, type RateAnswer } from '../domain/rate.js';
-import { MAX_PAIRS_PER_ACCOUNT, type Pair, pairKey } from '../domain/rate-pair.js';
+import {
+  agree,
+  crossRate,
+  formatRate,
+  jumps,
+  MAX_PAIRS_PER_ACCOUNT,
+  type Pair,
+  pairKey,
+  parseRate,
+  type Rate,
+  type RateAnswer,
+} from '../domain/rate.js';
 import type { Peg } from '../domain/rate-settings.js';
 import { type Clock, within } from '../kit/clock.js';
 import { SourceError } from '../ledger/source.js';

@@ -14,10 +14,9 @@ import { createMemo } from '../domain/memo.js';
 import { ApiError, conflict, notFound } from '../kit/api-error.js';
 import type { Caller, ServiceOf } from '../kit/caller.js';
 import type { Clock } from '../kit/clock.js';
-import type { Session } from '../kit/database.js';
+import { type Session, Taken } from '../kit/database.js';
 import { createGroupCommit } from '../kit/group-commit.js';
 import { createdAtOf, type NewId } from '../kit/ids.js';
-import { Taken } from '../kit/taken.js';
 import { loadPayable } from '../payments/index.js';
 import type { RateNeeds } from '../rates/index.js';
 import type { AccountStores, ForAccount } from '../stores.js';
@@ -25,8 +24,8 @@ import type { CheckoutDoc } from './checkout-document.js';
 import { type CheckoutFacts, toCheckout } from './checkout-resource.js';
 import { type CheckoutTerms, inactiveWallet, termsOf, unknownProduct, unknownWallet } from './checkout-terms.js';
 import { usedUp } from './coupons.js';
+import { createSlug } from './payable-documents.js';
 import { type Quotes, withQuote } from './quotes.js';
-import { createSlug } from './slug.js';
 
 type Input = ParsedInputOf<Contract['checkouts']['create']>;
 

@@ -14,10 +14,14 @@ import { batchesOf, LINES_AT_ONCE } from '../kit/snapshot.js';
 import { beginning, queryWords, wordLike, wordsOf } from '../kit/text-search.js';
 import { type CheckoutDoc, checkoutModel } from './checkout-document.js';
 import { createHoldings, type Holdings, type Takes } from './holdings.js';
-import { createPayableDocuments } from './payable-documents.js';
-import { createPayableNames, type PayableNames } from './payable-names.js';
-import { type Priced, pricedOf } from './priced.js';
-import { type TaxFilter, taxSums } from './tax-sums.js';
+import {
+  createPayableDocuments,
+  createPayableNames,
+  type PayableNames,
+  type Priced,
+  pricedOf,
+} from './payable-documents.js';
+import { type TaxFilter, taxSums } from './reports.js';
 
 export interface CheckoutFilter {
   status?: CheckoutStatus;

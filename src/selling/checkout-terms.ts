@@ -14,8 +14,7 @@ import {
   type StoredLine,
   totalsOf,
 } from '../domain/order.js';
-import { conflict, invalid } from '../kit/api-error.js';
-import { NO_SUCH } from '../kit/no-such.js';
+import { conflict, invalid, NO_SUCH } from '../kit/api-error.js';
 import type { ForAccount } from '../stores.js';
 import type { CheckoutDoc } from './checkout-document.js';
 import { couponRefusal, discountBy, refusedCoupon, takesFrom } from './coupons.js';

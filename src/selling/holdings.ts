@@ -2,7 +2,7 @@
  *  in the one that finds it unpaid, each by a conditional update: whatever comes at once or dies, what is held and what is left add up. */
 import type mongoose from 'mongoose';
 import type { Session } from '../kit/database.js';
-import { couponModel } from './coupon-store.js';
+import { couponModel } from './coupons.js';
 import { productModel } from './product-document.js';
 
 interface Pieces {

@@ -1,12 +1,91 @@
 /** How to pay a link or a checkout: address, memo in its three spellings, payment request and QR code. */
+import mongoose from 'mongoose';
 import type { Contract } from '../../contracts/index.js';
 import { type Network, networkInfo } from '../../contracts/networks.js';
 import type { OutputOf } from '../../contracts/operation.js';
 import type { Asset } from '../domain/asset.js';
 import { memoIdOf } from '../domain/memo.js';
-import type { PayUri } from '../domain/sep7.js';
-import { muxedAddressOf } from '../domain/strkey.js';
+import { originDomainOf, type PayUri, payUri, signedUri } from '../domain/sep7.js';
+import { newKeySeed, privateKeyOf, publicBytesOf } from '../domain/signature.js';
+import { muxedAddressOf, strkeyOf } from '../domain/strkey.js';
+import type { Clock } from '../kit/clock.js';
+import { isDuplicateKey, makeIndexes, SCHEMA_OPTIONS } from '../kit/database.js';
+import type { SecretBox } from '../kit/secrets.js';
 import { qrSvg } from './qr.js';
+
+// Writes payment requests, signed if the service's address is a domain that can vouch for them, else plain.
+
+interface PayRequests {
+  payUri: PayUri;
+  /** `/.well-known/stellar.toml`, with which wallets verify the requests; null if they are not signed. */
+  stellarToml: string | null;
+}
+
+interface PayRequestDeps {
+  requestKeys: RequestKeyStore;
+  secrets: SecretBox;
+  clock: Clock;
+}
+
+/** Makes the key on first use. */
+export async function openPayRequests(deps: PayRequestDeps, publicUrl: string): Promise<PayRequests> {
+  const domain = originDomainOf(publicUrl);
+  if (domain === null) return { payUri, stellarToml: null };
+  const { _id, sealed, publicKey } = await keyOf(deps);
+  const privateKey = privateKeyOf(deps.secrets.open(sealed, _id));
+  return {
+    payUri: (request) => signedUri(payUri(request), domain, privateKey),
+    stellarToml: `# Signs the payment requests (SEP-7) of this domain, and nothing else.\nURI_REQUEST_SIGNING_KEY = "${publicKey}"\n`,
+  };
+}
+
+async function keyOf({ requestKeys, secrets, clock }: PayRequestDeps): Promise<RequestKeyDoc> {
+  const found = await requestKeys.find();
+  if (found) return found;
+  const _id = 'rqk_1';
+  const seed = newKeySeed(clock);
+  const publicKey = strkeyOf('G', publicBytesOf(privateKeyOf(seed)));
+  await requestKeys.insert({ _id, publicKey, sealed: secrets.seal(seed, _id), createdAt: clock.now() });
+  // Another process may have made it first.
+  return (await requestKeys.find())!;
+}
+
+// The key pair that signs payment requests (SEP-7). There is one, and it never changes: wallets warn about a
+// domain whose key changed.
+
+interface RequestKeyDoc {
+  /** Constant, so that two processes making the key at once collide. */
+  _id: 'rqk_1';
+  /** G… address. */
+  publicKey: string;
+  /** The private key, sealed for this id. */
+  sealed: string;
+  createdAt: Date;
+}
+
+const requestKeySchema = new mongoose.Schema<RequestKeyDoc>(
+  { _id: String, publicKey: String, sealed: String, createdAt: Date } as never,
+  { ...SCHEMA_OPTIONS, collection: 'requestKeys' },
+);
+
+type RequestKeyStore = ReturnType<typeof createRequestKeyStore>;
+
+export function createRequestKeyStore(connection: mongoose.Connection) {
+  const keys = connection.model<RequestKeyDoc>('RequestKey', requestKeySchema);
+  const collection = keys.collection as unknown as mongoose.mongo.Collection<RequestKeyDoc>;
+  return {
+    ensureIndexes: () => makeIndexes(keys),
+    find: (): Promise<RequestKeyDoc | null> => collection.findOne({ _id: 'rqk_1' }),
+    /** Does nothing if another process has made it. */
+    async insert(key: RequestKeyDoc): Promise<void> {
+      try {
+        await collection.insertOne(key);
+      } catch (error) {
+        if (!isDuplicateKey(error)) throw error;
+      }
+    },
+  };
+}
 
 type Instructions = OutputOf<Contract['paymentLinks']['instructions']>;
 

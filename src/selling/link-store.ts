@@ -5,8 +5,7 @@ import { type CountSegments, createCountSegments } from '../kit/count-segments.j
 import { makeIndexes, PART_OPTIONS, SCHEMA_OPTIONS, type Session, stampSchema } from '../kit/database.js';
 import type { PageRequest } from '../kit/paging.js';
 import { beginning, foldText, queryWords, startingWith } from '../kit/text-search.js';
-import { createPayableDocuments } from './payable-documents.js';
-import { createPayableNames, type PayableNames } from './payable-names.js';
+import { createPayableDocuments, createPayableNames, type PayableNames } from './payable-documents.js';
 
 export interface PaymentLinkDoc {
   _id: string;

@@ -7,21 +7,19 @@ import type { LedgerStamper } from '../asking/index.js';
 import { formatAmount, parseAmount } from '../domain/amount.js';
 import { createMemo } from '../domain/memo.js';
 import type { PayUri } from '../domain/sep7.js';
-import { badRequest, conflict, invalid, notFound } from '../kit/api-error.js';
+import { badRequest, conflict, invalid, NO_SUCH, notFound } from '../kit/api-error.js';
 import type { ServiceOf } from '../kit/caller.js';
 import type { Clock } from '../kit/clock.js';
+import { Taken } from '../kit/database.js';
 import { countBy, createGroupCommit } from '../kit/group-commit.js';
 import type { NewId } from '../kit/ids.js';
-import { NO_SUCH } from '../kit/no-such.js';
-import { Taken } from '../kit/taken.js';
 import type { AccountStores, ForAccount } from '../stores.js';
+import { type PaymentLink, toPaymentLink } from './checkout-resource.js';
 import { toInstructions } from './instructions.js';
 import type { PaymentLinkDoc } from './link-store.js';
-import type { ProductDoc } from './product-document.js';
-import { type WithWallet, withWallet } from './products-with-wallets.js';
+import { createSlug } from './payable-documents.js';
+import { type ProductDoc, type WithWallet, withWallet } from './product-document.js';
 import type { Quotes } from './quotes.js';
-import { type PaymentLink, toPaymentLink } from './resources.js';
-import { createSlug } from './slug.js';
 
 /** Bounds the size of the link's document, which is read with every payment. */
 const MAX_SWITCHES = 1000;

@@ -1,17 +1,112 @@
 /** What the stores of links and checkouts share: a document is made and removed together with its names and the counts of its lists, in the caller's transaction. */
-import type mongoose from 'mongoose';
-import { createById } from '../kit/by-id.js';
+import mongoose from 'mongoose';
+import type { Clock } from '../kit/clock.js';
 import type { CountSegments } from '../kit/count-segments.js';
-import { isDuplicateKey, orAlreadyMade, removeSome, type Session } from '../kit/database.js';
+import { isDuplicateKey, orAlreadyMade, removeSome, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
 import { createPages } from '../kit/paging.js';
-import type { Named, PayableNames } from './payable-names.js';
+import { createById } from '../kit/tick-loader.js';
+
+// Names of payables: the memo and the slug of each link and checkout, unique in the installation, with their
+// account. They are written in the transaction that makes or removes the payable. A lookup by memo or slug
+// alone finds the account here, then reads the account's own documents.
+
+interface PayableNameDoc {
+  /** `memo:` and the memo in canonical form, or `slug:` and the slug. */
+  _id: string;
+  accountId: string;
+  /** Id of the link or checkout. */
+  payableId: string;
+}
+
+const payableNameSchema = new mongoose.Schema<PayableNameDoc>(
+  { _id: String, accountId: String, payableId: String },
+  { ...SCHEMA_OPTIONS, collection: 'payableNames' },
+);
+
+/** The fields of a link or checkout that its names need. */
+interface Named {
+  _id: string;
+  accountId: string;
+  memo: string;
+  slug: string;
+}
+
+const memoName = (memo: string) => `memo:${memo}`;
+const slugName = (slug: string) => `slug:${slug}`;
+const namesOf = ({ memo, slug }: Pick<Named, 'memo' | 'slug'>) => [memoName(memo), slugName(slug)];
+const docsOf = (named: Named): PayableNameDoc[] =>
+  namesOf(named).map((_id) => ({ _id, accountId: named.accountId, payableId: named._id }));
+
+export type PayableNames = ReturnType<typeof createPayableNames>;
+/** For the watcher. */
+export type PayableNameStore = Pick<PayableNames, 'byMemos'>;
+
+export function createPayableNames(connection: mongoose.Connection) {
+  const names = connection.model<PayableNameDoc>('PayableName', payableNameSchema);
+  const collection = names.collection as unknown as mongoose.mongo.Collection<PayableNameDoc>;
+  return {
+    /** Make the collection here: it has no index of its own, and a transaction should not create it. */
+    ensureIndexes: () => names.createCollection(),
+
+    /** @throws a duplicate key error when one is taken */
+    async take(batch: readonly Named[], session: Session): Promise<void> {
+      await collection.insertMany(batch.flatMap(docsOf), { session });
+    },
+    /** Frees the names of removed payables. */
+    async release(accountId: string, batch: readonly Pick<Named, 'memo' | 'slug'>[], session: Session): Promise<void> {
+      await collection.deleteMany({ _id: { $in: batch.flatMap(namesOf) }, accountId }, { session });
+    },
+    /** The names of the taken ones of these memos. */
+    byMemos: (memos: readonly string[], session: Session): Promise<PayableNameDoc[]> =>
+      collection.find({ _id: { $in: memos.map(memoName) } }, { session }).toArray(),
+    bySlug: (slug: string): Promise<PayableNameDoc | null> => collection.findOne({ _id: slugName(slug) }),
+  };
+}
+
+// Slugs of hosted pages: 12 characters of 5 random bits each, so that pages cannot be found by guessing.
+
+const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
+const LENGTH = 12;
+
+export const createSlug = (clock: Pick<Clock, 'randomBytes'>): string =>
+  [...clock.randomBytes(LENGTH)].map((byte) => ALPHABET[byte & 31]).join('');
+
+// Distinct currencies and assets of products and checkouts.
+
+export interface Priced {
+  currency: string;
+  assetCode: string;
+  assetIssuer: string | null;
+  walletId: string;
+}
+
+const PAID = { assetCode: '$assetCode', assetIssuer: '$assetIssuer', walletId: '$walletId' };
+
+// biome-ignore lint/suspicious/noExplicitAny: of products or of checkouts.
+export async function pricedOf(collection: mongoose.mongo.Collection<any>, filter: object): Promise<Priced[]> {
+  const _id = { currency: '$currency', ...PAID };
+  const found = await collection.aggregate<{ _id: Priced }>([{ $match: filter }, { $group: { _id } }]).toArray();
+  return found.map((each) => each._id);
+}
+
+/** The assets they are paid in, whatever their currency; ordered. */
+export async function assetsOf(
+  // biome-ignore lint/suspicious/noExplicitAny: of products or of checkouts.
+  collection: mongoose.mongo.Collection<any>,
+  filter: object,
+  limit: number,
+): Promise<Omit<Priced, 'currency'>[]> {
+  const stages = [{ $match: filter }, { $group: { _id: PAID } }, { $sort: { _id: 1 } }, { $limit: limit }];
+  const found = await collection.aggregate<{ _id: Omit<Priced, 'currency'> }>(stages).toArray();
+  return found.map((each) => each._id);
+}
 
 /** The fields that links and checkouts share here. */
 interface PayableDoc extends Named {
   earlyRefunds?: number;
 }
 
-export interface PayableDocumentsOptions {
+interface PayableDocumentsOptions {
   /** Lists of an account's count segments: first the one of all documents, then those of some. */
   listsOf: (accountId: string) => readonly [string, ...string[]];
   /** Condition for a document without payments. */

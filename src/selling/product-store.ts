@@ -4,14 +4,20 @@
 import mongoose from 'mongoose';
 import { MAX_STOCK } from '../../contracts/products.js';
 import type { LedgerClose } from '../domain/terms.js';
-import { createById } from '../kit/by-id.js';
 import { makeIndexes, orAlreadyMade, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
 import { accountsOf } from '../kit/owners.js';
 import { createPages, type PageRequest } from '../kit/paging.js';
 import { containing } from '../kit/text-search.js';
-import { assetsOf, type Priced, pricedOf } from './priced.js';
-import { type ProductDoc, type ProductVersion, productModel } from './product-document.js';
-import { beforeHistory, createProductVersions, toArchive } from './product-versions.js';
+import { createById } from '../kit/tick-loader.js';
+import { assetsOf, type Priced, pricedOf } from './payable-documents.js';
+import {
+  beforeHistory,
+  createProductVersions,
+  type ProductDoc,
+  type ProductVersion,
+  productModel,
+  toArchive,
+} from './product-document.js';
 
 /** Bounds the size of the document; older versions are seldom needed. */
 const VERSIONS_KEPT = 50;

@@ -6,20 +6,25 @@ import type { Act, Commit } from '../accounts/index.js';
 import type { LedgerStamper } from '../asking/index.js';
 import { formatAmount, parseAmount } from '../domain/amount.js';
 import { canonicalPercent } from '../domain/order.js';
-import { conflict, invalid, notFound, withChanges } from '../kit/api-error.js';
+import { conflict, invalid, NO_SUCH, notFound, withChanges } from '../kit/api-error.js';
 import type { Caller, ServiceOf } from '../kit/caller.js';
 import type { Clock } from '../kit/clock.js';
 import { countBy, createGroupCommit } from '../kit/group-commit.js';
 import type { NewId } from '../kit/ids.js';
-import { NO_SUCH } from '../kit/no-such.js';
 import { foldText } from '../kit/text-search.js';
 import type { RateNeeds } from '../rates/index.js';
 import type { ForAccount } from '../stores.js';
 import type { WalletDoc } from '../watching/index.js';
-import type { ProductDoc, ProductVersion, StoredTerms } from './product-document.js';
-import { type WithWallet, withWallet, withWallets } from './products-with-wallets.js';
+import { toProduct } from './checkout-resource.js';
+import {
+  type ProductDoc,
+  type ProductVersion,
+  type StoredTerms,
+  type WithWallet,
+  withWallet,
+  withWallets,
+} from './product-document.js';
 import type { Quotes } from './quotes.js';
-import { toProduct } from './resources.js';
 
 const TERMS = [
   'active',

@@ -1,13 +1,12 @@
 /** Adds quotes to the resources that the API shows. A quote holds only briefly, so it is part neither of a stored resource nor of an event. */
 
 import { parseAmount } from '../domain/amount.js';
-import { MAX_PAIRS_PER_ACCOUNT, type Pair } from '../domain/rate-pair.js';
+import { MAX_PAIRS_PER_ACCOUNT, type Pair } from '../domain/rate.js';
 import { conflict } from '../kit/api-error.js';
 import { type CurrentRate, type Priced, quoteOf, type RateBook } from '../rates/index.js';
 import type { WalletDoc } from '../watching/index.js';
-import type { Checkout } from './checkout-resource.js';
+import type { Checkout, PaymentLink, Product } from './checkout-resource.js';
 import type { ProductDoc } from './product-document.js';
-import type { PaymentLink, Product } from './resources.js';
 
 type Quote = NonNullable<Product['quote']>;
 type Network = WalletDoc['network'];

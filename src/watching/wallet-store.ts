@@ -3,7 +3,6 @@ import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import type { ReadTo } from '../domain/coverage.js';
 import type { LedgerStamp, WatchWindow } from '../domain/terms.js';
-import { createById } from '../kit/by-id.js';
 import {
   isDuplicateKey,
   makeIndexes,
@@ -15,6 +14,7 @@ import {
 } from '../kit/database.js';
 import { createPages, type PageRequest } from '../kit/paging.js';
 import { containing, foldText } from '../kit/text-search.js';
+import { createById } from '../kit/tick-loader.js';
 import { createWatchedWallets } from './watched-wallets.js';
 
 export interface Gap {

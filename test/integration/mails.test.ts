@@ -1,7 +1,7 @@
 /** The queue of e-mails on a real database and a real mail server: who sends, when, how often, and in whose turn. */
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
-import { parseMailSettings } from '../../src/domain/mail-settings.js';
+import { parseMailSettings } from '../../src/domain/rate-settings.js';
 import { createOutbox } from '../../src/events/outbox.js';
 import { systemClock } from '../../src/kit/clock.js';
 import { createTell } from '../../src/mail/bounded.js';

@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import t from 'tap';
 import { readConfig } from '../../src/app/config.js';
 import { createRates } from '../../src/app/rates.js';
-import { type Pair, pairKey } from '../../src/domain/rate-pair.js';
+import { type Pair, pairKey } from '../../src/domain/rate.js';
 import { createRateBook } from '../../src/rates/book.js';
 import { manualClock } from '../helpers/manual-clock.js';
 import { startRateServers } from '../helpers/rate-servers.js';

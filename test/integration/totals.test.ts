@@ -1,6 +1,6 @@
 /** Totals of lists that are counted each time, asked for by many at once, and searches that find very much. */
 import t from 'tap';
-import { createSharedCount } from '../../src/kit/shared-count.js';
+import { createSharedCount } from '../../src/kit/tick-loader.js';
 import type { ProductFilter } from '../../src/selling/product-store.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { startTestService } from '../helpers/service.js';

@@ -22,7 +22,7 @@ const RESET = 'src/watching/reset.ts';
 const GAPS = 'src/watching/gaps.ts';
 const COVERAGE = 'src/domain/coverage.ts';
 const RECORDER = 'src/payments/recorder.ts';
-const MATCH = 'src/payments/match.ts';
+const MATCH = 'src/payments/recorder.ts';
 const SETTLE = 'src/payments/settle.ts';
 const TURN = 'src/audit/turn.ts';
 
@@ -432,7 +432,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     hardship: 'waysBack',
     changes: [
       [
-        'src/payments/refundable-payments.ts',
+        'src/payments/refund-store.ts',
         'const before = { ...criteria(of, back, payer.address), senderMuxedAddress: payer.muxedAddress };',
         'const before = criteria(of, back, payer.address);',
       ],
@@ -487,7 +487,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     hardship: ['refunds', 'checkouts', 'decisions'],
     changes: [
       [
-        'src/payments/refundable-payments.ts',
+        'src/payments/refund-store.ts',
         "const TURN = { $cond: ['$needsDecision', 0,",
         "const TURN = { $cond: ['$needsDecision', 2,",
       ],
@@ -497,7 +497,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     guard: 'of these a refund by memo goes to what has exactly as much left',
     hardship: ['refunds', 'checkouts', 'decisions'],
     changes: [
-      ['src/payments/refundable-payments.ts', 'exact: { $cond: [isExact, 0, 1] }', 'exact: { $cond: [isExact, 1, 1] }'],
+      ['src/payments/refund-store.ts', 'exact: { $cond: [isExact, 0, 1] }', 'exact: { $cond: [isExact, 1, 1] }'],
     ],
   },
   {
@@ -508,7 +508,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     guard: 'a payment that money left by a move is told',
     hardship: ['refunds', 'checkouts', 'decisions'],
-    changes: [['src/payments/moved-refunds.ts', 'paymentEvents.ofRefund(after, shown, occurrence),', '']],
+    changes: [['src/payments/refunds.ts', 'paymentEvents.ofRefund(after, shown, occurrence),', '']],
   },
   {
     guard: 'a payment that was sent back completes nothing when it is accepted',

@@ -7,7 +7,7 @@ import { createPayerWays, FRESH_MS } from '../../src/asking/payer-ways.js';
 import { NATIVE } from '../../src/domain/asset.js';
 import { readWays } from '../../src/ledger/horizon/source.js';
 import { type Holding, LedgerUnavailable, MOST_WAYS, SourceError } from '../../src/ledger/source.js';
-import { refusalSentence } from '../../src/page/refusal.js';
+import { refusalSentence } from '../../src/page/payer-answer.js';
 import { wordsOf } from '../../src/page/words.js';
 import { pageLink } from '../helpers/browser.js';
 

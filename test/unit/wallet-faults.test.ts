@@ -1,7 +1,7 @@
 /** What wallets of payers answer when something goes wrong, as far as it is known, and what the page makes of it. */
 import t from 'tap';
 import { CATALOGUES } from '../../src/page/texts/index.js';
-import { walletTexts } from '../../src/page/wallet-offer.js';
+import { walletTexts } from '../../src/page/view.js';
 import { wordsOf } from '../../src/page/words.js';
 import { pageLink } from '../helpers/browser.js';
 

@@ -4,7 +4,7 @@ import { createPayerLedger, type PayerLedger } from '../../src/asking/payer-ways
 import { systemClock } from '../../src/kit/clock.js';
 import { toSubmission } from '../../src/ledger/horizon/source.js';
 import { BudgetUsedUp, LedgerUnavailable, SourceError } from '../../src/ledger/source.js';
-import { refusalSentence } from '../../src/page/refusal.js';
+import { refusalSentence } from '../../src/page/payer-answer.js';
 import { wordsOf } from '../../src/page/words.js';
 import { ADDRESS, ISSUER, pageLink, servePages } from '../helpers/browser.js';
 

@@ -9,7 +9,7 @@ import { Agenda, InMemoryNotificationChannel } from 'agenda';
 import type mongoose from 'mongoose';
 import type { Logger } from 'pino';
 import { type Clock, monotonicClock, systemClock } from '../../kit/clock.js';
-import { every } from '../../kit/every.js';
+import { every } from '../../kit/loop.js';
 import type { Job } from './run.js';
 import { AGENDA_COLLECTION, type JobStore } from './store.js';
 

@@ -1,7 +1,27 @@
 /** Sign-in with a passkey: the browser and the authenticator sign, the server verifies. */
+
 import { startAuthentication, startRegistration } from '@simplewebauthn/browser';
+import { useRef } from 'preact/hooks';
 import { BASE } from './address.js';
 import { type Failure, type Session, setSession, toFailure, UNREACHABLE } from './api.js';
+
+// A second tap comes before the first one is drawn, so what is drawn cannot guard.
+
+/** Runs `act` unless it is still running. */
+export function useOnce<Given extends unknown[]>(
+  act: (...given: Given) => unknown,
+): (...given: Given) => Promise<void> {
+  const isRunning = useRef(false);
+  return async (...given) => {
+    if (isRunning.current) return;
+    isRunning.current = true;
+    try {
+      await act(...given);
+    } finally {
+      isRunning.current = false;
+    }
+  };
+}
 
 /** The server's description of an invited user. */
 export interface Invited {

@@ -4,7 +4,7 @@ import type { ComponentChildren } from 'preact';
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
 import { failureOf, type ReadName, useSession, type WriteName } from '../api.js';
-import { useOnce } from '../once.js';
+import { useOnce } from '../passkey.js';
 import { Copy } from './bits.js';
 import { Icon } from './icon.js';
 import { say } from './toast.js';

@@ -3,7 +3,7 @@ import { type ComponentChildren, createContext } from 'preact';
 import { useContext, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Failure } from '../api.js';
 import { readAmount } from '../format.js';
-import { useOnce } from '../once.js';
+import { useOnce } from '../passkey.js';
 import type { Draft } from './draft.js';
 import { Icon } from './icon.js';
 

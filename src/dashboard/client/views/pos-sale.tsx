@@ -3,9 +3,9 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { minorDigits } from '../../../../contracts/currencies.js';
 import { failureOf, type Output, useRead, useWrite } from '../api.js';
 import { grouped, money, readAmount, stroopsOf, typedMoney } from '../format.js';
-import { useOnce } from '../once.js';
 import { Outside } from '../parts/bits.js';
 import { Qr } from '../parts/qr-block.js';
+import { useOnce } from '../passkey.js';
 
 // At the till: the typed amount, by taps, by a keyboard, or pasted.
 

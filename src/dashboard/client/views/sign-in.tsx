@@ -2,10 +2,9 @@
 import { useEffect, useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
 import { type Failure, signIn } from '../api.js';
-import { useOnce } from '../once.js';
 import { Field, Form } from '../parts/form.js';
 import { Loading } from '../parts/page.js';
-import { acceptInvitation, type Invited, invitedBy, signInWithPasskey } from '../passkey.js';
+import { acceptInvitation, type Invited, invitedBy, signInWithPasskey, useOnce } from '../passkey.js';
 import { ROLE } from '../words.js';
 
 // The page of an invitation: it creates the passkey that signs its user in from then on.

@@ -3,7 +3,6 @@ import { useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
 import { usePage } from '../address.js';
 import { type Failure, failureOf, type Item, type Output, useRead, useSession, useWrite } from '../api.js';
-import { useOnce } from '../once.js';
 import { Ask, Once } from '../parts/act.js';
 import { Badge, LinkButton, Time } from '../parts/bits.js';
 import { useDraft } from '../parts/draft.js';
@@ -11,7 +10,7 @@ import { Choice, Field, Form, type Values } from '../parts/form.js';
 import { type Column, List } from '../parts/list.js';
 import { Loaded, Page, Section } from '../parts/page.js';
 import { say } from '../parts/toast.js';
-import { acceptInvitation, invitedBy } from '../passkey.js';
+import { acceptInvitation, invitedBy, useOnce } from '../passkey.js';
 import { ROLE } from '../words.js';
 
 type User = Item<'users.list'>;

@@ -1,2 +1,0 @@
-/** A drawn memo or slug is taken: draw new ones. */
-export class Taken extends Error {}
