@@ -74,7 +74,6 @@ t.test('a merchant asks for the proof of a payment in the dashboard → a file',
   await page.goto(`${service.url}/dashboard/payments/${payment.id}?do=proof`);
   await page.getByLabel('API key').fill(service.apiKey);
   await page.getByRole('button', { name: 'Sign in', exact: true }).click();
-  await page.getByText('It is being made').waitFor();
   const button = page.getByRole('button', { name: 'Download the proof' });
   const [download] = await Promise.all([page.waitForEvent('download'), button.click()]);
   t.match(JSON.parse(await readFile(await download.path(), 'utf8')), {
