@@ -87,7 +87,7 @@ interface Round extends Omit<ReadOptions, 'role'> {
 
 export type Watcher = ReturnType<typeof createWatcher>;
 
-function createWatching(deps: WatcherDeps) {
+function createParts(deps: WatcherDeps) {
   const { pageLimit = PAGE_LIMIT, readOneByOne = READ_ONE_BY_ONE, recordsParked = () => undefined } = deps;
   const knownCloses = createKnownCloses();
   const failures = createStreamFailures();
@@ -108,12 +108,12 @@ function createWatching(deps: WatcherDeps) {
   };
 }
 
-/** A watcher's dependencies and parts. */
-type Watching = ReturnType<typeof createWatching>;
+/** A watcher's dependencies and what is made of them. */
+type Parts = ReturnType<typeof createParts>;
 
 export function createWatcher(deps: WatcherDeps) {
-  const watching: Watching = createWatching(deps);
-  const { clock, monotonic, knownCloses, failures, modes, stops, clockCheck, gaps } = watching;
+  const parts: Parts = createParts(deps);
+  const { clock, monotonic, knownCloses, failures, modes, stops, clockCheck, gaps } = parts;
 
   return {
     /** Reads everything that is new. When it rejects, what was stored stays.
@@ -121,57 +121,57 @@ export function createWatcher(deps: WatcherDeps) {
      *  @throws LedgerUnavailable, CursorConflict, or what MongoDB rejects with */
     async round(session: LedgerSession, tip: LedgerTip, { enough, held } = WITHOUT_LIMITS): Promise<number> {
       const tipAt = clock.now();
-      const state = await dealWithReset(watching, session, tip, tipAt);
+      const state = await dealWithReset(parts, session, tip, tipAt);
       knownCloses.note({ ledger: tip.latestLedger, closedAt: tip.latestClosedAt });
       clockCheck.saw(tip, clock.nowMs(), monotonic.nowMs());
-      await startWallets(watching, session, tip, state);
+      await startWallets(parts, session, tip, state);
       const nowMs = monotonic.nowMs();
       const histories = sourceWarning(tip.version) === null ? 'complete' : 'lossy';
       const source = { histories, oldestKept: (ledger: number) => gaps.oldestKept(session, tip, ledger) } as const;
       const { feed, streams } = await modes.choose(tip, source, failures.waiting(nowMs));
       const all = feed ? [feed, ...streams] : streams;
       const round: Round = { session, tip, enough, held, histories, feed };
-      const pages = await readStreams(watching, round, planStreams(all, failures.all, nowMs));
+      const pages = await readStreams(parts, round, planStreams(all, failures.all, nowMs));
       await stops.stopAll(round);
-      await keepState(watching, session, tip, { state, tipAt });
+      await keepState(parts, session, tip, { state, tipAt });
       return pages;
     },
   };
 }
 
-function warnOnce({ warned, log, network }: Watching, warning: string | null, server: string | null): void {
+function warnOnce({ warned, log, network }: Parts, warning: string | null, server: string | null): void {
   if (warning === null || warned.has(warning)) return;
   warned.add(warning);
   log.warn({ network, ...(server ? { server } : {}) }, warning);
 }
 
-const seenOf = ({ host }: Watching, { isBehind }: LedgerTip, at: Date) => (isBehind ? null : { at, by: host ?? null });
+const seenOf = ({ host }: Parts, { isBehind }: LedgerTip, at: Date) => (isBehind ? null : { at, by: host ?? null });
 
 /** @returns the state to continue with */
 async function dealWithReset(
-  watching: Watching,
+  parts: Parts,
   session: LedgerSession,
   tip: LedgerTip,
   tipAt: Date,
 ): Promise<NetworkStateDoc | null> {
-  const { networkStates, network, resets, knownCloses, clockCheck } = watching;
+  const { networkStates, network, resets, knownCloses, clockCheck } = parts;
   const state = await networkStates.byNetwork(network);
   if (!state || !(await resets.happened(session, tip, state))) return state;
   knownCloses.forget();
   clockCheck.forget();
-  return resets.startAnew(tip, state, seenOf(watching, tip, tipAt));
+  return resets.startAnew(tip, state, seenOf(parts, tip, tipAt));
 }
 
 /** Reads one stream, after dealing with ledgers that its source has dropped. @returns how many pages were read; null when the stream has to wait */
-async function readStream(watching: Watching, round: Round, stream: CursorDoc): Promise<number | null> {
-  const next = await watching.gaps.pass(round.session, round.tip, stream);
+async function readStream(parts: Parts, round: Round, stream: CursorDoc): Promise<number | null> {
+  const next = await parts.gaps.pass(round.session, round.tip, stream);
   if (!next) return null;
   const { session, tip, cursor } = next;
   // A lossy history would leave records out: the next round may begin the feed there instead.
   if (cursor.address !== null && round.histories === 'lossy' && cursor !== stream) return 0;
   const { enough } = round;
-  const role = roleOf(watching, cursor, round);
-  const read = (of: Pick<ReadOptions, 'session' | 'tip'>) => watching.reader.read({ ...of, enough, role }, cursor);
+  const role = roleOf(parts, cursor, round);
+  const read = (of: Pick<ReadOptions, 'session' | 'tip'>) => parts.reader.read({ ...of, enough, role }, cursor);
   try {
     return await read({ session, tip });
   } catch (error) {
@@ -181,7 +181,7 @@ async function readStream(watching: Watching, round: Round, stream: CursorDoc): 
 }
 
 /** Only the feed may skip ahead, and only where complete histories let addresses catch up. */
-function roleOf({ modes }: Watching, { address }: CursorDoc, { feed, histories, tip }: Round): StreamRole {
+function roleOf({ modes }: Parts, { address }: CursorDoc, { feed, histories, tip }: Round): StreamRole {
   if (feed === null) return { kind: 'address' };
   if (address !== null) return { kind: 'straggler', feedFrom: feed.fromLedger! };
   if (histories === 'lossy') return { kind: 'feed', fastForward: null };
@@ -207,15 +207,15 @@ async function readElsewhere(
 
 /** Reads the streams of a round. One that fails is logged and waits; the others are still read.
  *  @throws the first error, when all failed */
-async function readStreams(watching: Watching, round: Round, streams: readonly CursorDoc[]): Promise<number> {
-  const { failures, monotonic, log, network, networkStates, gaps } = watching;
+async function readStreams(parts: Parts, round: Round, streams: readonly CursorDoc[]): Promise<number> {
+  const { failures, monotonic, log, network, networkStates, gaps } = parts;
   let pages = 0;
   let waiting = 0;
   const errors: unknown[] = [];
   for (const stream of streams) {
     if (round.held.aborted) break;
     try {
-      const read = await readStream(watching, round, stream);
+      const read = await readStream(parts, round, stream);
       if (read === null) waiting += 1;
       pages += read ?? 0;
       failures.succeeded(stream._id);
@@ -236,7 +236,7 @@ async function readStreams(watching: Watching, round: Round, streams: readonly C
 
 /** A wallet whose first ledger cannot be found yet must not keep others from being read. */
 async function startWallets(
-  { starts, log, network }: Watching,
+  { starts, log, network }: Parts,
   session: LedgerSession,
   tip: LedgerTip,
   state: NetworkStateDoc | null,
@@ -251,12 +251,12 @@ async function startWallets(
 
 /** @param tipAt when the tip was requested: the reading since may have taken long */
 async function keepState(
-  watching: Watching,
+  parts: Parts,
   session: LedgerSession,
   tip: LedgerTip,
   { state, tipAt }: { state: NetworkStateDoc | null; tipAt: Date },
 ): Promise<void> {
-  const { clock, host, clockCheck, networkStates, network, resets } = watching;
+  const { clock, host, clockCheck, networkStates, network, resets } = parts;
   const { latestLedger, latestClosedAt, version, protocol } = tip;
   const answered = { seenAt: clock.now(), trouble: null };
   // A lagging server must not lower the newest known ledger.
@@ -266,16 +266,16 @@ async function keepState(
   // Another machine's measure does not apply to this clock.
   const measuredMs = state?.clockHost === clockHost ? state?.clockAheadMs : null;
   const clockAheadMs = clockCheck.aheadMs() ?? measuredMs ?? null;
-  warnOnce(watching, warning, session.server);
-  warnOnce(watching, protocolWarning(protocol), session.server);
+  warnOnce(parts, warning, session.server);
+  warnOnce(parts, protocolWarning(protocol), session.server);
   warnOnce(
-    watching,
+    parts,
     isClockOff(clockAheadMs) ? "this host's clock does not agree with the ledger's close times" : null,
     null,
   );
   await networkStates.save(network, {
     ...answered,
-    ...(isNew ? { latestLedger, latestClosedAt, latestSeen: seenOf(watching, tip, tipAt) } : {}),
+    ...(isNew ? { latestLedger, latestClosedAt, latestSeen: seenOf(parts, tip, tipAt) } : {}),
     clockAheadMs,
     clockHost,
     sourceVersion: version,
