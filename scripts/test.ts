@@ -117,7 +117,7 @@ function dataRoot(): string {
  *  minutes it would exceed its limit of open files and exit. */
 async function keepLittleHistory(uri: string): Promise<void> {
   const client = await mongo.MongoClient.connect(uri);
-  await client.db('admin').command({ setParameter: 1, minSnapshotHistoryWindowInSeconds: 60 });
+  await client.db('admin').command({ setParameter: 1, minSnapshotHistoryWindowInSeconds: 180 });
   await client.close();
 }
 
