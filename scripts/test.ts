@@ -21,10 +21,6 @@ const ROOMS = [
 ];
 /** Their files need no database; see `npm run test:unit`. */
 const SMALL = /^(test\/(unit|property)|src\/local-ledger\/test\/unit)\//;
-/** A test that measures time shares the machine with one other; the rest mostly wait. */
-const MEASURES_TIME = /Date\.now\(\) - |performance\.now/;
-const JOBS = { measuring: 2, waiting: 4 };
-
 const named = process.argv.slice(2);
 const files = (named.length > 0 ? named : ROOMS).flatMap((path) =>
   statSync(path, { throwIfNoEntry: false })?.isDirectory()
@@ -74,9 +70,8 @@ function buildTap(): void {
   spawnSync(join(root, 'node_modules/.bin/tap'), ['build'], { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] });
 }
 
-/** @returns what tap printed */
-async function runTap(env: Record<string, string>, tests: readonly string[], jobs: number, tapFile: string) {
-  const args = ['run', '--reporter=base', `--jobs=${jobs}`, `--output-file=${tapFile}`, ...tests];
+async function runTap(env: Record<string, string>, tapFile: string): Promise<number> {
+  const args = ['run', '--reporter=base', `--output-file=${tapFile}`, ...programs()];
   // With CI set the reporter prints each result once instead of redrawing the screen.
   const tap = spawn(join(root, 'node_modules/.bin/tap'), args, {
     cwd: root,
@@ -85,22 +80,14 @@ async function runTap(env: Record<string, string>, tests: readonly string[], job
   });
   // Ctrl-C reaches tap directly; this process waits for tap to end and cleans up.
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => tap.kill(signal));
-  const code = await new Promise<number>((resolve) => tap.on('close', (status) => resolve(status ?? 1)));
-  return { code, tap: existsSync(tapFile) ? readFileSync(tapFile, 'utf8') : '' };
+  return new Promise((resolve) => tap.on('close', (code) => resolve(code ?? 1)));
 }
 
-/** What runs one after the other: how many files at once, and which. */
-function rounds(): { jobs: number; tests: string[] }[] {
-  const measures = (file: string) => MEASURES_TIME.test(readFileSync(file, 'utf8'));
+/** Small files run in one process, the others each in one of their own. */
+function programs(): string[] {
   const small = files.filter((file) => SMALL.test(file));
-  const large = files.filter((file) => !SMALL.test(file));
-  const waiting = large.filter((file) => !measures(file)).map(compiledTest);
-  waiting.unshift(...(small.length > 1 ? [bundleTests(root, small)] : small.map(compiledTest)));
-  const measuring = large.filter(measures).map(compiledTest);
-  return [
-    { jobs: JOBS.waiting, tests: waiting },
-    { jobs: JOBS.measuring, tests: measuring },
-  ].filter(({ tests }) => tests.length > 0);
+  const large = files.filter((file) => !SMALL.test(file)).map(compiledTest);
+  return [...(small.length > 1 ? [bundleTests(root, small)] : small.map(compiledTest)), ...large];
 }
 
 const IN_MEMORY = '/dev/shm';
@@ -123,6 +110,7 @@ async function keepLittleHistory(uri: string): Promise<void> {
 
 async function main(): Promise<number> {
   const workDir = mkdtempSync(join(dataRoot(), 'stellar-collect-test-'));
+  const tapFile = join(workDir, 'results.tap');
   const missing = named.find((path) => !existsSync(path));
   if (missing) console.log(`There is no test ${missing}.`);
   if (missing || !build()) {
@@ -143,18 +131,8 @@ async function main(): Promise<number> {
   });
   try {
     await keepLittleHistory(database.uri);
-    let code = 0;
-    let tap = '';
-    for (const [index, { jobs, tests }] of rounds().entries()) {
-      const round = await runTap(
-        { TEST_MONGODB_URI: database.uri },
-        tests,
-        jobs,
-        join(workDir, `results-${index}.tap`),
-      );
-      code ||= round.code;
-      tap += round.tap;
-    }
+    const code = await runTap({ TEST_MONGODB_URI: database.uri }, tapFile);
+    const tap = existsSync(tapFile) ? readFileSync(tapFile, 'utf8') : '';
     const { passed, failed } = totals(tap);
     for (const line of [...failures(tap), ...slowestFiles(tap)]) console.log(line);
     console.log(`\n${passed} passed, ${failed} failed`);

@@ -363,7 +363,7 @@ const wallets: Case[] = [
     {
       check: ({ data }, _world, t) => {
         t.same(Object.keys(data).sort(), ['active', 'address', 'createdAt', 'id', 'name', 'network', 'sync']);
-        t.same(Object.keys(data.sync).sort(), ['at', 'ledger', 'parked', 'state']);
+        t.same(Object.keys(data.sync).sort(), ['at', 'ledger', 'parked', 'reason', 'state']);
         t.match(data, { id: /^wallet_/, active: true, network: 'LOCAL' });
       },
     },
@@ -1023,6 +1023,42 @@ const orders: Case[] = [
   ['taxes are added up by day or month', 'reports.summary', { groupBy: 'asset', taxes: true }, refused('bad_request')],
 ];
 
+const madeCoupon =
+  (code: string, changes: Input = {}) =>
+  async ({ make }: World): Promise<Input> => ({
+    id: (await make('coupons.create', { code, percentOff: '10' })).id,
+    ...changes,
+  });
+
+// biome-ignore format: one case a line
+const coupons: Case[] = [
+  ['a coupon has exactly the documented fields', 'coupons.create', { code: 'spring-10', percentOff: '10' }, { check: ({ data: { id, createdAt, ...rest } }, _, t) => {
+    t.match(id, /^coup_[0-7][0-9a-hjkmnp-tv-z]{25}$/);
+    t.ok(createdAt);
+    t.strictSame(rest, { code: 'SPRING-10', percentOff: '10', amountOff: null, currency: null, assetCode: null, assetIssuer: null, productIds: null, minSubtotal: null, startsAt: null, endsAt: null, maxRedemptions: null, redemptions: 0, active: true });
+  } }],
+  ['a code is taken once, whatever its case', 'coupons.create', { code: 'Spring-10', percentOff: '5' }, refused('conflict')],
+  ['an amount off is in a currency', 'coupons.create', { code: 'FIVE', amountOff: '5', currency: 'EUR', minSubtotal: '20.00', maxRedemptions: 3 }, ok({ amountOff: '5', currency: 'EUR', minSubtotal: '20', maxRedemptions: 3 })],
+  ['an amount off needs what it is in', 'coupons.create', { code: 'NONE', amountOff: '5' }, faults(['currency', 'required'])],
+  ['a coupon takes a percentage or an amount', 'coupons.create', { code: 'BOTH', percentOff: '5', amountOff: '5', assetCode: 'XLM' }, faults(['amountOff', 'not_allowed'])],
+  ['a coupon takes something', 'coupons.create', { code: 'NOTHING' }, faults(['percentOff', 'required'])],
+  ...['ab', 'a'.repeat(41), 'SPRING 10', 'FRÜHLING', ''].map((code): Case => [`${JSON.stringify(code)} is no code`, 'coupons.create', { code, percentOff: '5' }, faults(['code', 'invalid_format'])]),
+  ...['0', '100.01', '1.234', 'ten'].map((percentOff): Case => [`${percentOff} percent off are refused`, 'coupons.create', { code: 'PERCENT', percentOff }, faults(['percentOff', 'invalid_format'])]),
+  ['a coupon ends after it starts', 'coupons.create', { code: 'SHORT', percentOff: '5', startsAt: '2030-01-02T00:00:00Z', endsAt: '2030-01-01T00:00:00Z' }, faults(['endsAt', 'too_small'])],
+  ['redemptions are not chosen', 'coupons.create', { code: 'USED', percentOff: '5', redemptions: 3 }, faults(['redemptions', 'unrecognized_key'])],
+  ['a coupon of an unknown product is refused', 'coupons.create', { code: 'LOST', percentOff: '5', productIds: ['prod_01jd3k5v9ye6rbh2x7q0w4tznc'] }, faults(['productIds.0', 'not_found'])],
+  ['coupons are listed, the newest first', 'coupons.list', {}, { check: ({ data }, _, t) => t.same(data.map(({ code }: any) => code), ['FIVE', 'SPRING-10']) }],
+  ['a coupon is read', 'coupons.get', madeCoupon('READ-ME'), ok({ code: 'READ-ME', redemptions: 0 })],
+  ['an unknown coupon is not there', 'coupons.get', { id: 'coup_x' }, refused('not_found')],
+  ['a coupon is switched off', 'coupons.update', madeCoupon('OFF', { active: false }), ok({ code: 'OFF', active: false, percentOff: '10' })],
+  ['a coupon turns from a percentage into an amount', 'coupons.update', madeCoupon('TURN', { percentOff: null, amountOff: '2', assetCode: 'XLM' }), ok({ percentOff: null, amountOff: '2', assetCode: 'XLM' })],
+  ['an unknown coupon is not changed', 'coupons.update', { id: 'coup_x', active: false }, refused('not_found')],
+  ['a coupon is deleted', 'coupons.delete', madeCoupon('GONE'), ok({ deleted: true })],
+  ['an unknown coupon is not deleted', 'coupons.delete', { id: 'coup_x' }, refused('not_found')],
+  ['an order of an unknown coupon is refused', 'checkouts.create', basket([tea()], { couponCode: 'NO-SUCH' }), faults(['couponCode', 'not_found'])],
+  ['an order by a coupon is cheaper', 'checkouts.create', basket([tea()], { couponCode: 'spring-10' }), ok({ subtotal: '2.5', discountAmount: '0.25', discountName: 'SPRING-10', total: '2.25' })],
+];
+
 // biome-ignore format: one case a line
 const checkouts: Case[] = [
   [
@@ -1186,6 +1222,7 @@ const cases = [
   ...keys,
   ...lists,
   ...orders,
+  ...coupons,
   ...checkouts,
 ];
 
