@@ -1,4 +1,4 @@
-/** The caller's account. Also opens accounts with their first key, for an administrator or the demo, not through the API. */
+/** The caller's account, and what it may have of each kind. Also opens accounts with their first key, for an administrator or the demo, not through the API. */
 
 import type { Contract } from '../../contracts/index.js';
 import { formatAmount, parseAmount } from '../domain/amount.js';

@@ -1,4 +1,4 @@
-/** Decides which caller may call which operation, for procedures, REST, downloads and streams alike. */
+/** Decides which caller may call which operation, for procedures, REST, downloads and streams alike: its key or session, and the limit of its requests. */
 import type { IncomingMessage } from 'node:http';
 import type { Operation } from '../../contracts/operation.js';
 import { ApiError, rateLimited } from '../kit/api-error.js';

@@ -1,5 +1,4 @@
-/** The demo of a first start: an account with an API key, a wallet that exists on the local ledger, products, links, and a
- *  checkout. */
+/** The demo of a first start: an account with an API key, a wallet that exists on the local ledger, products, links, a checkout, and a market of test assets. */
 import { createHash } from 'node:crypto';
 import type { Logger } from 'pino';
 import { openAccount } from '../accounts/index.js';

@@ -1,4 +1,4 @@
-/** Plans an audit before it reads: its servers and the ledgers it covers. */
+/** Plans an audit before it reads: its servers, the ledgers it covers, and the balances it starts from. */
 import { type Asset, assetName, NATIVE } from '../domain/asset.js';
 import type { Amount, BookRow } from '../domain/books.js';
 import { type LedgerStamp, secondBefore } from '../domain/terms.js';

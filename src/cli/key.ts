@@ -1,4 +1,4 @@
-/** `key create`, `key list`, `key revoke`: what the API does with keys, for the operator. */
+/** `account`, `key` and `user`: who may use the service, for the operator. */
 import { type Command, Option } from 'commander';
 import { emailInput, momentInput, nameInput } from '../../contracts/primitives.js';
 import { ROLES, type Role } from '../../contracts/roles.js';

@@ -1,4 +1,4 @@
-/** Shared by commands that call the running service over HTTP. */
+/** `jobs` and `gap`: commands that ask the running service, over HTTP or through its database. */
 
 import { TRPCClientError } from '@trpc/client';
 import { type Command, InvalidArgumentError } from 'commander';

@@ -1,4 +1,4 @@
-/** The API's errors, from the table in contracts/errors. Any other thrown error is an internal error. */
+/** The API's errors, from the table in contracts/errors, and the faults of a body that names what is not there. Any other thrown error is an internal error. */
 import type { ErrorCode, FieldError } from '../../contracts/errors.js';
 
 // Faults of a body that names missing resources.

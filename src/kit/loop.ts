@@ -1,4 +1,4 @@
-/** A loop of steps with rests between them, which a wake-up cuts short. */
+/** Repetition and wake-ups inside one process: a loop of steps with rests between them, which a wake-up cuts short. */
 import type { Clock } from './clock.js';
 
 /** Repeats a step, first after `ms`, until the signal aborts. Errors go to `onError` and do not end it. */

@@ -1,4 +1,5 @@
-/** Pages of a collection, as every list operation returns them. The order is total (it always ends with `_id`), so that no item is on two pages. */
+/** Pages of a collection, as every list operation returns them. The order is total (it always ends with `_id`), so that no item is on two pages. A read ends in
+ *  time, in MongoDB too. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Model, QueryFilter } from 'mongoose';
 import type { ListMeta } from '../../contracts/primitives.js';

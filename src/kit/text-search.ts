@@ -1,4 +1,4 @@
-/** MongoDB conditions for searches in folded text. Characters of the search text have no special meaning. */
+/** Searches in texts: folding, words, and conditions for MongoDB, in which no character of the search text has a special meaning. */
 
 // Words for searching texts: a query finds a text if each of its words begins a word of the text.
 

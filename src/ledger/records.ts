@@ -1,4 +1,4 @@
-/** Records of the ledger as understood, whatever kind of source they came from. */
+/** Records of the ledger as understood, whatever kind of source they came from, and their ids. */
 import type { xdr } from '@stellar/stellar-sdk/base';
 import type { Asset } from '../domain/asset.js';
 import type { CreditMemo } from '../domain/memo.js';

@@ -1,4 +1,4 @@
-/** A session with a network's servers: one piece of work, whose requests go to one server, within the budget. */
+/** A session with a network's servers: one piece of work, whose requests go to one server, within the budget; and the search for the ledger of a moment. */
 import type { Clock, MonotonicClock } from '../kit/clock.js';
 import type { createFailover, Server, SourceCall } from './failover.js';
 import type { AccountHistory } from './history.js';

@@ -1,4 +1,4 @@
-/** Selects the activity that OWNERs are told of by e-mail: changes to where money goes and to who may change that. */
+/** What OWNERs are told of by e-mail: changes to where money goes and to who may change that, and webhooks that fail; and who else is told of what. */
 
 import type { Contract } from '../../contracts/index.js';
 import { NOTICE_KINDS } from '../../contracts/notifications.js';

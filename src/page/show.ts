@@ -1,4 +1,4 @@
-/** Answers with the page of a link or checkout. */
+/** Answers with the pages of a link or checkout, and what hangs on them: receipt, poster, images, the test payment. */
 
 import type { Request, Response } from 'express';
 import express, { type Router } from 'express';

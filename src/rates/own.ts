@@ -1,4 +1,4 @@
-/** Rates in the API. */
+/** An account's own rates: in the API and in the database. */
 import mongoose from 'mongoose';
 import type { Contract } from '../../contracts/index.js';
 import type { Network } from '../../contracts/networks.js';

@@ -1,4 +1,4 @@
-/** Stored checkout → the shape that the contract promises. */
+/** Stored products, links and checkouts → the shapes that the contract promises. */
 import type { Contract } from '../../contracts/index.js';
 import type { OutputOf } from '../../contracts/operation.js';
 import { formatAmount, parseAmount } from '../domain/amount.js';

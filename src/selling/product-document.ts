@@ -1,4 +1,4 @@
-/** The document of a product, and its indexes. */
+/** The document of a product, its indexes, and its versions of before. */
 import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import { type LedgerClose, type LedgerStamp, sideOfBegin } from '../domain/terms.js';

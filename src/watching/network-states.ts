@@ -1,4 +1,4 @@
-/** The state of each watched network: its newest ledger as last seen, its source, and the watcher's trouble. */
+/** The state of each watched network: its newest ledger as last seen, its source's version, how this host's clock stands to it, and the watcher's trouble. */
 import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import type { LedgerClose } from '../domain/terms.js';

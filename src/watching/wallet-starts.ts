@@ -1,4 +1,4 @@
-/** Starts watching: creates a cursor for the address of each wallet created or activated since the last round. */
+/** Starts watching the address of each wallet created or activated since the last round, and stops where its last window is read to the end. */
 import type { Network } from '../../contracts/networks.js';
 import { cursorId, FEED, isShownPast, type ReadTo, shownCursor, wasRead } from '../domain/coverage.js';
 import { type LedgerClose, type LedgerStamp, secondBefore, secondOf, type WatchWindow } from '../domain/terms.js';

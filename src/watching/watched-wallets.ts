@@ -1,4 +1,4 @@
-/** Wallets as the watcher sees them: windows to read, how far they are read, and gaps. Part of the wallet store. */
+/** Wallets as the watcher sees them: windows to read, how far they are read, and gaps; `sync` as the API shows it. Part of the wallet store. */
 import type mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import { cursorId, effectiveCursor, FEED, LAGGING_AFTER_MS } from '../domain/coverage.js';

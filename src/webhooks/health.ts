@@ -1,4 +1,4 @@
-/** A webhook's health, from its failures and its deliveries. */
+/** A webhook's health, from its failures and its deliveries, and the pause of one that fails for days. */
 import type mongoose from 'mongoose';
 import type { Contract } from '../../contracts/index.js';
 import type { OutputOf } from '../../contracts/operation.js';

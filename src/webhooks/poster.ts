@@ -1,4 +1,4 @@
-/** Posts to untrusted endpoints: https only, to checked addresses with verified certificates, without following redirects, within one time-out. */
+/** Signs and posts to untrusted endpoints: https only, to checked addresses with verified certificates, without following redirects, within one time-out. */
 
 import type { KeyObject } from 'node:crypto';
 import type { Socket } from 'node:net';

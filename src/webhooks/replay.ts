@@ -1,4 +1,4 @@
-/** Requests a replay: counts what it will send and stores it for the workers. */
+/** Replays: requested and counted in the API, stored, and opened as deliveries by the workers. */
 import mongoose from 'mongoose';
 import type { Logger } from 'pino';
 import type { EventType } from '../../contracts/event-kinds.js';

@@ -1,4 +1,5 @@
-/** Submits a transaction to Stellar RPC, which answers at once, and polls until a ledger shows the result. The codes of a refusal are Horizon's. */
+/** Submits a transaction to Stellar RPC, which answers at once, and polls until a ledger shows the result. The codes of a refusal are Horizon's. Reads the
+ *  entries of accounts that a submission and a check of it need. */
 
 import type { xdr } from '@stellar/stellar-sdk/base';
 import { z } from 'zod';
