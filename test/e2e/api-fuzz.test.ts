@@ -19,6 +19,7 @@ const make = async (name: string, input: Record<string, unknown>) =>
 const webhook = await make('webhooks.create', { name: 'a', url: 'https://127.0.0.1:1/', events: ['payment.received'] });
 const spare = await make('apiKeys.create', { name: 'spare' });
 const user = await make('users.create', { name: 'Ana', role: 'VIEWER' });
+const coupon = await make('coupons.create', { code: 'SPRING', percentOff: '10' });
 const other = await service.openAccount();
 for (const memo of [link.memo, 'nobody']) {
   await service.context.localLedger!.client.pay({ to: wallet.address, amount: '5', memo });
@@ -36,7 +37,7 @@ const checkout = await make('checkouts.create', {
   amount: '5',
 });
 /** Ids that exist, and some that do not. The key that the requests are sent with is not among them. */
-const ids = [wallet, product, link, checkout, webhook, spare, user, delivery, event, ...payments]
+const ids = [wallet, product, link, checkout, coupon, webhook, spare, user, delivery, event, ...payments]
   .map(({ id }: { id: string }) => id)
   .concat(other.accountId, 'prod_01jd3k5v9ye6rbh2x7q0w4tznc');
 
@@ -55,6 +56,7 @@ function fitting({ method, path }: Operation): string[] {
     deliveries: 'dlv',
     'api-keys': 'key',
     users: 'user',
+    coupons: 'coup',
   }[kind];
   return ids.filter((id) => id.startsWith(`${prefix}_`) && !id.endsWith('tznc'));
 }

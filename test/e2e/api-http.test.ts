@@ -331,6 +331,7 @@ t.test('no account sees, changes or names what belongs to another', async (t) =>
     webhooks: hook.id,
     deliveries: delivery.id,
     users: (await mine('users.create', { name: 'Ana', role: 'VIEWER' })).id,
+    coupons: (await mine('coupons.create', { code: 'SPRING', percentOff: '10' })).id,
   };
   const everything = async () => {
     const lists = [...operations].filter(
@@ -1058,7 +1059,10 @@ t.test('closing lets what is in flight finish, and takes nothing new', async (t)
   const held = new Promise<void>((resolve) => {
     release = resolve;
   });
-  const account = { id: 'acct_a', name: 'a', brand: NO_BRAND, createdAt: '2026-11-21T09:30:00.000Z' };
+  const account = {
+    ...{ id: 'acct_a', name: 'a', brand: NO_BRAND, tolerancePercent: '0' },
+    createdAt: '2026-11-21T09:30:00.000Z',
+  };
   const services = new Proxy({}, { get: () => new Proxy({}, { get: () => async () => held.then(() => account) }) });
   const { origin, server } = await startApp(t, { services: services as never });
   await fetch(`${origin}/health/live`);
