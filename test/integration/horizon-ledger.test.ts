@@ -20,7 +20,7 @@ import { formatAmount } from '../../src/domain/amount.js';
 import { assetName } from '../../src/domain/asset.js';
 import { systemClock } from '../../src/kit/clock.js';
 import { connectDatabase } from '../../src/kit/database.js';
-import type { ParsedPage } from '../../src/ledger/horizon/history.js';
+import type { ParsedPage } from '../../src/ledger/horizon/page.js';
 import { createLedger } from '../../src/ledger/network-ledger.js';
 import { type Credit, cursorAfter } from '../../src/ledger/records.js';
 import type { Asker, LedgerBudget } from '../../src/ledger/request.js';

@@ -3,7 +3,7 @@ import { Memo } from '@stellar/stellar-sdk';
 import fc from 'fast-check';
 import t from 'tap';
 import { formatAmount, MAX_STROOPS, parseAmount } from '../../src/domain/amount.js';
-import { parsePage } from '../../src/ledger/horizon/history.js';
+import { parsePage } from '../../src/ledger/horizon/page.js';
 import { parseRecord } from '../../src/ledger/horizon/record.js';
 import type { Credit } from '../../src/ledger/records.js';
 import { type ClosedLedger, findLedgerAtOrBefore } from '../../src/ledger/session.js';

@@ -1,7 +1,7 @@
 /** Every kind of money in, and everything that is none: one test for each, on records made with the official SDK. */
 import { Memo } from '@stellar/stellar-sdk';
 import t from 'tap';
-import { parsePage } from '../../src/ledger/horizon/history.js';
+import { parsePage } from '../../src/ledger/horizon/page.js';
 import { parseRecord } from '../../src/ledger/horizon/record.js';
 import { type Credit, cursorAfter, ledgerOfCursor, type RecordOutcome } from '../../src/ledger/records.js';
 import {

@@ -13,14 +13,8 @@ import {
   WrongNetwork,
 } from '../source.js';
 import { hash, moment } from './fields.js';
-import {
-  createHorizonHistory,
-  createSupplements,
-  type ParsedPage,
-  parsePage,
-  readHoldings,
-  shownByNow,
-} from './history.js';
+import { createHorizonHistory, readHoldings } from './history.js';
+import { createSupplements, type ParsedPage, parsePage, shownByNow } from './page.js';
 import { createHorizonBytes, readWays, toSubmission } from './source.js';
 
 /** The body is null for 404 (not found) and 410 (no longer kept). */
