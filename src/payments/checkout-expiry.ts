@@ -6,6 +6,7 @@
  *  two that expire a checkout, one finds it OPEN. */
 
 import type { Logger } from 'pino';
+import type { Network } from '../../contracts/networks.js';
 import { isReadToEnd, isWhole, type ReadState } from '../domain/checkout.js';
 import { cursorId, FEED, gapFoundAt, isShownPast, type Reach, shownCursor } from '../domain/coverage.js';
 import type { Clock } from '../kit/clock.js';
@@ -20,7 +21,7 @@ import type { Settle } from './settle.js';
 const BATCH = 200;
 /** Batches in one run; the next run continues. */
 const MAX_BATCHES = 10;
-const EXPIRED_AT_ONCE = 20;
+const AT_ONCE = 20;
 /** A checkout whose ledgers are not read yet is checked again after a tenth of the time since its end, within these bounds. */
 const MIN_WAIT_MS = 1000;
 const MAX_WAIT_MS = 30_000;
@@ -115,19 +116,31 @@ function expire(
   });
 }
 
-async function expireAll(deps: CheckoutExpiryDeps, proven: readonly CheckoutPayable[]): Promise<void> {
-  for (let from = 0; from < proven.length; from += EXPIRED_AT_ONCE) {
-    const some = proven.slice(from, from + EXPIRED_AT_ONCE);
+/** Some in a transaction: those of one that fails are looked at again later, and hold up no others. */
+async function inTransactions<Proven>(
+  { log }: CheckoutExpiryDeps,
+  proven: readonly Proven[],
+  act: (some: readonly Proven[]) => Promise<unknown>,
+  later: (some: readonly Proven[]) => Promise<void>,
+): Promise<void> {
+  for (let from = 0; from < proven.length; from += AT_ONCE) {
+    const some = proven.slice(from, from + AT_ONCE);
     try {
-      await expire(deps, some);
+      await act(some);
     } catch (error) {
-      deps.log.error({ err: error, checkouts: some.length }, 'checkouts not expired; trying again later');
-      await lookAgain(
-        deps,
-        some.map(({ checkout }) => checkout),
-      );
+      log.error({ err: error, checkouts: some.length }, 'checkouts not ended; trying again later');
+      await later(some);
     }
   }
+}
+
+async function expireAll(deps: CheckoutExpiryDeps, proven: readonly CheckoutPayable[]): Promise<void> {
+  const later = (some: readonly CheckoutPayable[]) =>
+    lookAgain(
+      deps,
+      some.map(({ checkout }) => checkout),
+    );
+  await inTransactions(deps, proven, (some) => expire(deps, some), later);
   if (proven.length > 0) deps.eventsStored();
 }
 
@@ -141,27 +154,30 @@ async function lookAgain({ clock, checkouts }: CheckoutExpiryDeps, waiting: read
   );
 }
 
-/** Whether a parked record may have paid it. */
+/** Whether a parked record may have paid it. @param withOpen networks with such records */
 const mayBeParked = async (
   { parkedRecords }: CheckoutExpiryDeps,
-  { checkout, wallet }: CheckoutPayable,
-  until: Date,
-): Promise<boolean> => {
-  const { network, address } = wallet;
-  return parkedRecords.mayHavePaid({ network, address, from: checkout.createdAt, until });
-};
+  { checkout, wallet: { network, address } }: CheckoutPayable,
+  { until, withOpen }: { until: Date; withOpen: ReadonlySet<Network> },
+): Promise<boolean> =>
+  withOpen.has(network) && parkedRecords.mayHavePaid({ network, address, from: checkout.createdAt, until });
+
+/** How far the wallets are read, and then which networks have parked records: never the other way around. */
+async function readBefore(deps: CheckoutExpiryDeps, payables: readonly CheckoutPayable[]) {
+  const stateOf = await readStates(deps, [...new Set(payables.map(({ wallet }) => wallet))]);
+  const withOpen = await deps.parkedRecords.networksWithOpen(new Set(payables.map(({ wallet }) => wallet.network)));
+  return { stateOf, withOpen };
+}
 
 async function runBatch(deps: CheckoutExpiryDeps, due: readonly CheckoutDoc[]): Promise<void> {
   const payables = await loadPayables(ofAllAccounts(deps, due), due);
   // Before the checkouts are expired, never after.
-  const readByWallet = await readStates(deps, [...new Set(payables.map(({ wallet }) => wallet))]);
-  const withOpen = await deps.parkedRecords.networksWithOpen(new Set(payables.map(({ wallet }) => wallet.network)));
+  const { stateOf, withOpen } = await readBefore(deps, payables);
   const unpaid = new Set<CheckoutPayable>();
   for (const payable of payables) {
     const { checkout, wallet } = payable;
-    const isRead = isReadToEnd(checkout, readByWallet.get(wallet._id) ?? UNREAD);
-    if (isRead && !(withOpen.has(wallet.network) && (await mayBeParked(deps, payable, checkout.expiresAt))))
-      unpaid.add(payable);
+    const isRead = isReadToEnd(checkout, stateOf.get(wallet._id) ?? UNREAD);
+    if (isRead && !(await mayBeParked(deps, payable, { until: checkout.expiresAt, withOpen }))) unpaid.add(payable);
   }
   await lookAgain(
     deps,
@@ -178,23 +194,27 @@ async function runBatch(deps: CheckoutExpiryDeps, due: readonly CheckoutDoc[]): 
 /** Cancelled checkouts of which no money can have come before their cancellation give back what they hold. Money that came decides otherwise: the merchant
  *  accepts it, or sends it back. */
 async function giveBackProven(deps: CheckoutExpiryDeps, held: readonly CheckoutDoc[]): Promise<void> {
-  const { transaction, checkouts, clock } = deps;
+  const { checkouts, clock } = deps;
   const payables = await loadPayables(ofAllAccounts(deps, held), held);
-  const stateOf = await readStates(deps, [...new Set(payables.map(({ wallet }) => wallet))]);
-  const proven: CheckoutDoc[] = [];
+  const { stateOf, withOpen } = await readBefore(deps, payables);
+  const proven = new Set<CheckoutDoc>();
   for (const payable of payables) {
     const { checkout, wallet } = payable;
     const { reach, gapFoundAt } = stateOf.get(wallet._id) ?? UNREAD;
     const from = checkout.cancelledFrom!;
     const isRead = (reach === 'all' || (reach !== null && isShownPast(reach, from))) && isWhole(checkout, gapFoundAt);
     const until = new Date(from.at.getTime() + BEYOND_CANCELLATION_MS);
-    if (isRead && !(await mayBeParked(deps, payable, until))) proven.push(checkout);
+    if (isRead && !(await mayBeParked(deps, payable, { until, withOpen }))) proven.add(checkout);
   }
-  const waiting = held.filter((checkout) => !proven.includes(checkout));
-  await checkouts.checkGivingBackAgain(waiting, new Date(clock.nowMs() + MIN_WAIT_MS));
-  await transaction(async (session) => {
-    const still = await checkouts.stillHolding(proven, session);
-    const given = await checkouts.giveBack(still, session);
+  const later = (some: readonly CheckoutDoc[]) =>
+    checkouts.checkGivingBackAgain(some, new Date(clock.nowMs() + MIN_WAIT_MS));
+  await later(held.filter((checkout) => !proven.has(checkout)));
+  await inTransactions(deps, [...proven], (some) => giveBack(deps, some), later);
+}
+
+function giveBack({ transaction, checkouts }: CheckoutExpiryDeps, proven: readonly CheckoutDoc[]): Promise<unknown> {
+  return transaction(async (session) => {
+    const given = await checkouts.giveBack(await checkouts.stillHolding(proven, session), session);
     await checkouts.update(
       given.map((checkout) => ({ ...checkout, giveBackAt: null })),
       session,

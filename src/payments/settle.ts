@@ -72,10 +72,11 @@ async function withHoldings(
   orders: readonly CheckoutDoc[],
   session: Session,
 ): Promise<CheckoutDoc[]> {
-  const after: CheckoutDoc[] = [];
+  const isUnpaid = ({ takes, status }: CheckoutDoc) => takes !== undefined && status === 'EXPIRED';
+  const after = await checkouts.giveBack(orders.filter(isUnpaid), session);
   for (const order of orders) {
-    if (order.takes && order.status === 'EXPIRED') after.push(...(await checkouts.giveBack([order], session)));
-    else after.push(order.takes && order.status === 'PAID' ? await checkouts.takeAgain(order, session) : order);
+    if (isUnpaid(order)) continue;
+    after.push(order.takes && order.status === 'PAID' ? await checkouts.takeAgain(order, session) : order);
   }
   return after;
 }

@@ -35,6 +35,22 @@ export interface Holder {
   holds?: Holds;
 }
 
+/** How many of a coupon or a product come back. */
+interface Given {
+  accountId: string;
+  _id: string;
+  count: number;
+}
+
+/** One for each thing, however many orders held it: they come back by one command. */
+function summed(given: readonly Given[]): Given[] {
+  const byId = new Map<string, Given>();
+  for (const each of given) byId.set(each._id, { ...each, count: each.count + (byId.get(each._id)?.count ?? 0) });
+  return [...byId.values()];
+}
+
+const updateOf = (filter: object, $inc: Record<string, number>) => ({ updateOne: { filter, update: { $inc } } });
+
 export type Holdings = ReturnType<typeof createHoldings>;
 
 export function createHoldings(connection: mongoose.Connection) {
@@ -96,19 +112,24 @@ export function createHoldings(connection: mongoose.Connection) {
 
     /** Gives back what these orders hold. Call in a transaction that reads and changes them. @returns them, holding nothing */
     async giveBack<Doc extends Holder>(orders: readonly Doc[], session: Session): Promise<Doc[]> {
-      const after: Doc[] = [];
-      for (const order of orders) {
-        const { accountId, takes, holds } = order;
-        if (holds?.coupon)
-          await coupons.updateOne(
-            { _id: takes!.couponId, accountId } as object,
-            { $inc: { redemptions: -1 } },
-            { session },
-          );
-        if (holds?.pieces) for (const each of takes!.pieces) await addPieces(accountId, each, session);
-        after.push(holds ? { ...order, holds: { coupon: false, pieces: false } } : order);
+      const redeemed: Given[] = [];
+      const pieces: Given[] = [];
+      for (const { accountId, takes, holds } of orders) {
+        if (holds?.coupon) redeemed.push({ accountId, _id: takes!.couponId!, count: 1 });
+        for (const { productId, quantity } of holds?.pieces ? takes!.pieces : [])
+          pieces.push({ accountId, _id: productId, count: quantity });
       }
-      return after;
+      if (redeemed.length > 0)
+        await coupons.bulkWrite(
+          summed(redeemed).map(({ count, ...filter }) => updateOf(filter, { redemptions: -count })),
+          { session, ordered: false },
+        );
+      if (pieces.length > 0)
+        await products.bulkWrite(
+          summed(pieces).map(({ count, ...filter }) => updateOf({ ...filter, stock: { $ne: null } }, { stock: count })),
+          { session, ordered: false },
+        );
+      return orders.map((order) => (order.holds ? { ...order, holds: { coupon: false, pieces: false } } : order));
     },
   };
 }

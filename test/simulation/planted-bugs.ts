@@ -217,8 +217,8 @@ export const plantedBugs: readonly PlantedBug[] = [
     changes: [
       [
         'src/payments/checkout-expiry.ts',
-        'if (isRead && !(withOpen.has(wallet.network) && (await mayBeParked(deps, payable, checkout.expiresAt))))',
-        'if (isRead)',
+        'if (isRead && !(await mayBeParked(deps, payable, { until: checkout.expiresAt, withOpen }))) unpaid.add(payable);',
+        'if (isRead) unpaid.add(payable);',
       ],
     ],
   },
