@@ -60,7 +60,7 @@ const fields = {
   code: couponCodeInput.meta({ description: 'Once in an account, compared without case.', examples: ['SPRING-10'] }),
   percentOff: percentInput({ most: 100, decimals: 2, positive: true })
     .nullish()
-    .meta({ description: 'Of the lines that it takes from. Either this or `amountOff`.' }),
+    .meta({ description: 'Share of the lines that it takes from. Either this or `amountOff`.' }),
   amountOff: amountInput.nullish().meta({ description: 'At most the sum of the lines that it takes from.' }),
   currency: currencyInput.nullish().meta({ description: 'What `amountOff` is in: this, or an asset.' }),
   assetCode: assetCodeInput.nullish(),

@@ -27,7 +27,7 @@ const lineSchema = z
     productId: idOf('prod', 'product').nullable().meta({ description: 'Null for a line without a product.' }),
     name: z.string(),
     quantity: z.int(),
-    price: amount.meta({ description: 'Of one.' }),
+    price: amount.meta({ description: 'The price for one.' }),
     taxPercent: percent.nullable().meta({ description: 'Null where no tax was given.' }),
     total: amount.meta({ description: 'Price times quantity, before any discount.' }),
   })
@@ -51,7 +51,7 @@ export const orderFields = {
 const lineInput = z.strictObject({
   productId: referenceInput('prod', 'product', 'FIXED product, whose name and price are taken').nullish(),
   name: nameInput.nullish().meta({ description: 'Required without a product.' }),
-  price: amountInput.nullish().meta({ description: 'Of one. Required without a product.' }),
+  price: amountInput.nullish().meta({ description: 'The price for one. Required without a product.' }),
   quantity: quantityInput.nullish().meta({ description: '1 to 10,000; 1 when left out.' }),
   taxPercent: percentInput({ most: 100, decimals: 3 })
     .nullish()

@@ -20,7 +20,7 @@ export interface AccountDoc {
   booksCurrencies?: { currency: string | null; from: Date }[];
   /** The last of `bookCurrencies`; missing for none. */
   booksCurrency?: string;
-  /** Of new products and checkouts; canonical. Missing for none. */
+  /** The tolerance of new products and checkouts; canonical. Missing for none. */
   tolerancePercent?: string;
   /** Which notifications it gets by e-mail, and at which addresses. Missing when never set. */
   notifications?: { recipients: string[]; kinds: NoticeKind[] };

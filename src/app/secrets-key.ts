@@ -1,5 +1,5 @@
 /** The keys that encrypt secrets at rest: the operator's, or one generated once into the data directory. The first one seals, all open; `secrets reseal` seals
- *  what is stored anew. */
+ *  again what is stored. */
 
 import { randomBytes } from 'node:crypto';
 import { link, readFile, rm, writeFile } from 'node:fs/promises';

@@ -254,7 +254,7 @@ export type CheckoutLine = {
   productId: string | null;
   name: string;
   quantity: number;
-  /** Of one. */
+  /** The price for one. */
   price: Amount;
   /** Null where no tax was given. */
   taxPercent: string | null;
@@ -1679,7 +1679,7 @@ export interface Procedures {
       {
         /** Once in an account, compared without case. */
         code: string;
-        /** Of the lines that it takes from. Either this or `amountOff`. */
+        /** Share of the lines that it takes from. Either this or `amountOff`. */
         percentOff?: string | null | undefined;
         /** At most the sum of the lines that it takes from. */
         amountOff?: AmountInput | null | undefined;
@@ -1730,7 +1730,7 @@ export interface Procedures {
         id: string;
         /** Once in an account, compared without case. */
         code?: string | undefined;
-        /** Of the lines that it takes from. Either this or `amountOff`. */
+        /** Share of the lines that it takes from. Either this or `amountOff`. */
         percentOff?: string | null | undefined;
         /** At most the sum of the lines that it takes from. */
         amountOff?: AmountInput | null | undefined;
@@ -1786,7 +1786,7 @@ export interface Procedures {
               productId?: string | null | undefined;
               /** Required without a product. */
               name?: string | null | undefined;
-              /** Of one. Required without a product. */
+              /** The price for one. Required without a product. */
               price?: AmountInput | null | undefined;
               /** 1 to 10,000; 1 when left out. */
               quantity?: number | null | undefined;

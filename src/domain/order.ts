@@ -7,7 +7,7 @@ import { minorDigits } from '../../contracts/currencies.js';
 import { formatAmount, parseAmount } from './amount.js';
 
 export interface OrderLine {
-  /** Of one. */
+  /** The price for one. */
   price: bigint;
   quantity: bigint;
   /** In thousandths of a percent; null where the line has no tax. */
@@ -121,7 +121,7 @@ export interface StoredLine {
   productId: string | null;
   name: string;
   quantity: number;
-  /** Of one. */
+  /** The price for one. */
   price: string;
   /** Canonical. Missing where no tax was given. */
   taxPercent?: string;

@@ -68,7 +68,7 @@ export type SecurityKind =
 
 export interface SecurityNotice {
   kind: SecurityKind;
-  /** Of what was changed. */
+  /** The name of what was changed. */
   name: string;
   /** Its page of the dashboard. */
   page: string;

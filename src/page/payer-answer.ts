@@ -54,7 +54,7 @@ function sentenceOf({ path, code, message }: FieldError, words: Words, link: Pag
   if (path !== 'amount' || !link) return say('notSent');
   const { product } = link;
   if (code === 'not_allowed') return say('amountChanged', { amount: `${product.price} ${product.assetCode}` });
-  // Of the asset, also where the price is in a currency.
+  // An amount of the asset, also where the price is in a currency.
   const entered = judgeEntered(words, amount, product);
   return entered.state === 'wrong' ? entered.problem : enterNumber(words);
 }

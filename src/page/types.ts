@@ -111,7 +111,7 @@ export interface PageProofs {
 }
 
 export interface PageTrust {
-  /** Of the local ledger; null where it is not watched, or away. */
+  /** The local ledger's; null where it is not watched, or away. */
   local: { passphrase: string; validators: readonly { name: string; homeDomain: string; nodes: string[] }[] } | null;
   /** The service's own keys, by id. */
   statementKeys: Readonly<Record<string, string>>;

@@ -13,7 +13,7 @@ export const CHECKPOINT = 64;
 /** The last ledger of the checkpoint that has the ledger. */
 export const checkpointOf = (ledger: number): number => ledger - (ledger % CHECKPOINT) + CHECKPOINT - 1;
 
-/** Of the public network the four files of a checkpoint have some 10 MB together. */
+/** The four files of a checkpoint of the public network have some 10 MB together. */
 const MAX_FILE_BYTES = 25_165_824;
 const MAX_UNPACKED_BYTES = 96 * 1024 * 1024;
 const TIMEOUT_MS = 30_000;
@@ -45,7 +45,7 @@ interface ArchivesDeps {
   clock: Clock;
   monotonic: MonotonicClock;
   fetch?: Fetch | undefined;
-  /** Of one file, with its body. */
+  /** For one file, with its body. */
   timeoutMs?: number;
 }
 

@@ -57,7 +57,7 @@ export type DueProof = Omit<ProofDoc, 'bundle'>;
 /** What a try came to; READY comes with the bundle. */
 export type Outcome = Pick<ProofDoc, 'state' | 'reason' | 'nextAt'> & { bundle?: Buffer };
 
-/** One that was tried less than this ago is not tried again because somebody asks. */
+/** A caller's question does not try again one that was tried less than this ago. */
 const ASK_AGAIN_MS = 20_000;
 
 /** What works across accounts: for the makers. */

@@ -13,11 +13,11 @@ interface Pieces {
 /** What an order takes. */
 export interface Takes {
   couponId: string | null;
-  /** Of products with a stock, each once. */
+  /** Pieces of products with a stock, each product once. */
   pieces: Pieces[];
 }
 
-/** What of that it has. */
+/** What it has of that. */
 export interface Holds {
   coupon: boolean;
   /** All of them. */

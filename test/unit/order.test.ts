@@ -12,7 +12,7 @@ interface Case {
   amount?: string;
   takesFrom?: number[];
   tip?: string;
-  /** Of each line: its total, net and tax. */
+  /** Total, net and tax of each line. */
   of: string[];
   /** Subtotal, discount, tax, total. */
   sums: string;
