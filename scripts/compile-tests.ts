@@ -8,6 +8,9 @@ import { transform } from 'esbuild';
 const FOLDERS = ['contracts', 'scripts', 'src', 'test'];
 const OUTPUT = '.test-build';
 
+/** Their files need no database, and take longer to load than to run. */
+export const SMALL_TESTS = ['test/unit', 'test/property', 'src/local-ledger/test/unit'];
+
 /** A workspace that another one imports by name. */
 const MONGOD = '@stellar-collect/mongod';
 
@@ -28,9 +31,8 @@ async function compile(root: string, source: string): Promise<void> {
   writeFileSync(output, code.replace(`"${MONGOD}"`, `"${relative(dirname(source), 'src/mongod/index.js')}"`));
 }
 
-/** A file that runs `tests` in one process, because loading takes a small one longer than running.
- *  @param tests paths relative to the root. @returns the file */
-export function bundleTests(root: string, tests: readonly string[]): string {
+/** A file that runs tests in one process. @param tests paths relative to the root. @returns the file */
+export function inOneProcess(root: string, tests: readonly string[]): string {
   const file = join(OUTPUT, 'test/small.test.js');
   const imports = tests.map((test) => `import '../${relative(OUTPUT, compiledTest(test))}';\n`);
   writeFileSync(join(root, file), imports.join(''));

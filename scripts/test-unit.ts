@@ -4,9 +4,9 @@ import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { SMALL_TESTS } from './compile-tests.js';
 import { failures, totals, untilStopped } from './tap-text.js';
 
-const FOLDERS = ['test/unit', 'test/property', 'src/local-ledger/test/unit'];
 const IN_CHILD = 'RUN';
 
 /** Imports every test file. They register with tap's one root test, which prints TAP. */
@@ -14,7 +14,7 @@ async function runAll(): Promise<void> {
   const { default: t } = await import('tap');
   // The parent watches the time: tap's own end of it would fail each test that had not begun.
   t.setTimeout(0);
-  for (const folder of FOLDERS) {
+  for (const folder of SMALL_TESTS) {
     const url = new URL(`../${folder}/`, import.meta.url);
     for (const name of readdirSync(url)) if (name.endsWith('.test.ts')) await import(new URL(name, url).href);
   }

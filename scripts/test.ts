@@ -9,7 +9,7 @@ import { mongo } from 'mongoose';
 import { pino } from 'pino';
 import { MongoUnavailableError, openMongo } from '../src/mongod/index.js';
 import { CACHE_DIR } from '../test/helpers/mongo.js';
-import { bundleTests, compiledTest, compileTests } from './compile-tests.js';
+import { compiledTest, compileTests, inOneProcess, SMALL_TESTS } from './compile-tests.js';
 import { failures, slowestFiles, totals } from './tap-text.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -19,8 +19,6 @@ const ROOMS = [
   'src/mongod/test',
   'src/proof/test',
 ];
-/** Their files need no database; see `npm run test:unit`. */
-const SMALL = /^(test\/(unit|property)|src\/local-ledger\/test\/unit)\//;
 const named = process.argv.slice(2);
 const files = (named.length > 0 ? named : ROOMS).flatMap((path) =>
   statSync(path, { throwIfNoEntry: false })?.isDirectory()
@@ -85,9 +83,10 @@ async function runTap(env: Record<string, string>, tapFile: string): Promise<num
 
 /** Small files run in one process, the others each in one of their own. */
 function programs(): string[] {
-  const small = files.filter((file) => SMALL.test(file));
-  const large = files.filter((file) => !SMALL.test(file)).map(compiledTest);
-  return [...(small.length > 1 ? [bundleTests(root, small)] : small.map(compiledTest)), ...large];
+  const isSmall = (file: string) => SMALL_TESTS.some((folder) => file.startsWith(`${folder}/`));
+  const small = files.filter(isSmall);
+  const large = files.filter((file) => !isSmall(file)).map(compiledTest);
+  return [...(small.length > 1 ? [inOneProcess(root, small)] : small.map(compiledTest)), ...large];
 }
 
 const IN_MEMORY = '/dev/shm';
