@@ -1,5 +1,6 @@
 /** The only reader of `process.env`. Checks every setting at the start; an invalid one ends the start with one line that names it. */
 
+import { readFileSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import ipaddr from 'ipaddr.js';
@@ -14,7 +15,7 @@ import {
   type RateSourceSetting,
 } from '../domain/rate-settings.js';
 import { StartupError } from '../kit/startup-error.js';
-import { LOG_LEVELS, type LogLevel, probablyMeant, type SETTINGS } from './settings.js';
+import { fileOf, LOG_LEVELS, type LogLevel, probablyMeant, SECRETS, type SETTINGS } from './settings.js';
 
 export interface Config {
   host: string;
@@ -84,8 +85,45 @@ interface RateSettings {
   maxAgeMs: number;
 }
 
-/** @throws StartupError naming the setting and its fault */
-export function readConfig(env: Readonly<Record<string, string | undefined>> = process.env): Config {
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** @throws StartupError naming the setting and its fault; for a secret in a file `NAME_FILE` */
+export function readConfig(env: Environment = process.env): Config {
+  const files = SECRETS.filter((name) => env[fileOf(name)]?.trim());
+  const values = files.map((name) => [name, secretIn(env, name)]);
+  try {
+    return configOf({ ...env, ...Object.fromEntries(values) });
+  } catch (error) {
+    const name = error instanceof StartupError && files.find((each) => error.message.startsWith(`${each} `));
+    if (!name) throw error;
+    throw bad(fileOf(name), (error as StartupError).message.slice(`${name} `.length));
+  }
+}
+
+/** More than any secret has. */
+const MOST_BYTES = 65_536;
+
+/** The secret in the file that `NAME_FILE` names. Its faults repeat neither the content nor the path, which may be the secret itself, set by mistake. */
+function secretIn(env: Environment, name: string): string {
+  const setting = fileOf(name);
+  if (env[name]?.trim()) throw bad(setting, `and ${name} are both set: keep one of them.`);
+  const content = contentOf(setting, env[setting]!.trim()).replace(/\r?\n$/, '');
+  if (content.trim() === '') throw bad(setting, 'names an empty file.');
+  if (/[\p{Cc}\uFFFD]/u.test(content)) throw bad(setting, 'names a file that does not hold one line of text.');
+  return content;
+}
+
+function contentOf(setting: string, path: string): string {
+  try {
+    const stat = statSync(path);
+    if (stat.isFile() && stat.size <= MOST_BYTES) return readFileSync(path, 'utf8');
+  } catch (error) {
+    throw bad(setting, `names a file that cannot be read (${(error as NodeJS.ErrnoException).code}).`);
+  }
+  throw bad(setting, `names something else than a file of at most ${MOST_BYTES} bytes.`);
+}
+
+function configOf(env: Environment): Config {
   const read = createReader(env);
   const { raw, integer, boolean, oneOf } = read;
   const networks = list(raw('NETWORKS') ?? 'LOCAL').map((name) => oneOf('NETWORKS', name, NETWORKS));
@@ -137,7 +175,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
 }
 
 /** A line for each variable that is no setting and nearly one: without it a service would start by defaults, and say nothing. */
-export const misspeltIn = (env: Readonly<Record<string, string | undefined>> = process.env): string[] =>
+export const misspeltIn = (env: Environment = process.env): string[] =>
   Object.keys(env).flatMap((name) => {
     const setting = probablyMeant(name);
     return setting ? [`Warning: ${name} is no setting and is ignored. Is ${setting} meant?`] : [];
@@ -148,7 +186,7 @@ const bad = (name: string, what: string) => new StartupError(`${name} ${what}`);
 const list = (value: string) => [...new Set(value.split(',').map((item) => item.trim()))].filter((item) => item !== '');
 
 /** Readers of single settings. @throws StartupError from each reader */
-function createReader(env: Readonly<Record<string, string | undefined>>) {
+function createReader(env: Environment) {
   // An empty variable counts as absent, because compose files and shells produce them.
   const raw = (name: keyof typeof SETTINGS & string) => env[name]?.trim() || undefined;
 
@@ -242,7 +280,7 @@ const isThisMachine = (hostname: string): boolean =>
 
 /** Settings of programs that call a service, used when an option is missing.
  *  @throws StartupError naming the setting and its fault */
-export function readClientSettings(env: Readonly<Record<string, string | undefined>> = process.env) {
+export function readClientSettings(env: Environment = process.env) {
   const url = env.STELLAR_COLLECT_URL?.trim() || null;
   if (url !== null && !(/^https?:\/\/[^/]/.test(url) && URL.canParse(url)))
     throw new StartupError('STELLAR_COLLECT_URL must begin with http:// or https://.');

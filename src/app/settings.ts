@@ -4,8 +4,15 @@ import { networkInfo } from '../../contracts/networks.js';
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
+interface Setting {
+  default: string;
+  meaning: string;
+  /** Can be given as `NAME_FILE` too. */
+  isSecret?: true;
+}
+
 /** By name. */
-export const SETTINGS: Readonly<Record<string, { default: string; meaning: string }>> = {
+export const SETTINGS: Readonly<Record<string, Setting>> = {
   HOST: { default: '127.0.0.1', meaning: 'Address the API listens on' },
   PORT: { default: '3000', meaning: 'Port the API listens on' },
   PUBLIC_URL: {
@@ -16,6 +23,7 @@ export const SETTINGS: Readonly<Record<string, { default: string; meaning: strin
   MONGODB_URI: {
     default: 'none',
     meaning: 'A MongoDB to use: version 7 or newer, a replica set. Without it an embedded one runs in `DATA_DIR`',
+    isSecret: true,
   },
   DATA_DIR: { default: './data', meaning: 'Embedded database, generated secrets' },
   NETWORKS: { default: 'LOCAL', meaning: 'Comma list of `LOCAL`, `TESTNET`, `PUBLIC` that this service watches' },
@@ -58,6 +66,7 @@ export const SETTINGS: Readonly<Record<string, { default: string; meaning: strin
     default: 'generated into `DATA_DIR`; required with `MONGODB_URI`',
     meaning:
       '32 bytes, base64: encrypts webhook secrets at rest. Or a comma list of keys: the first encrypts, all decrypt; `cli secrets reseal` moves everything to the first',
+    isSecret: true,
   },
   WEBHOOK_ALLOW_PRIVATE: {
     default: '`false`; `true` when only LOCAL is watched',
@@ -107,6 +116,7 @@ export const SETTINGS: Readonly<Record<string, { default: string; meaning: strin
     default: 'none',
     meaning:
       'The mail server that takes e-mails: `smtps://user:password@host` (port 465), or `smtp://` (587), which is encrypted where the server offers it, and has to be where there is a password and the host is another machine. The same for every process. Without it no e-mail is sent',
+    isSecret: true,
   },
   MAIL_FROM: {
     default: 'none; required with `SMTP_URL`',
@@ -149,6 +159,7 @@ export const SETTINGS: Readonly<Record<string, { default: string; meaning: strin
   COINGECKO_API_KEY: {
     default: 'none',
     meaning: 'Key of the source `coingecko`, which needs one',
+    isSecret: true,
   },
   RATE_INTERVAL_SECONDS: {
     default: '60',
@@ -164,6 +175,12 @@ export const SETTINGS: Readonly<Record<string, { default: string; meaning: strin
   },
   LOG_LEVEL: { default: 'info', meaning: `One of ${LOG_LEVELS.map((level) => `\`${level}\``).join(', ')}` },
 };
+
+/** Those that hold a secret. */
+export const SECRETS: readonly string[] = Object.keys(SETTINGS).filter((name) => SETTINGS[name]!.isSecret);
+
+/** The variable that names the file of a secret. */
+export const fileOf = (secret: string) => `${secret}_FILE`;
 
 /** What a variable is called without the letters that are easily left out: `NETWORK` for `NETWORKS`, `RPCURL_LOCAL` for `RPC_URLS_LOCAL`. */
 const skeletonOf = (name: string) => name.replaceAll(/[S_]/g, '');
@@ -183,9 +200,9 @@ function isOneLetterOff(one: string, other: string): boolean {
 
 /** The setting that a variable of the environment is probably meant to be; null for a setting, and for anything else's variable. */
 export function probablyMeant(variable: string): string | null {
-  if (Object.hasOwn(SETTINGS, variable)) return null;
+  const settings = [...Object.keys(SETTINGS), ...SECRETS.map(fileOf)];
+  if (settings.includes(variable)) return null;
   const name = variable.toUpperCase();
-  const settings = Object.keys(SETTINGS);
   const near = settings.find((setting) => isOneLetterOff(name, setting));
   return near ?? settings.find((setting) => skeletonOf(setting) === skeletonOf(name)) ?? null;
 }

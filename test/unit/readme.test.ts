@@ -7,7 +7,7 @@ import express from 'express';
 import { Webhook } from 'standardwebhooks';
 import t from 'tap';
 import { misspeltIn, readConfig } from '../../src/app/config.js';
-import { SETTINGS } from '../../src/app/settings.js';
+import { SECRETS, SETTINGS } from '../../src/app/settings.js';
 import { freePort } from '../helpers/mongo.js';
 
 const page = (name: string) => readFileSync(new URL(`../../${name}`, import.meta.url), 'utf8');
@@ -28,6 +28,58 @@ t.test('the documented settings, defaults and meanings are those of the code', a
     t.equal(meaning, SETTINGS[name!]!.meaning);
   }
 });
+
+t.test(
+  'a secret is read from the file that NAME_FILE names, and a file that cannot be is one line without its content',
+  async (t) => {
+    const folder = t.testdir({
+      uri: 'mongodb://db.example/shop\n',
+      key: `${Buffer.alloc(32, 7).toString('base64')}\r\n`,
+      smtp: 'smtps://u:p@mail.example',
+      coingecko: 'cg-key',
+      empty: '\n',
+      lines: 'hidden-one\nhidden-two\n',
+      wrong: 'hidden-value',
+      large: 'x'.repeat(70_000),
+    });
+    const documented = page('docs/reference/settings.md').split('## Secrets from files')[1]!;
+    t.same(
+      [...documented.split(' can each be given')[0]!.matchAll(/`(\w+)`/g)].map(([, name]) => name),
+      SECRETS,
+    );
+    const config = readConfig({
+      MONGODB_URI_FILE: `${folder}/uri`,
+      SECRETS_KEY_FILE: `${folder}/key`,
+      SMTP_URL_FILE: `${folder}/smtp`,
+      MAIL_FROM: 'shop@example.com',
+      COINGECKO_API_KEY_FILE: `${folder}/coingecko`,
+      RATE_SOURCES: 'coingecko',
+    });
+    t.equal(config.mongodbUri, 'mongodb://db.example/shop');
+    t.same(config.secretsKeys, [Buffer.alloc(32, 7)]);
+    t.match(config.mail, { host: 'mail.example' });
+    t.equal(config.rates.coingeckoApiKey, 'cg-key');
+
+    const others = { MAIL_FROM: 'shop@example.com', RATE_SOURCES: 'coingecko', COINGECKO_API_KEY: 'cg-key' };
+    for (const name of SECRETS)
+      for (const [file, more] of [
+        [`${folder}/uri`, { [name]: 'hidden' }],
+        [`${folder}/none-hidden`, {}],
+        [`${folder}/empty`, {}],
+        [`${folder}/lines`, {}],
+        [`${folder}/large`, {}],
+        [folder, {}],
+        ['/dev/zero', {}],
+        ...(name === 'COINGECKO_API_KEY' ? [] : ([[`${folder}/wrong`, {}]] as const)),
+      ] as const) {
+        const { [name as 'MAIL_FROM']: _none, ...rest } = others;
+        const fault = { name: 'StartupError', message: new RegExp(`^${name}_FILE (?!.*hidden)[^\\n]+$`) };
+        t.throws(() => readConfig({ ...rest, ...more, [`${name}_FILE`]: file }), fault, `${name}_FILE ${file}`);
+      }
+    t.equal(readConfig({ MONGODB_URI_FILE: ' ' }).mongodbUri, null, 'an empty variable is none');
+    t.match(misspeltIn({ SECRET_KEY_FILE: 'x', SMTP_URL_FILE: 'x' }), [/SECRET_KEY_FILE .* SECRETS_KEY_FILE/]);
+  },
+);
 
 t.test('a setting that cannot be is one line that names it', async (t) => {
   const bad: Record<string, string> = {
