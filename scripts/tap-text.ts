@@ -25,7 +25,9 @@ const MOST_SLOW = 20;
 
 /** The slowest files of a run, the slowest first: where the time of `npm test` goes. */
 export function slowestFiles(tap: string): string[] {
-  const files = [...tap.matchAll(/^(?:not )?ok \d+ - (\S+\.test\.js) # time=([\d.]+)ms/gm)]
+  const files = [...tap.matchAll(/^ *(?:not )?ok \d+ - (\S+\.test\.[jt]s) # time=([\d.]+)ms/gm)]
+    // A process of many files has each of them as a test.
+    .filter(([, file]) => file!.split('/').length > 3 || file!.endsWith('.ts'))
     .map(([, file, ms]) => ({
       file: file!.replace(/^\.test-build\//, '').replace(/js$/, 'ts'),
       seconds: Number(ms) / 1000,

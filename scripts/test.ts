@@ -19,6 +19,10 @@ const ROOMS = [
   'src/mongod/test',
   'src/proof/test',
 ];
+/** Their files start the service in their own process. */
+const SERVICE_TESTS = ['test/e2e', 'test/integration'];
+const FILES_IN_PROCESS = 8;
+
 const named = process.argv.slice(2);
 const files = (named.length > 0 ? named : ROOMS).flatMap((path) =>
   statSync(path, { throwIfNoEntry: false })?.isDirectory()
@@ -81,12 +85,28 @@ async function runTap(env: Record<string, string>, tapFile: string): Promise<num
   return new Promise((resolve) => tap.on('close', (code) => resolve(code ?? 1)));
 }
 
-/** Small files run in one process, the others each in one of their own. */
+const startsWith = (folders: readonly string[]) => (file: string) => folders.some((each) => file.startsWith(`${each}/`));
+
+/** Small files run in one process, those of the service some in a process, the others each in one of their own. */
 function programs(): string[] {
-  const isSmall = (file: string) => SMALL_TESTS.some((folder) => file.startsWith(`${folder}/`));
-  const small = files.filter(isSmall);
-  const large = files.filter((file) => !isSmall(file)).map(compiledTest);
-  return [...(small.length > 1 ? [inOneProcess(root, small)] : small.map(compiledTest)), ...large];
+  const [small, notSmall] = parted(files, startsWith(SMALL_TESTS));
+  const [together, alone] = parted(notSmall, startsWith(SERVICE_TESTS));
+  const groups = Math.ceil(together.length / FILES_IN_PROCESS);
+  return [
+    ...group('small', small),
+    // Dealt out, because neighbours in the alphabet take about as long.
+    ...Array.from({ length: groups }, (_, at) =>
+      group(`service-${at + 1}`, together.filter((_, index) => index % groups === at)),
+    ).flat(),
+    ...alone.map(compiledTest),
+  ];
+}
+
+const group = (name: string, tests: readonly string[]): string[] =>
+  tests.length > 1 ? [inOneProcess(root, name, tests)] : tests.map(compiledTest);
+
+function parted<T>(all: readonly T[], isFirst: (each: T) => boolean): [T[], T[]] {
+  return [all.filter(isFirst), all.filter((each) => !isFirst(each))];
 }
 
 const IN_MEMORY = '/dev/shm';

@@ -57,15 +57,14 @@ export async function startWorkerJobs(
     },
     'deliver webhooks': () => async (limits) => ({ result: await dispatcher.drain(limits.ended, limits.enough) }),
     'send e-mails': () => (mailer ? async (limits) => ({ result: await mailer.run(limits) }) : untilEnough),
-    'expire checkouts':
-      () =>
-      async ({ ended }) => {
+    'expire checkouts': () =>
+      everySecond(async (ended) => {
         // Expiry first: a flood of dust payments must not delay it.
         const result = { looked: await expiry.run(ended), completed: await finisher.run(ended) };
         await decideLeftParts({ ...stores.system, transaction, log }, ended);
         await leftovers.run(ended);
-        return { result };
-      },
+        return result;
+      }),
     'retry webhooks': () => retryWebhooks({ deliveries, deliveriesDue: signals.deliveriesDue.raise, clock }),
     'audit wallets':
       () =>
@@ -73,13 +72,7 @@ export async function startWorkerJobs(
     'make proofs':
       () =>
       async ({ enough }) => ({ result: { tried: await prover.run(enough) } }),
-    'sample rates':
-      () =>
-      async ({ ended }) => {
-        const result = await sampler.run(ended);
-        // Usually nothing is due.
-        return result.sampled + result.without > 0 ? { result } : null;
-      },
+    'sample rates': () => everySecond(sampler.run),
     housekeeping: () =>
       housekeeping({ ...stores.system, db, transaction, jobs, mails, mailsSent, countSegments, clock, log }, config),
   });
@@ -94,6 +87,18 @@ const untilEnough: Run = async ({ enough }) => {
   await monotonicClock.sleep(DAY_MS, enough);
   return null;
 };
+
+/** A run of steps, a second apart. Their counts are added up. */
+function everySecond(step: (ended: AbortSignal) => Promise<Readonly<Record<string, number>>>): Run {
+  return async ({ enough, ended }) => {
+    const result: Record<string, number> = {};
+    while (!enough.aborted) {
+      for (const [name, count] of Object.entries(await step(ended))) result[name] = (result[name] ?? 0) + count;
+      await monotonicClock.sleep(SECOND_MS, enough);
+    }
+    return { result };
+  };
+}
 
 /** Polls a network, keeping the scheduler's rhythm and tokens from run to run. Fails when every poll of the run failed. Without the network's lease, the run
  *  waits for it and records nothing. */

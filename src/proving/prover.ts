@@ -10,7 +10,7 @@ import type { MakeProof } from './maker.js';
 import type { DueProof, Outcome, ProofStore } from './proof-store.js';
 
 /** Those that were asked for in another process are found by looking. */
-const LOOK_MS = 500;
+const LOOK_MS = 2000;
 const LEASE_MS = 15_000;
 /** Interval of attempts at the lease. */
 const LEASE_LOOK_MS = 1_000;

@@ -52,8 +52,13 @@ export function createModes(deps: ModeDeps) {
       failing: readonly string[],
     ): Promise<RoundStreams> {
       const addresses = await wallets.watchedAddresses(network, { limit: readOneByOne + 1 });
-      let feed = await cursors.byId(feedId);
-      const lowestNearLedger = (await cursors.lowestFrom(network, nearFrom(tip)))?.shownLedger ?? null;
+      const found = await cursors.byIds([feedId, ...addresses.map((address) => cursorId(network, address))]);
+      let feed = found.find(({ _id }) => _id === feedId) ?? null;
+      // Only a feed that may begin has to know.
+      const mayBegin = histories === 'lossy' || (!feed && addresses.length > readOneByOne);
+      const lowest = mayBegin ? await cursors.lowestFrom(network, nearFrom(tip)) : null;
+      const lowestNearLedger = lowest?.shownLedger ?? null;
+      const wasFeed = feed !== null;
       const facts = { tip, feed, addresses: addresses.length, readOneByOne, histories, lowestNearLedger };
       const dropped = droppedLedger(facts);
       const oldestLedger = dropped === null ? tip.oldestLedger : await oldestKept(dropped);
@@ -68,8 +73,10 @@ export function createModes(deps: ModeDeps) {
         log.info({ network }, 'reading addresses one by one');
         feed = null;
       }
-      if (!feed)
-        return { feed: null, streams: await cursors.byIds(addresses.map((address) => cursorId(network, address))) };
+      if (!feed) {
+        const ids = addresses.map((address) => cursorId(network, address));
+        return { feed: null, streams: wasFeed ? await cursors.byIds(ids) : found };
+      }
       const behind = await cursors.behind(network, feed.fromLedger!, {
         limit: STRAGGLERS_PER_ROUND,
         without: failing,

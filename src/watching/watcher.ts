@@ -83,6 +83,8 @@ interface Round extends Omit<ReadOptions, 'role'> {
   histories: Histories;
   /** Null while addresses are read one by one. */
   feed: CursorDoc | null;
+  /** A stream waited for a source that may have its ledgers, by the end of the round before. */
+  hasWaited: boolean;
 }
 
 export type Watcher = ReturnType<typeof createWatcher>;
@@ -113,7 +115,7 @@ type Parts = ReturnType<typeof createParts>;
 
 export function createWatcher(deps: WatcherDeps) {
   const parts: Parts = createParts(deps);
-  const { clock, monotonic, knownCloses, failures, modes, stops, clockCheck, gaps } = parts;
+  const { network, wallets, clock, monotonic, knownCloses, failures, modes, stops, clockCheck, gaps } = parts;
 
   return {
     /** Reads everything that is new. When it rejects, what was stored stays.
@@ -124,15 +126,17 @@ export function createWatcher(deps: WatcherDeps) {
       const state = await dealWithReset(parts, session, tip, tipAt);
       knownCloses.note({ ledger: tip.latestLedger, closedAt: tip.latestClosedAt });
       clockCheck.saw(tip, clock.nowMs(), monotonic.nowMs());
-      await startWallets(parts, session, tip, state);
+      const areChanging = await wallets.areChanging(network);
+      if (areChanging) await startWallets(parts, session, tip, state);
       const nowMs = monotonic.nowMs();
       const histories = sourceWarning(tip.version) === null ? 'complete' : 'lossy';
       const source = { histories, oldestKept: (ledger: number) => gaps.oldestKept(session, tip, ledger) } as const;
       const { feed, streams } = await modes.choose(tip, source, failures.waiting(nowMs));
       const all = feed ? [feed, ...streams] : streams;
-      const round: Round = { session, tip, enough, held, histories, feed };
+      const hasWaited = Boolean(state?.gapWaitsSince);
+      const round: Round = { session, tip, enough, held, histories, feed, hasWaited };
       const pages = await readStreams(parts, round, planStreams(all, failures.all, nowMs));
-      await stops.stopAll(round);
+      if (areChanging) await stops.stopAll(round);
       await keepState(parts, session, tip, { state, tipAt });
       return pages;
     },
@@ -208,7 +212,7 @@ async function readElsewhere(
 /** Reads the streams of a round. One that fails is logged and waits; the others are still read.
  *  @throws the first error, when all failed */
 async function readStreams(parts: Parts, round: Round, streams: readonly CursorDoc[]): Promise<number> {
-  const { failures, monotonic, log, network, networkStates, gaps } = parts;
+  const { failures, monotonic, log, network, gaps } = parts;
   let pages = 0;
   let waiting = 0;
   const errors: unknown[] = [];
@@ -230,7 +234,7 @@ async function readStreams(parts: Parts, round: Round, streams: readonly CursorD
   // An error other than an unavailable ledger ends the round, after the other streams were read.
   for (const error of errors) if (!(error instanceof LedgerUnavailable)) throw error;
   const isFree = waiting === 0 && errors.length === 0 && streams.length > 0;
-  if (isFree && (await networkStates.byNetwork(network))?.gapWaitsSince) await gaps.endWait();
+  if (isFree && round.hasWaited) await gaps.endWait();
   return pages;
 }
 

@@ -13,13 +13,13 @@ import { every } from '../../kit/loop.js';
 import type { Job } from './run.js';
 import { AGENDA_COLLECTION, type JobStore } from './store.js';
 
-/** Agenda's polling interval for due jobs. */
-const PROCESS_EVERY_MS = 1000;
+/** Agenda's polling interval for due jobs: a question for each of them. */
+const PROCESS_EVERY_MS = 2000;
 /** Agenda looks after a job's lock at half of its life, also once more after its end: a longer one would delay the end of the process. It reports
  *  a run that ends at that moment as failed, so half of this must not divide a minute, which many runs last. */
 const LOCK_LIFETIME_MS = 4100;
 const NO_LIMIT = 1_000_000;
-const TOUCH_EVERY_MS = 1500;
+const TOUCH_EVERY_MS = 2500;
 /** How often a process puts right what clocks and other processes did to its documents. */
 const RESCHEDULE_EVERY_MS = 5000;
 /** A job assigned to a process after its end is due again then. */
@@ -127,7 +127,7 @@ function define(agenda: Agenda, name: string, run: () => Promise<Next>): void {
         const { nextInMs, atOnce } = await run();
         const inMs = atOnce ? 0 : nextInMs;
         if (inMs !== undefined) document.attrs.nextRunAt = new Date(systemClock.nowMs() + inMs);
-        // Agenda would find the job at its next poll, within a second.
+        // Agenda would find the job at its next poll, within two seconds.
         if (atOnce) agenda.once(`complete:${name}`, () => setImmediate(() => agenda.publishJobNotification(document)));
       } finally {
         done.abort();

@@ -65,10 +65,9 @@ const OTHERS = [
   },
   {
     name: 'expire checkouts',
-    schedule: 'every second',
+    schedule: 'always; a run lasts a minute and looks once a second',
     does: 'expires checkouts whose wallet has been read beyond their end without enough money; finishes the decisions about checkouts with very many payments; removes links and checkouts of deleted products',
-    everyMs: SECOND_MS,
-    lastsMs: null,
+    ...drains,
     processes: 'one',
   },
   {
@@ -80,16 +79,15 @@ const OTHERS = [
   },
   {
     name: 'make proofs',
-    schedule: 'always; a run lasts a minute, looks twice a second and when a proof is asked for',
+    schedule: 'always; a run lasts a minute, looks once in two seconds and when a proof is asked for',
     does: 'holds the leases of each network’s proofs, and makes the proofs of payments that were asked for, one at a time',
     ...drains,
   },
   {
     name: 'sample rates',
-    schedule: 'every second; each pair of currency and asset every RATE_INTERVAL_SECONDS',
+    schedule: 'always; a run lasts a minute and looks once a second; each pair of currency and asset every RATE_INTERVAL_SECONDS',
     does: 'takes a rate of each pair that is due and in use, and stores it; removes samples of more than 100 days but for the first of each hour',
-    everyMs: SECOND_MS,
-    lastsMs: null,
+    ...drains,
     processes: 'one',
   },
   {
