@@ -85,7 +85,8 @@ async function runTap(env: Record<string, string>, tapFile: string): Promise<num
   return new Promise((resolve) => tap.on('close', (code) => resolve(code ?? 1)));
 }
 
-const startsWith = (folders: readonly string[]) => (file: string) => folders.some((each) => file.startsWith(`${each}/`));
+const startsWith = (folders: readonly string[]) => (file: string) =>
+  folders.some((each) => file.startsWith(`${each}/`));
 
 /** Small files run in one process, those of the service some in a process, the others each in one of their own. */
 function programs(): string[] {
@@ -96,7 +97,10 @@ function programs(): string[] {
     ...group('small', small),
     // Dealt out, because neighbours in the alphabet take about as long.
     ...Array.from({ length: groups }, (_, at) =>
-      group(`service-${at + 1}`, together.filter((_, index) => index % groups === at)),
+      group(
+        `service-${at + 1}`,
+        together.filter((_, index) => index % groups === at),
+      ),
     ).flat(),
     ...alone.map(compiledTest),
   ];

@@ -85,7 +85,8 @@ const OTHERS = [
   },
   {
     name: 'sample rates',
-    schedule: 'always; a run lasts a minute and looks once a second; each pair of currency and asset every RATE_INTERVAL_SECONDS',
+    schedule:
+      'always; a run lasts a minute and looks once a second; each pair of currency and asset every RATE_INTERVAL_SECONDS',
     does: 'takes a rate of each pair that is due and in use, and stores it; removes samples of more than 100 days but for the first of each hour',
     ...drains,
     processes: 'one',
