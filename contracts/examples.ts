@@ -27,6 +27,7 @@ export const userExample = {
   name: 'Ana',
   role: 'CASHIER' as const,
   email: null,
+  language: null,
   status: 'ACTIVE' as const,
   createdAt,
 };

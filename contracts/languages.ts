@@ -1,4 +1,4 @@
-/** Languages of pages and receipts for payers. */
+/** Languages of pages, receipts, the dashboard and e-mails. */
 import { z } from 'zod';
 
 export const LANGUAGES = ['en', 'de', 'es', 'fr', 'it', 'nl', 'pl', 'pt', 'tr', 'id', 'ja', 'zh', 'ar'] as const;

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { deletedSchema, listOf } from './envelope.js';
 import { userExample } from './examples.js';
+import { languageSchema } from './languages.js';
 import { operation } from './operation.js';
 import { emailInput, idInput, idOf, nameInput, pageQuery, timestamp } from './primitives.js';
 import { OWNERS, ROLES } from './roles.js';
@@ -17,6 +18,9 @@ const userShape = {
   name: z.string(),
   role: roleSchema,
   email: z.string().nullable(),
+  language: languageSchema
+    .nullable()
+    .meta({ description: 'Of the dashboard and of e-mails to them; null: as their browser prefers.' }),
   status: z
     .enum(['INVITED', 'ACTIVE'])
     .meta({ id: 'UserStatus', description: 'INVITED until they have signed in for the first time.' }),
@@ -46,6 +50,10 @@ const invitationSchema = z
   .object({ url: invitedUserSchema.shape.url, expiresAt: invitedUserSchema.shape.expiresAt })
   .meta({ id: 'Invitation', description: 'It is shown once.' });
 
+const languageInput = languageSchema
+  .nullish()
+  .meta({ description: 'Of the dashboard and of e-mails to them. Null or left out: as their browser prefers.' });
+
 const tag = 'Users';
 const params = { id: idInput('user', 'user') };
 const roles = OWNERS;
@@ -62,7 +70,7 @@ export const users = {
     description: 'The answer carries a link, `url`, with which they sign in for the first time: once, within 72 h.',
     tag,
     status: 201,
-    body: { name: nameInput, role: roleSchema, email: emailInput.nullish() },
+    body: { name: nameInput, role: roleSchema, email: emailInput.nullish(), language: languageInput },
     output: invitedUserSchema,
     secretField: 'url',
     errors: ['conflict'],
@@ -99,7 +107,12 @@ export const users = {
     description: 'Their sessions end at once. The last OWNER keeps that role (409).',
     tag,
     params,
-    body: { name: nameInput.optional(), role: roleSchema.optional(), email: emailInput.nullish() },
+    body: {
+      name: nameInput.optional(),
+      role: roleSchema.optional(),
+      email: emailInput.nullish(),
+      language: languageInput,
+    },
     output: userSchema,
     errors: ['conflict'],
     examples: { body: { role: 'MANAGER' } },

@@ -27,7 +27,7 @@ const MAY_IMPORT: Readonly<Record<string, string>> = {
   accounts: 'domain kit type:contracts type:rates type:stores',
   // What people and programs meet.
   page: 'contracts domain kit proof api/answer api/input api/rest-body asking payments rates selling type:stores type:watching',
-  dashboard: 'api contracts kit type:accounts',
+  dashboard: 'api contracts domain kit type:accounts',
   // Types only: values of contracts would bring zod into the browser.
   'dashboard/client':
     'type:contracts contracts/currencies contracts/known-assets contracts/secret-seed domain/brand domain/money-text domain/typed-amount',

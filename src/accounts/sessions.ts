@@ -1,6 +1,7 @@
 /** Sessions of the dashboard: a user or an API key opens one. It ends with a change of the user, with the key, at sign-out, or after 12 hours. Processes cache
  *  no sessions, so that an end takes effect everywhere at once. */
 import mongoose from 'mongoose';
+import type { Language } from '../../contracts/languages.js';
 import type { Caller } from '../kit/caller.js';
 import type { Clock } from '../kit/clock.js';
 import { makeIndexes, SCHEMA_OPTIONS } from '../kit/database.js';
@@ -88,7 +89,7 @@ export interface OpenSession {
 
 export function createSessions(deps: {
   sessions: SessionStore;
-  users: Pick<UserStore, 'byId'>;
+  users: Pick<UserStore, 'byId' | 'setLanguage'>;
   authentication: Pick<Authentication, 'authenticateHash' | 'authenticate'>;
   clock: Clock;
 }) {
@@ -134,6 +135,9 @@ export function createSessions(deps: {
       return caller && { ...caller, sessionHash: session._id };
     },
 
+    /** The user's choice. It ends no session. */
+    speak: (userId: string, language: Language | null) => users.setLanguage(userId, language),
+
     /** Signs out; harmless for an ended session. */
     async end(token: string): Promise<void> {
       if (isToken(token)) await sessions.remove(hashToken(token));
@@ -141,9 +145,9 @@ export function createSessions(deps: {
   };
 }
 
-export const toCaller = ({ _id: id, accountId, name, role }: UserDoc): Caller => ({
+export const toCaller = ({ _id: id, accountId, name, role, language }: UserDoc): Caller => ({
   accountId,
   keyId: '',
   scope: role === 'VIEWER' ? 'READ' : 'FULL',
-  user: { id, name, role },
+  user: { id, name, role, language },
 });

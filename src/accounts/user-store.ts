@@ -1,5 +1,6 @@
 /** Users of accounts. Stores only the hash of an invitation's token, and only the public part of a passkey. */
 import mongoose from 'mongoose';
+import type { Language } from '../../contracts/languages.js';
 import type { Role } from '../../contracts/roles.js';
 import {
   AlreadyMade,
@@ -32,6 +33,8 @@ export interface UserDoc {
   name: string;
   role: Role;
   email: string | null;
+  /** Of the dashboard and of e-mails to them; null: as their browser prefers. */
+  language: Language | null;
   status: 'INVITED' | 'ACTIVE';
   /** Null once it was used. */
   invitation: { hash: string; expiresAt: Date } | null;
@@ -50,6 +53,7 @@ const userSchema = new mongoose.Schema<UserDoc>(
     name: String,
     role: String,
     email: { type: String, default: null },
+    language: { type: String, default: null },
     status: String,
     invitation: { type: new mongoose.Schema({ hash: String, expiresAt: Date }, PART_OPTIONS), default: null },
     passkeys: [
@@ -121,7 +125,7 @@ const ofAccount = ({ users, collection, page }: Opened, accountId: string) => ({
     collection.find({ _id: { $in: [...ids] }, accountId }, session ? { session } : {}).toArray(),
   list: (request: PageRequest) => page({ accountId }, request),
   /** Null when there is no such user. Ends earlier sessions. */
-  change: (id: string, fields: Partial<Pick<UserDoc, 'name' | 'role' | 'email'>>, session: Session) =>
+  change: (id: string, fields: Partial<Pick<UserDoc, 'name' | 'role' | 'email' | 'language'>>, session: Session) =>
     collection.findOneAndUpdate(
       { _id: id, accountId },
       { $set: fields, $inc: { revision: 1 } },
@@ -144,6 +148,9 @@ const ofAccount = ({ users, collection, page }: Opened, accountId: string) => ({
 
 const ofAllAccounts = ({ collection }: Opened) => ({
   byId: (id: string) => collection.findOne({ _id: id }),
+  async setLanguage(id: string, language: Language | null): Promise<void> {
+    await collection.updateOne({ _id: id }, { $set: { language } });
+  },
   /** Addresses of the account's OWNERs who have signed in, oldest first. */
   async ownersToTell(accountId: string, session: Session): Promise<string[]> {
     const owners = await collection

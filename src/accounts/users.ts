@@ -64,7 +64,7 @@ async function refuseEndingKey({ forAccount }: UserServiceDeps, { accountId, key
 
 const create =
   (deps: UserServiceDeps): Service['create'] =>
-  async (caller, { name, role, email }) => {
+  async (caller, { name, role, email, language }) => {
     const { forAccount, clock, newId, quota } = deps;
     const { accountId, reservedId } = caller;
     await refuseEndingKey(deps, caller);
@@ -75,7 +75,16 @@ const create =
     const made = reservedId === undefined ? null : await users.invite(_id, invitation);
     if (made) return { ...toUser(made), ...shown };
     const user: UserDoc = {
-      ...{ _id, accountId, name, role, email: email ?? null, status: 'INVITED', invitation },
+      ...{
+        _id,
+        accountId,
+        name,
+        role,
+        email: email ?? null,
+        language: language ?? null,
+        status: 'INVITED',
+        invitation,
+      },
       ...{ passkeys: [], revision: 0, sparedCount: 0, createdAt: clock.now() },
     };
     await quota({ caller, subjectId: _id }, (session) => users.insert(user, session));
@@ -169,6 +178,7 @@ const toUser = (user: UserDoc): OutputOf<Contract['users']['list']>['items'][num
   name: user.name,
   role: user.role,
   email: user.email,
+  language: user.language,
   status: user.status,
   createdAt: user.createdAt.toISOString(),
 });

@@ -527,6 +527,8 @@ export type InvitedUser = {
   name: string;
   role: Role;
   email: string | null;
+  /** Of the dashboard and of e-mails to them; null: as their browser prefers. */
+  language: Language | null;
   status: UserStatus;
   /** ISO 8601, UTC. */
   createdAt: string;
@@ -985,6 +987,8 @@ export type User = {
   name: string;
   role: Role;
   email: string | null;
+  /** Of the dashboard and of e-mails to them; null: as their browser prefers. */
+  language: Language | null;
   status: UserStatus;
   /** ISO 8601, UTC. */
   createdAt: string;
@@ -1310,6 +1314,8 @@ export interface Procedures {
         name: string;
         role: Role;
         email?: string | null | undefined;
+        /** Of the dashboard and of e-mails to them. Null or left out: as their browser prefers. */
+        language?: Language | null | undefined;
       },
       InvitedUser
     >;
@@ -1342,6 +1348,8 @@ export interface Procedures {
         name?: string | undefined;
         role?: Role | undefined;
         email?: string | null | undefined;
+        /** Of the dashboard and of e-mails to them. Null or left out: as their browser prefers. */
+        language?: Language | null | undefined;
       },
       User
     >;

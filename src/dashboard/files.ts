@@ -1,11 +1,12 @@
 /** The built application. Its files are named by their content, except for the page, which refers to them. */
 
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import type { RequestHandler } from 'express';
+import type { Language } from '../../contracts/languages.js';
 import { PACKAGE_ROOT } from '../kit/package-root.js';
 
 // Headers for all of `/dashboard`: no inline code, no foreign content but pictures, no framing.
@@ -60,6 +61,8 @@ export function createIsForeign(
 /** Also when the service runs from its sources, because the application is always built. */
 const FOLDER = fileURLToPath(new URL('dist/src/dashboard/app/', PACKAGE_ROOT));
 const NAME = /^[\w-]+\.(js|css|svg|png)$/;
+/** Right to left. */
+const RTL: readonly Language[] = ['ar'];
 /** References of the built page, relative to it. */
 const ASSETS = /(?<==")\.\/assets\//g;
 
@@ -84,13 +87,25 @@ export function createFiles(base: string, folder = FOLDER) {
     return compress[encoding](await readFile(`${folder}assets/${name}`));
   }
 
+  const textsOf = async (language: Language): Promise<string | null> =>
+    (await readdir(`${folder}assets`)).find((name) => name.startsWith(`language-${language}-`)) ?? null;
+
   return {
     /** A file with a fixed name, for the till. @returns null when it has not been built */
     fixed: (name: FixedFile): Promise<Buffer | null> => readFile(`${folder}${name}`).catch(() => null),
-    /** @returns the page, or null when the application has not been built */
-    async page(): Promise<string | null> {
+    /** @returns the page with the texts of a language, or null when the application has not been built */
+    async page(language: Language): Promise<string | null> {
       const page = await readFile(`${folder}index.html`, 'utf8').catch(() => null);
-      return page?.replace(ASSETS, `${base}/dashboard/assets/`) ?? null;
+      if (page === null) return null;
+      const found = await textsOf(language);
+      if (found === null) return this.page('en');
+      const direction = RTL.includes(language) ? 'rtl' : 'ltr';
+      // Scripts run in their order, so the application finds its texts.
+      const texts = `<script type="module" src="./assets/${found}"></script>\n`;
+      return page
+        .replace('<html lang="en">', `<html lang="${language}" dir="${direction}">`)
+        .replace(/(?=<script )/, texts)
+        .replace(ASSETS, `${base}/dashboard/assets/`);
     },
     /** @returns null when there is no such file */
     async asset(name: string, encoding: Encoding): Promise<Buffer | null> {

@@ -3,13 +3,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import express, { type Request, type RequestHandler, type Response, type Router } from 'express';
 import { contract } from '../../contracts/index.js';
+import { LANGUAGES, type Language } from '../../contracts/languages.js';
 import type { Network } from '../../contracts/networks.js';
 import type { Operation } from '../../contracts/operation.js';
 import type { OpenSession, SessionCookie } from '../accounts/index.js';
 import { type CallerOf, mayCall } from '../api/authorize.js';
 import { cutFaults, seedFaults, unknownParameter } from '../api/input.js';
 import { readBody } from '../api/rest-body.js';
-import { ApiError, badRequestOf, invalid, rateLimited } from '../kit/api-error.js';
+import { acceptedLanguage } from '../domain/accepted-language.js';
+import { ApiError, badRequestOf, conflict, invalid, rateLimited } from '../kit/api-error.js';
 import type { Caller, Services } from '../kit/caller.js';
 import { createFiles, createIsForeign, FIXED_FILES, strictHeaders } from './files.js';
 import { createPeopleRouter, type PeopleDeps, sendData } from './people.js';
@@ -19,6 +21,8 @@ export interface DashboardDeps {
     open(key: string): Promise<{ caller: Caller; token: string } | null>;
     callerOf(token: string): Promise<Caller | null>;
     end(token: string): Promise<void>;
+    /** Stores the user's choice; null: as the browser prefers. */
+    speak(userId: string, language: Language | null): Promise<void>;
   } & PeopleDeps['sessions'];
   passkeys: PeopleDeps['passkeys'];
   cookie: SessionCookie;
@@ -110,6 +114,16 @@ export function createDashboard(deps: DashboardDeps): Router {
   router.use('/dashboard/session', refuseForeign, refuseParameters);
   router.post('/dashboard/session', signIn);
   router.get('/dashboard/session', async (req, res) => sendData(res, await describe(await callerOf(req))));
+  router.patch('/dashboard/session', async (req, res) => {
+    const caller = await callerOf(req);
+    if (!caller.user) throw conflict('You are signed in with an API key, which has no language.');
+    const { language = null } = (await readBody(req, res)) ?? {};
+    const chosen = LANGUAGES.find((each) => each === language) ?? null;
+    if (language !== chosen)
+      throw invalid({ path: 'language', message: `Choose one of ${LANGUAGES.join(', ')}, or null.`, code: 'invalid' });
+    await sessions.speak(caller.user.id, chosen);
+    sendData(res, await describe({ ...caller, user: { ...caller.user, language: chosen } }));
+  });
   router.delete('/dashboard/session', async (req, res) => {
     const waitSeconds = strangerLimit(addressOf(req));
     if (waitSeconds > 0) throw rateLimited(waitSeconds);
@@ -123,7 +137,8 @@ export function createDashboard(deps: DashboardDeps): Router {
   return router;
 }
 
-function createFileRouter({ publicUrl, fileLimit, addressOf }: DashboardDeps): Router {
+function createFileRouter(deps: DashboardDeps): Router {
+  const { publicUrl, fileLimit, addressOf } = deps;
   const files = createFiles(new URL(publicUrl).pathname.replace(/\/+$/, ''));
   const router = express.Router();
   router.use((req, _res, next) => {
@@ -150,12 +165,18 @@ function createFileRouter({ publicUrl, fileLimit, addressOf }: DashboardDeps): R
     });
   }
   // The application does its own routing, so every other address gets its page.
-  router.get(/^(?!\/assets\/)/, async (_req, res) => {
-    const page = await files.page();
+  router.get(/^(?!\/assets\/)/, async (req, res) => {
+    const page = await files.page(await languageOf(deps, req));
     if (page === null) return void res.status(503).type('text').send(NOT_BUILT);
     res.type('html').send(page);
   });
   return router;
+}
+
+/** The user's choice, else the browser's. The page comes without a database too. */
+async function languageOf({ sessions, cookie }: DashboardDeps, req: IncomingMessage): Promise<Language> {
+  const caller = await sessions.callerOf(cookie.read(req)).catch(() => null);
+  return caller?.user?.language ?? acceptedLanguage(req.headers['accept-language']);
 }
 
 /** Finds the caller by the session's cookie. */

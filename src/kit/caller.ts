@@ -1,5 +1,6 @@
 /** The caller of a service, by API key or session, and the type of all services. */
 import { type Contract, contract } from '../../contracts/index.js';
+import type { Language } from '../../contracts/languages.js';
 import {
   type Effect,
   type Operation,
@@ -62,7 +63,7 @@ export interface Caller {
   /** A user's: whether the role may change anything. */
   scope: 'FULL' | 'READ';
   /** The user who is signed in to the dashboard with a passkey. Absent for an API key. */
-  user?: { id: string; name: string; role: Role };
+  user?: { id: string; name: string; role: Role; language: Language | null };
   /** Hash of the key; revoking the key ends open streams. Absent without a key. */
   keyHash?: string;
   /** Hash of the session's token; its end ends what waits. Absent without a session. */

@@ -1,11 +1,12 @@
 /** The frame of every page, and pages that only show a message. */
 
+import { LANGUAGES } from '../../contracts/languages.js';
 import type { Brand } from '../domain/brand.js';
 import type { Assets } from './assets.js';
 import { brandStyleOf } from './brand.js';
 import { type Html, html, trusted } from './html.js';
 import { orderRows } from './order-rows.js';
-import { LANGUAGES, type Language } from './texts/index.js';
+import type { Language } from './texts/index.js';
 import type { PageLink } from './types.js';
 import type { PlainKey, Words } from './words.js';
 

@@ -35,7 +35,7 @@ t.test('an owner comes in by the invitation, invites a cashier, signs out and in
   await page.goto((await invite('OWNER', 'Olga')).url);
   await page.getByRole('heading', { name: 'Welcome, Olga' }).waitFor();
   await page.getByRole('button', { name: 'Create a passkey and sign in' }).click();
-  await page.getByText('Olga, owner').waitFor();
+  await page.getByText('Olga · Owner').waitFor();
   t.ok((await ways(page)).includes('API keys'));
 
   await page.goto(`${home}/dashboard/users/new`);
@@ -48,7 +48,7 @@ t.test('an owner comes in by the invitation, invites a cashier, signs out and in
 
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
-  await page.getByText('Olga, owner').waitFor();
+  await page.getByText('Olga · Owner').waitFor();
 
   const cashier = (await open()).page;
   await cashier.goto(link);
@@ -92,7 +92,7 @@ t.test('a cashier adds a passkey of another device in their own view, and remove
   t.equal(now.passkeys.length, 2);
   t.equal(now.passkeys[0]!.id, passkeys[0]!.id);
   await page.goto(`${home}/dashboard/me`);
-  await page.getByText('Cleo, cashier').waitFor();
+  await page.getByText('Cleo · Cashier').waitFor();
   await page
     .getByRole('button', { name: /^Remove / })
     .first()

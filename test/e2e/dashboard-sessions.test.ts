@@ -316,9 +316,9 @@ t.test('files and page: strict headers, hashed names kept, compressed, nothing o
   }
   t.equal((await send('POST', '/payments')).status, 404);
 
-  const behind = await createFiles('/pay').page();
+  const behind = await createFiles('/pay').page('en');
   t.match(behind, /"\/pay\/dashboard\/assets\//, 'below the path of PUBLIC_URL');
-  t.equal(await createFiles('', '/nowhere/').page(), null);
+  t.equal(await createFiles('', '/nowhere/').page('en'), null);
 });
 
 t.test('the page of a checkout that was closed 90 days ago shows strangers only that it is closed', async (t) => {

@@ -12,9 +12,9 @@ import {
   type xdr,
 } from '@stellar/stellar-sdk';
 import t from 'tap';
+import { LANGUAGES } from '../../contracts/languages.js';
 import { networkInfo } from '../../contracts/networks.js';
 import { enterNumber } from '../../src/page/entered-amount.js';
-import { LANGUAGES } from '../../src/page/texts/index.js';
 import { type PlainKey, wordsOf } from '../../src/page/words.js';
 import { eventually, startSelling, startTestService } from '../helpers/service.js';
 

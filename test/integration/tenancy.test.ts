@@ -175,6 +175,7 @@ const user: UserDoc = {
   _id: newId('user'),
   name: 'Ana',
   role: 'OWNER',
+  language: null,
   email: null,
   status: 'ACTIVE',
   invitation: null,

@@ -2,7 +2,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import t from 'tap';
-import { acceptedLanguage, CATALOGUES, LANGUAGES, type TextKey, toLanguage } from '../../src/page/texts/index.js';
+import { LANGUAGES } from '../../contracts/languages.js';
+import { acceptedLanguage, toLanguage } from '../../src/domain/accepted-language.js';
+import { CATALOGUES, type TextKey } from '../../src/page/texts/index.js';
 import { localeOf, wordsOf } from '../../src/page/words.js';
 import { ISSUER, inEuro, pageCheckout, pageLink, servePages } from '../helpers/browser.js';
 

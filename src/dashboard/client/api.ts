@@ -11,10 +11,12 @@ import {
 import { createTRPCUntypedClient, httpBatchLink, httpLink, splitLink, TRPCClientError } from '@trpc/client';
 import type { ErrorBody } from '../../../contracts/errors.js';
 import type { Contract } from '../../../contracts/index.js';
+import type { Language } from '../../../contracts/languages.js';
 import type { InputOf, OutputOf } from '../../../contracts/operation.js';
 import { isSecretSeed, SEED_REFUSED } from '../../../contracts/secret-seed.js';
 import { BASE } from './address.js';
 import { forgetSent, sendOnce } from './sent.js';
+import { spokenLanguage, t } from './texts/texts.js';
 
 type Names<Readable> = {
   [Resource in keyof Contract & string]: {
@@ -78,7 +80,7 @@ export const toFailure = ({ code, message, details = [] }: ErrorBody): Failure =
 
 export const UNREACHABLE: Failure = {
   code: 'unreachable',
-  message: 'The service does not answer. Check your connection and try again.',
+  message: t('serviceNotAnswerCheck'),
   fields: {},
 };
 
@@ -211,17 +213,32 @@ export interface Session {
   /** Empty for a user. */
   keyId: string;
   /** Null for an API key. */
-  user: { id: string; name: string; role: 'OWNER' | 'MANAGER' | 'CASHIER' | 'VIEWER' } | null;
+  user: {
+    id: string;
+    name: string;
+    role: 'OWNER' | 'MANAGER' | 'CASHIER' | 'VIEWER';
+    language: Language | null;
+  } | null;
   /** Procedures that the caller may call: `payments.accept`. */
   may: readonly string[];
   networks: ('PUBLIC' | 'TESTNET' | 'LOCAL')[];
 }
 
-/** Removes the data of the previous session. */
+/** Removes the data of the previous session. A user of another language gets the page in it. */
 export function setSession(session: Session | null): void {
   queryClient.removeQueries({ predicate: isNotSession });
   if (session === null) forgetSent();
   queryClient.setQueryData(SESSION_KEY, session);
+  const { language = null } = session?.user ?? {};
+  if (language !== null && language !== spokenLanguage()) location.reload();
+}
+
+/** Stores the user's language; null: as the browser prefers. @returns the failure; null once the page comes in it */
+export async function chooseLanguage(language: Language | null): Promise<Failure | null> {
+  const answer = await callSession('PATCH', { language });
+  if ('failure' in answer) return answer.failure;
+  location.reload();
+  return null;
 }
 
 async function callSession(method: string, body?: unknown): Promise<{ data: Session } | { failure: Failure }> {

@@ -6,7 +6,9 @@ import { Link, Redirect, Route, Switch, useLocation, useRoute } from 'wouter-pre
 import { type ReadName, refresh, type Session, signOut, useRead, useSession, type WriteName } from './api.js';
 import { Icon, type IconName } from './parts/icon.js';
 import { Failed, Loading, Page } from './parts/page.js';
+import { rich } from './parts/rich.js';
 import { say, Toasts } from './parts/toast.js';
+import { t } from './texts/texts.js';
 import { Activity } from './views/activity.js';
 import { ApiKeys, NewApiKey } from './views/api-keys.js';
 import { Checkout } from './views/checkout.js';
@@ -29,7 +31,7 @@ import { Me, NewUser, User, Users } from './views/users.js';
 import { NewWallet, Wallet, Wallets } from './views/wallets.js';
 import { NewWebhook, Webhook } from './views/webhook.js';
 import { Webhooks } from './views/webhooks.js';
-import { ROLE } from './words.js';
+import { roleWord } from './words.js';
 
 // Notices changes with one small query every few seconds, and refreshes the shown data only when its answer
 // changes.
@@ -54,20 +56,20 @@ function usePulse(): void {
 
 /** Entries of the navigation, each shown to users who may call its procedure. */
 const WAYS: readonly (readonly [path: string, label: string, icon: IconName, needs: ReadName | WriteName])[] = [
-  ['/', 'Overview', 'overview', 'reports.summary'],
-  ['/pos', 'Point of sale', 'till', 'checkouts.create'],
-  ['/payments', 'Payments', 'payments', 'payments.list'],
-  ['/products', 'Products', 'products', 'paymentLinks.list'],
-  ['/links', 'Payment links', 'links', 'paymentLinks.list'],
-  ['/checkouts', 'Checkouts', 'checkouts', 'checkouts.list'],
-  ['/wallets', 'Wallets', 'wallets', 'wallets.audits'],
-  ['/webhooks', 'Webhooks', 'webhooks', 'webhooks.list'],
-  ['/shop', 'Your shop', 'shop', 'account.update'],
-  ['/currencies', 'Currencies', 'currencies', 'rates.list'],
-  ['/notifications', 'Notifications', 'mail', 'notifications.get'],
-  ['/users', 'People', 'people', 'users.list'],
-  ['/api-keys', 'API keys', 'keys', 'apiKeys.list'],
-  ['/activity', 'Activity', 'activity', 'activity.list'],
+  ['/', t('overview'), 'overview', 'reports.summary'],
+  ['/pos', t('pointOfSale'), 'till', 'checkouts.create'],
+  ['/payments', t('payments'), 'payments', 'payments.list'],
+  ['/products', t('products'), 'products', 'paymentLinks.list'],
+  ['/links', t('paymentLinks'), 'links', 'paymentLinks.list'],
+  ['/checkouts', t('checkouts'), 'checkouts', 'checkouts.list'],
+  ['/wallets', t('wallets'), 'wallets', 'wallets.audits'],
+  ['/webhooks', t('webhooks'), 'webhooks', 'webhooks.list'],
+  ['/shop', t('yourShop'), 'shop', 'account.update'],
+  ['/currencies', t('currencies'), 'currencies', 'rates.list'],
+  ['/notifications', t('notifications'), 'mail', 'notifications.get'],
+  ['/users', t('people'), 'people', 'users.list'],
+  ['/api-keys', t('apiKeys'), 'keys', 'apiKeys.list'],
+  ['/activity', t('activity'), 'activity', 'activity.list'],
 ];
 
 export function App() {
@@ -98,7 +100,7 @@ function Signed({ session }: { session: Session }) {
   return (
     <div class="frame">
       <a class="skip" href="#content">
-        Skip to the content
+        {t('skipContent')}
       </a>
       <Around session={session} />
       <main id="content" tabIndex={-1}>
@@ -152,10 +154,8 @@ function Views({ may }: { may: readonly string[] }) {
         </Route>
       ))}
       <Route>
-        <Page title="Page not found">
-          <p>
-            The address may be incomplete. <Link href="/">Go to the overview.</Link>
-          </p>
+        <Page title={t('pageNotFound')}>
+          <p>{rich('addressIncomplete', { link: (words) => <Link href="/">{words}</Link> })}</p>
         </Page>
       </Route>
     </Switch>
@@ -183,11 +183,11 @@ function Around({ session: { account, scope, user, may, networks } }: { session:
           onClick={() => setOpen(!isOpen)}
         >
           <Icon name="menu" />
-          Menu
+          {t('menu')}
         </button>
       </div>
       <div class="ways" id="ways">
-        <nav aria-label="Dashboard">
+        <nav aria-label={t('dashboard')}>
           <ul>
             {WAYS.filter(([, , , needs]) => may.includes(needs)).map(([way, label, icon]) => (
               <li key={way}>
@@ -200,17 +200,17 @@ function Around({ session: { account, scope, user, may, networks } }: { session:
           </ul>
         </nav>
         <div class="foot">
-          {!networks.includes('PUBLIC') && <p class="note caution">Test money only: {networks.join(', ')}</p>}
+          {!networks.includes('PUBLIC') && (
+            <p class="note caution">{t('testMoneyOnly', { networks: networks.join(', ') })}</p>
+          )}
           {user && (
             <p class="note">
-              <Link href="/me">{user.name}</Link>, {ROLE[user.role].label.toLowerCase()}
+              <Link href="/me">{user.name}</Link> · {roleWord(user.role)}
             </p>
           )}
-          {!user && scope === 'READ' && (
-            <p class="note">Signed in with a READ key: you can see everything but change nothing.</p>
-          )}
+          {!user && scope === 'READ' && <p class="note">{t('signedReadKeyCan')}</p>}
           <button type="button" class="quiet" onClick={leave}>
-            Sign out
+            {t('signOut')}
           </button>
         </div>
       </div>

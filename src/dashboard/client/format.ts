@@ -2,12 +2,10 @@
 
 import { moneyText } from '../../domain/money-text.js';
 import { readAlike, readTyped, type TypedAmount } from '../../domain/typed-amount.js';
-
-/** Language of the texts. */
-const language = (): string => document.documentElement.lang || 'en';
+import { localeOfTexts } from './texts/texts.js';
 
 /** Money in a currency, `€9.50`. @param amount canonical decimal text, possibly negative */
-export const money = (amount: string, currency: string): string => moneyText(language(), amount, currency);
+export const money = (amount: string, currency: string): string => moneyText(localeOfTexts(), amount, currency);
 
 /** Money while it is typed: `€9.5`, `€9.`. */
 export const typedMoney = (typed: string, currency: string): string =>
@@ -19,7 +17,7 @@ export const priceText = (amount: string, { currency, assetCode }: { currency: s
 
 /** Reads a typed amount. People write as their browser's language does, or as these texts do: an amount that the two read differently may mean two. */
 export function readAmount(written: string, unit: string): TypedAmount {
-  const [here, there] = [language(), navigator.language].map((locale) => readTyped(written, { locale, unit }));
+  const [here, there] = [localeOfTexts(), navigator.language].map((locale) => readTyped(written, { locale, unit }));
   const doubtful = [here!, there!].find(({ state }) => state === 'ambiguous');
   if (doubtful?.state !== 'ambiguous') return here!;
   return { ...doubtful, decimal: readAlike(doubtful.decimal.replace(/\D/, '.')) };
@@ -56,10 +54,16 @@ export const short = (text: string, ends = 4): string =>
   text.length > 2 * ends + 1 ? `${text.slice(0, ends)}…${text.slice(-ends)}` : text;
 
 const sameDay = (a: Date, b: Date) => a.toDateString() === b.toDateString();
-const clockTime = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' });
-const dayAndMonth = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' });
-const wholeDate = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric' });
-const exactly = new Intl.DateTimeFormat('en-GB', {
+// English has the day before the month, as most of its readers outside America write it.
+const TIMES = localeOfTexts() === 'en' ? 'en-GB' : localeOfTexts();
+const clockTime = new Intl.DateTimeFormat(TIMES, { hour: '2-digit', minute: '2-digit' });
+const dayAndMonth = new Intl.DateTimeFormat(TIMES, { day: 'numeric', month: 'short' });
+const dayAndTime = new Intl.DateTimeFormat(TIMES, {
+  ...{ day: 'numeric', month: 'short' },
+  ...{ hour: '2-digit', minute: '2-digit' },
+});
+const wholeDate = new Intl.DateTimeFormat(TIMES, { day: 'numeric', month: 'short', year: 'numeric' });
+const exactly = new Intl.DateTimeFormat(TIMES, {
   dateStyle: 'medium',
   timeStyle: 'long',
 });
@@ -69,7 +73,7 @@ export function shortTime(iso: string): string {
   const at = new Date(iso);
   const now = new Date();
   if (sameDay(at, now)) return clockTime.format(at);
-  if (at.getFullYear() === now.getFullYear()) return `${dayAndMonth.format(at)}, ${clockTime.format(at)}`;
+  if (at.getFullYear() === now.getFullYear()) return dayAndTime.format(at);
   return wholeDate.format(at);
 }
 
@@ -93,7 +97,7 @@ export const startOfDay = (day: string, days = 0): Date => {
 /** `2026-11-21` → `21 Nov`. */
 export const shortDay = (day: string): string => dayAndMonth.format(startOfDay(day));
 
-const monthAndYear = new Intl.DateTimeFormat('en-GB', { month: 'long', year: 'numeric' });
+const monthAndYear = new Intl.DateTimeFormat(TIMES, { month: 'long', year: 'numeric' });
 
 /** The month in the browser's zone, `2026-11`. */
 export const monthOf = (date: Date): string => dayOf(date).slice(0, 7);
@@ -106,6 +110,3 @@ export function startOfMonth(month: string, months = 0): Date {
 
 /** `2026-11` → `November 2026`. */
 export const longMonth = (month: string): string => monthAndYear.format(startOfMonth(month));
-
-export const plural = (count: number, one: string, many = `${one}s`): string =>
-  `${grouped(String(count))} ${count === 1 ? one : many}`;

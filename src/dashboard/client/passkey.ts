@@ -4,6 +4,8 @@ import { startAuthentication, startRegistration } from '@simplewebauthn/browser'
 import { useRef } from 'preact/hooks';
 import { BASE } from './address.js';
 import { type Failure, type Session, setSession, toFailure, UNREACHABLE } from './api.js';
+import { t } from './texts/texts.js';
+import type { Role } from './words.js';
 
 // A second tap comes before the first one is drawn, so what is drawn cannot guard.
 
@@ -26,7 +28,7 @@ export function useOnce<Given extends unknown[]>(
 /** The server's description of an invited user. */
 export interface Invited {
   name: string;
-  role: string;
+  role: Role;
   account: string;
   options: Parameters<typeof startRegistration>[0]['optionsJSON'];
 }
@@ -52,8 +54,8 @@ const notDone = (error: unknown): Failure => ({
   code: 'unauthorized',
   message:
     (error as Error).name === 'NotAllowedError'
-      ? 'Nothing was chosen, or it took too long. Try again.'
-      : `This browser could not use a passkey here: ${(error as Error).message}`,
+      ? t('nothingChosenTookToo')
+      : t('browserCouldNotUse', { message: (error as Error).message }),
   fields: {},
 });
 

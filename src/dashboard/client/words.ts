@@ -1,4 +1,4 @@
-/** States and reasons in a merchant's words. The types require a word for every value of the contract. */
+/** States and reasons in a merchant's words. The types require a text for every value of the contract. */
 import type { EventType } from '../../../contracts/event-kinds.js';
 import type { Language } from '../../../contracts/languages.js';
 import type { Network } from '../../../contracts/networks.js';
@@ -6,293 +6,125 @@ import type { NoticeKind } from '../../../contracts/notifications.js';
 import type { PaymentReason, PaymentStatus } from '../../../contracts/payments.js';
 import type { MovementKind } from '../../../contracts/statements.js';
 import type { Item, Output, WriteName } from './api.js';
+import { localeOfTexts, namesIn, t, textIn } from './texts/texts.js';
 
 type Tone = 'good' | 'caution' | 'bad' | 'quiet';
 export interface Word {
   label: string;
   tone: Tone;
 }
+type WithSentence = Word & { sentence: string };
 
-export const PAYMENT_STATUS: Record<PaymentStatus, Word> = {
-  COMPLETED: { label: 'Completed', tone: 'good' },
-  UNDERPAID: { label: 'Underpaid', tone: 'caution' },
-  REJECTED: { label: 'Rejected', tone: 'bad' },
-  UNMATCHED: { label: 'Unmatched', tone: 'quiet' },
-};
+/** A row for every name, made of its tone. */
+const tableOf = <Name extends string, Row>(tones: Readonly<Record<Name, Tone>>, row: (name: Name, tone: Tone) => Row) =>
+  Object.fromEntries(
+    (Object.entries(tones) as [Name, Tone][]).map(([name, tone]) => [name, row(name, tone)]),
+  ) as Record<Name, Row>;
 
-export const PAYMENT_REASON: Record<PaymentReason, { label: string; sentence: string }> = {
-  overpaid: { label: 'overpaid', sentence: 'More was paid than the price.' },
-  within_tolerance: {
-    label: 'within tolerance',
-    sentence: 'A little less was paid than the price, within the tolerance.',
-  },
-  below_price: { label: 'below the price', sentence: 'Less was paid than the price.' },
-  below_minimum: { label: 'below the minimum', sentence: 'Less was paid than the product’s minimum.' },
-  no_rate: {
-    label: 'no rate',
-    sentence: 'No exchange rate is known for the time of the payment. Accept it to count it as paid in full.',
-  },
-  partial: {
-    label: 'a part',
-    sentence: 'A partial payment of a checkout. Parts add up until the checkout is paid.',
-  },
-  link_inactive: { label: 'link was off', sentence: 'The payment link was switched off.' },
-  product_inactive: { label: 'product was off', sentence: 'The product was switched off.' },
-  wrong_asset: { label: 'wrong asset', sentence: 'It was paid in a different asset than the one asked for.' },
-  checkout_cancelled: { label: 'checkout was cancelled', sentence: 'The checkout had been cancelled.' },
-  checkout_expired: { label: 'checkout had ended', sentence: 'It came after the checkout had ended.' },
-  checkout_paid: { label: 'checkout was paid', sentence: 'The checkout was already paid.' },
-  no_memo: { label: 'no memo', sentence: 'It carries no memo, so it names no link or checkout.' },
-  unknown_memo: { label: 'unknown memo', sentence: 'Its memo names no link or checkout of yours.' },
-  unsupported_memo: { label: 'unusable memo', sentence: 'Its kind of memo cannot name a link or checkout.' },
-};
+export const PAYMENT_STATUS = tableOf<PaymentStatus, Word>(
+  { COMPLETED: 'good', UNDERPAID: 'caution', REJECTED: 'bad', UNMATCHED: 'quiet' },
+  (status, tone) => ({ label: t(`paymentStatus.${status}`), tone }),
+);
 
-export const CHECKOUT_STATUS: Record<Item<'checkouts.list'>['status'], Word> = {
-  OPEN: { label: 'Open', tone: 'quiet' },
-  PAID: { label: 'Paid', tone: 'good' },
-  EXPIRED: { label: 'Expired', tone: 'quiet' },
-  CANCELLED: { label: 'Cancelled', tone: 'quiet' },
-};
+export const reasonWord = (reason: PaymentReason): string => t(`reason.${reason}`);
+export const reasonSentence = (reason: PaymentReason): string => t(`reasonSentence.${reason}`);
 
-const NETWORK: Record<Network, string> = {
-  PUBLIC: 'Stellar, real money',
-  TESTNET: 'Test network, no real money',
-  LOCAL: 'This machine, no real money',
-};
+export const CHECKOUT_STATUS = tableOf<Item<'checkouts.list'>['status'], Word>(
+  { OPEN: 'quiet', PAID: 'good', EXPIRED: 'quiet', CANCELLED: 'quiet' },
+  (status, tone) => ({ label: t(`checkoutStatus.${status}`), tone }),
+);
 
 /** Options for forms. */
 export const networkOptions = (networks: readonly Network[]) =>
-  networks.map((network) => [network, NETWORK[network]] as const);
+  networks.map((network) => [network, t(`network.${network}`)] as const);
 
 type Sync = Item<'wallets.list'>['sync'];
 
-const SYNC_STATE: Record<Sync['state'], Word & { sentence: string }> = {
-  OK: { label: 'Up to date', tone: 'good', sentence: 'Every payment up to now has been read.' },
-  SYNCING: { label: 'Starting', tone: 'quiet', sentence: 'The ledger is being read for the first time.' },
-  LAGGING: {
-    label: 'Behind',
-    tone: 'caution',
-    sentence:
-      'The ledger cannot be read at the moment. Nothing is lost: reading continues as soon as it can be read again.',
-  },
-  GAP: {
-    label: 'Gap',
-    tone: 'bad',
-    sentence:
-      'Some ledgers were missed, and no ledger server has them any more: look for payments of that time yourself.',
-  },
-};
+const SYNC_STATE = tableOf<Sync['state'], WithSentence>(
+  { OK: 'good', SYNCING: 'quiet', LAGGING: 'caution', GAP: 'bad' },
+  (state, tone) => ({ label: t(`sync.${state}`), tone, sentence: t(`syncSentence.${state}`) }),
+);
 
-const PARKED = {
-  label: 'Records wait',
-  tone: 'caution',
-  sentence:
-    'Ledger records that may be payments cannot be read yet. They are retried automatically; orders that they may have paid stay open until then, or until the operator dismisses them.',
-} as const;
-
-export function syncShown({ state, reason, parked }: Sync): Word & { sentence: string } {
-  if (state === 'OK' && parked > 0) return PARKED;
+export function syncShown({ state, reason, parked }: Sync): WithSentence {
+  if (state === 'OK' && parked > 0) return { label: t('parked'), tone: 'caution', sentence: t('parkedSentence') };
   return reason === null
     ? SYNC_STATE[state]
-    : { label: 'Not read', tone: 'caution', sentence: `Payments cannot be seen: ${reason}.` };
+    : { label: t('notRead'), tone: 'caution', sentence: t('notReadSentence', { reason }) };
 }
 
-export const AUDIT_STATUS: Record<Item<'wallets.audits'>['status'], Word> = {
-  RUNNING: { label: 'Running', tone: 'quiet' },
-  PROVEN: { label: 'Proven', tone: 'good' },
-  DIFFERENT: { label: 'Different', tone: 'bad' },
-  FAILED: { label: 'Failed', tone: 'caution' },
-};
+export const AUDIT_STATUS = tableOf<Item<'wallets.audits'>['status'], Word>(
+  { RUNNING: 'quiet', PROVEN: 'good', DIFFERENT: 'bad', FAILED: 'caution' },
+  (status, tone) => ({ label: t(`audit.${status}`), tone }),
+);
 
-export const DELIVERY_STATUS: Record<Item<'webhooks.deliveries'>['status'], Word> = {
-  PENDING: { label: 'Waiting', tone: 'quiet' },
-  DELIVERED: { label: 'Delivered', tone: 'good' },
-  FAILED: { label: 'Failed', tone: 'bad' },
-  CANCELLED: { label: 'Cancelled', tone: 'quiet' },
-};
+export const DELIVERY_STATUS = tableOf<Item<'webhooks.deliveries'>['status'], Word>(
+  { PENDING: 'quiet', DELIVERED: 'good', FAILED: 'bad', CANCELLED: 'quiet' },
+  (status, tone) => ({ label: t(`delivery.${status}`), tone }),
+);
 
-export const WEBHOOK_STATUS: Record<Item<'webhooks.list'>['status'], Word> = {
-  ACTIVE: { label: 'Active', tone: 'good' },
-  PAUSED: { label: 'Paused', tone: 'caution' },
-};
+export const WEBHOOK_STATUS = tableOf<Item<'webhooks.list'>['status'], Word>(
+  { ACTIVE: 'good', PAUSED: 'caution' },
+  (status, tone) => ({ label: t(`webhookStatus.${status}`), tone }),
+);
 
-export const WEBHOOK_HEALTH: Record<Output<'webhooks.health'>['state'], Word & { sentence: string }> = {
-  HEALTHY: { label: 'Healthy', tone: 'good', sentence: 'Deliveries arrive.' },
-  FAILING: {
-    label: 'Failing',
-    tone: 'bad',
-    sentence: 'No delivery has arrived since the last failure. Deliveries are retried.',
-  },
-  PAUSED: { label: 'Paused', tone: 'caution', sentence: 'Deliveries wait until it is switched on.' },
-  IDLE: { label: 'Idle', tone: 'quiet', sentence: 'Nothing was delivered in the last 24 hours.' },
-};
+export const WEBHOOK_HEALTH = tableOf<Output<'webhooks.health'>['state'], WithSentence>(
+  { HEALTHY: 'good', FAILING: 'bad', PAUSED: 'caution', IDLE: 'quiet' },
+  (state, tone) => ({ label: t(`health.${state}`), tone, sentence: t(`healthSentence.${state}`) }),
+);
 
-export const MOVEMENT_KIND: Record<MovementKind, string> = {
-  received: 'Received',
-  sent: 'Sent',
-  fee: 'Fee',
-  traded: 'Traded',
-  other: 'Other',
-};
+export const movementWord = (kind: MovementKind): string => t(`movement.${kind}`);
 
-export const EVENT_TYPE: Record<EventType, string> = {
-  'payment.received': 'A payment arrived for a link or checkout, in any status',
-  'payment.completed': 'A payment was completed',
-  'payment.unmatched': 'A payment arrived that belongs to no link or checkout',
-  'payment.decision': 'A payment needs a decision',
-  'payment.refunded': 'A payment was sent back, in full or in part',
-  'checkout.paid': 'A checkout was paid',
-  'checkout.expired': 'A checkout ended without being paid',
-  'wallet.gap': 'Ledgers of a wallet were missed',
-  'wallet.difference': 'A balance does not match the movements on the ledger',
-  'webhook.paused': 'Another webhook was paused automatically',
-};
-export const EVENT_TYPES = Object.keys(EVENT_TYPE) as EventType[];
+export const EVENT_TYPES = namesIn('event') as EventType[];
+export const eventWord = (type: EventType): string => t(`event.${type}`);
 
-export const NOTICE: Record<NoticeKind, { label: string; hint: string }> = {
-  'payment.completed': { label: 'A payment is complete', hint: 'One for each order or link that is paid.' },
-  'payment.unmatched': {
-    label: 'A payment belongs to no order',
-    hint: 'The memo is missing or mistyped. You can assign the payment.',
-  },
-  'payment.decision': {
-    label: 'A payment needs a decision',
-    hint: 'It paid too little, came too late or twice, or belongs to no order.',
-  },
-  'webhook.failing': {
-    label: 'Your shop system does not answer',
-    hint: 'A webhook keeps failing. Sent once until it works again.',
-  },
-  'wallet.gap': { label: 'Payments to a wallet may be missing', hint: 'A part of the ledger could not be read.' },
-  'wallet.difference': {
-    label: 'The balance of a wallet is not explained',
-    hint: 'An audit found a balance that its movements do not explain.',
-  },
-};
+const NOTICES = namesIn('notice') as NoticeKind[];
+export const noticeWord = (kind: NoticeKind): string => t(`notice.${kind}`);
+/** Options for forms. */
+export const NOTICE_OPTIONS = NOTICES.map((kind) => ({
+  value: kind,
+  label: noticeWord(kind),
+  hint: t(`noticeHint.${kind}`),
+}));
 
 /** The subject of an e-mail, by its kind. */
 export const mailWord = (kind: string): string =>
-  kind === 'receipt'
-    ? 'Receipt for a customer'
-    : kind === 'security'
-      ? 'Notice of a change, to an owner'
-      : (NOTICE[kind as NoticeKind]?.label ?? kind);
+  kind === 'receipt' ? t('mailReceipt') : kind === 'security' ? t('mailSecurity') : (textIn('notice', kind) ?? kind);
 
-/** Languages of receipts. */
-export const LANGUAGE: Record<Language, string> = {
-  en: 'English',
-  de: 'German',
-  es: 'Spanish',
-  fr: 'French',
-  it: 'Italian',
-  nl: 'Dutch',
-  pl: 'Polish',
-  pt: 'Portuguese',
-  tr: 'Turkish',
-  id: 'Indonesian',
-  ja: 'Japanese',
-  zh: 'Chinese',
-  ar: 'Arabic',
+const LANGUAGES: Record<Language, true> = {
+  ...{ en: true, de: true, es: true, fr: true, it: true, nl: true, pl: true },
+  ...{ pt: true, tr: true, id: true, ja: true, zh: true, ar: true },
 };
+const names = new Intl.DisplayNames(localeOfTexts(), { type: 'language' });
+export const languageWord = (language: Language): string => names.of(language) ?? language;
+/** Options for forms. */
+export const LANGUAGE_OPTIONS = (Object.keys(LANGUAGES) as Language[]).map(
+  (language) => [language, languageWord(language)] as const,
+);
 
-export const ROLE: Record<Item<'users.list'>['role'], { label: string; sentence: string }> = {
-  OWNER: { label: 'Owner', sentence: 'Can see and change everything.' },
-  MANAGER: { label: 'Manager', sentence: 'Everything except people, API keys and webhook secrets.' },
-  CASHIER: { label: 'Cashier', sentence: 'Takes payments at the counter, and sees only their own.' },
-  VIEWER: { label: 'Viewer', sentence: 'Can see everything except people and API keys, but change nothing.' },
-};
+export type Role = Item<'users.list'>['role'];
+const ROLES: Record<Role, true> = { OWNER: true, MANAGER: true, CASHIER: true, VIEWER: true };
+export const roleWord = (role: Role): string => t(`role.${role}`);
+export const roleSentence = (role: Role): string => t(`roleSentence.${role}`);
+/** Options for forms. */
+export const ROLE_OPTIONS = (Object.keys(ROLES) as Role[]).map((value) => ({
+  value,
+  label: roleWord(value),
+  hint: roleSentence(value),
+}));
 
-const OPERATION: Record<WriteName, string> = {
-  'account.update': 'Account changed',
-  'notifications.set': 'E-mail notifications changed',
-  'apiKeys.create': 'API key created',
-  'apiKeys.rotate': 'API key replaced',
-  'apiKeys.delete': 'API key revoked',
-  'users.create': 'Person invited',
-  'users.update': 'Person changed',
-  'users.delete': 'Person removed',
-  'users.invite': 'Person invited again',
-  'users.deletePasskey': 'Passkey removed',
-  'wallets.create': 'Wallet added',
-  'wallets.update': 'Wallet changed',
-  'wallets.delete': 'Wallet removed',
-  'wallets.mendGaps': 'Wallet gaps read again',
-  'wallets.startAudit': 'Wallet audit started',
-  'products.create': 'Product created',
-  'products.update': 'Product changed',
-  'products.delete': 'Product deleted',
-  'coupons.create': 'Coupon created',
-  'coupons.update': 'Coupon changed',
-  'coupons.delete': 'Coupon deleted',
-  'paymentLinks.create': 'Payment link created',
-  'paymentLinks.update': 'Payment link changed',
-  'paymentLinks.delete': 'Payment link deleted',
-  'checkouts.create': 'Checkout created',
-  'checkouts.cancel': 'Checkout cancelled',
-  'checkouts.accept': 'Checkout accepted',
-  'payments.accept': 'Payment accepted',
-  'payments.assign': 'Payment assigned',
-  'payments.dismiss': 'Payment left as it is',
-  'payments.addRefund': 'Refund booked',
-  'rates.set': 'Own rate set',
-  'rates.delete': 'Own rate ended',
-  'webhooks.create': 'Webhook created',
-  'webhooks.update': 'Webhook changed',
-  'webhooks.delete': 'Webhook deleted',
-  'webhooks.replay': 'Events sent again',
-  'webhooks.test': 'Webhook tested',
-  'webhooks.rotateSecret': 'Webhook secret replaced',
-  'webhooks.deletePreviousSecret': 'Older webhook secrets ended',
-  'deliveries.redeliver': 'Delivery sent again',
-};
+const operationWord = (name: WriteName): string => t(`operation.${name}`);
+const operationOf = (activity: string) => activity.replace('_', '.') as WriteName;
 
-/** Activities that are no operations of the API. */
-const BEYOND: Readonly<Record<string, string>> = {
-  account_create: 'Account opened',
-  users_accept: 'Invitation used',
-  users_repeatedCounter: 'Passkey used twice or copied',
-  webhooks_pause: 'Webhook paused because it fails',
-  webhooks_reseal: 'Webhook secrets re-encrypted',
-  webhookKeys_rotate: 'Signing key of the service replaced',
-  parked_dismiss: 'Parked ledger record dismissed',
-};
-
-/** Options of a filter, sorted by label. */
+/** Options of a filter, sorted by label: operations of the API, and what happens beyond them. */
 export const ACTIVITY_OPTIONS: readonly (readonly [operation: string, label: string])[] = [
-  ...Object.entries(OPERATION).map(([name, label]) => [name.replace('.', '_'), label] as const),
-  ...Object.entries(BEYOND),
-].sort(([, a], [, b]) => a.localeCompare(b));
+  ...(namesIn('operation') as WriteName[]).map((name) => [name.replace('.', '_'), operationWord(name)] as const),
+  ...namesIn('beyond').map((name) => [name, activityWords(name)] as const),
+].sort(([, a], [, b]) => a.localeCompare(b, localeOfTexts()));
 
-/** Words for API fields whose names are unclear. */
-const FIELD: Readonly<Record<string, string>> = {
-  accountId: 'account',
-  assetCode: 'asset',
-  assetIssuer: 'asset issuer',
-  booksCurrency: 'currency of the books',
-  brand: 'what customers see of the shop',
-  cancelUrl: 'page for customers who cancel',
-  checkoutId: 'checkout',
-  customerEmail: 'customer’s e-mail',
-  decisionNote: 'note',
-  expiresAt: 'end',
-  horizonUrl: 'server that was read',
-  imageUrl: 'picture',
-  minAmount: 'least amount',
-  needsDecision: 'needs a decision',
-  paymentLinkId: 'payment link',
-  previousSecret: 'older secrets',
-  priceType: 'kind of price',
-  productId: 'product',
-  rateMarkupPercent: 'markup on rates',
-  tolerancePercent: 'tolerance',
-  refundedAmount: 'sent back',
-  successUrl: 'page after payment',
-  transactionHash: 'transaction',
-  url: 'address',
-  walletId: 'wallet',
-};
-export const fieldWord = (field: string): string => FIELD[field] ?? field;
+/** @param activity `products_update` */
+export function activityWords(activity: string): string {
+  return textIn('beyond', activity) ?? textIn('operation', operationOf(activity)) ?? activity;
+}
 
-/** @param operation `products_update` */
-export const activityWords = (operation: string): string =>
-  BEYOND[operation] ?? OPERATION[operation.replace('_', '.') as WriteName] ?? operation;
+/** API fields whose names are unclear have a text. */
+export const fieldWord = (field: string): string => textIn('field', field) ?? field;

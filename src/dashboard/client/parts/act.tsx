@@ -5,6 +5,7 @@ import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
 import { failureOf, type ReadName, useSession, type WriteName } from '../api.js';
 import { useOnce } from '../passkey.js';
+import { t } from '../texts/texts.js';
 import { Copy } from './bits.js';
 import { Icon } from './icon.js';
 import { say } from './toast.js';
@@ -90,7 +91,7 @@ export function Ask<Input>(props: AskProps<Input>) {
           )}
           <div class="actions">
             <button type="button" class="plain" onClick={close}>
-              Cancel
+              {t('cancel')}
             </button>
             <button
               type="button"
@@ -98,7 +99,7 @@ export function Ask<Input>(props: AskProps<Input>) {
               aria-disabled={write.isPending}
               onClick={() => void act()}
             >
-              {write.isPending ? 'One moment…' : confirm}
+              {write.isPending ? t('oneMoment') : confirm}
             </button>
           </div>
         </Dialog>
@@ -111,14 +112,14 @@ export function Ask<Input>(props: AskProps<Input>) {
  *  @param name of the resource, for the question and the announcement
  *  @param to path of the list */
 export function Delete({
-  what,
+  label,
   name,
   id,
   write,
   to,
   children,
 }: {
-  what: string;
+  label: string;
   name: string;
   id: string;
   write: Mutation<{ id: string }>;
@@ -128,13 +129,13 @@ export function Delete({
   const [, navigate] = useLocation();
   return (
     <Ask
-      label={`Delete the ${what}`}
-      title={`Delete ${name}?`}
-      confirm="Delete"
+      label={label}
+      title={t('deleteNameAsk', { name })}
+      confirm={t('delete')}
       isDestructive
       write={write}
       input={{ id }}
-      done={`${name} is deleted.`}
+      done={t('nameDeleted', { name })}
       onDone={() => navigate(to)}
     >
       {children}
@@ -163,7 +164,7 @@ export function Act<Input>({
   });
   return (
     <button type="button" class="plain" aria-disabled={write.isPending} onClick={() => void act()}>
-      {write.isPending ? 'One moment…' : label}
+      {write.isPending ? t('oneMoment') : label}
     </button>
   );
 }
@@ -178,7 +179,7 @@ interface ToggleProps {
   off?: string;
 }
 
-export function Toggle({ what, isOn, set, on = 'On', off = 'Off' }: ToggleProps) {
+export function Toggle({ what, isOn, set, on = t('on'), off = t('off') }: ToggleProps) {
   const [wanted, setWanted] = useState<boolean | null>(null);
   const shown = wanted ?? isOn;
   const canWrite = useCanWrite();
@@ -227,9 +228,7 @@ export function Once({
   return (
     <Dialog title={title} onClose={onClose}>
       {secret === undefined ? (
-        <p class="callout">
-          It was made, but the connection broke before {what} arrived, which is shown only once. {remedy}
-        </p>
+        <p class="callout">{t('madeButConnectionBroke', { what, remedy })}</p>
       ) : (
         <>
           {children}
@@ -239,9 +238,9 @@ export function Once({
         </>
       )}
       <div class="actions">
-        {secret !== undefined && <Copy text={secret} what={what} label="Copy" />}
+        {secret !== undefined && <Copy text={secret} what={what} label={t('copy')} />}
         <button type="button" onClick={onClose}>
-          {secret === undefined ? 'Close' : 'I have saved it'}
+          {secret === undefined ? t('close') : t('iSaved')}
         </button>
       </div>
     </Dialog>

@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 import { KNOWN_ASSETS } from '../../../../contracts/known-assets.js';
 import { type Item, useRead } from '../api.js';
 import { short } from '../format.js';
+import { t } from '../texts/texts.js';
 import type { Draft } from './draft.js';
 import { Field } from './form.js';
 
@@ -33,7 +34,7 @@ export function useOffered(wallet: Item<'wallets.list'> | undefined): Offered[] 
   add({
     assetCode: LUMENS,
     assetIssuer: null,
-    name: 'Lumens',
+    name: t('lumens'),
     domain: null,
     canReceive: held ? held.length > 0 : null,
   });
@@ -46,7 +47,7 @@ export function useOffered(wallet: Item<'wallets.list'> | undefined): Offered[] 
 
 const labelOf = ({ assetCode, assetIssuer, name, domain, canReceive }: Offered): string => {
   const what = [name, domain ?? (assetIssuer && short(assetIssuer))].filter(Boolean).join(', ');
-  return `${assetCode} (${what})${canReceive === false ? ', this wallet cannot receive it yet' : ''}`;
+  return `${assetCode} (${what})${canReceive === false ? t('walletCannotReceiveYet') : ''}`;
 };
 
 /** The fields `assetCode` and `assetIssuer` of a form. @param value the stored asset; lumens by default */
@@ -71,7 +72,7 @@ export function AssetFields({
     ...(value && !offered.some((asset) => keyOf(asset) === stored)
       ? [[stored, `${value.assetCode} (${short(value.assetIssuer ?? '')})`] as const]
       : []),
-    [OTHER, 'Another asset…'] as const,
+    [OTHER, t('anotherAsset')] as const,
   ];
   const asset = offered.find((each) => keyOf(each) === chosen);
   const [code = '', issuer = ''] = chosen.split(':');
@@ -83,18 +84,18 @@ export function AssetFields({
     <>
       <Field
         name="asset"
-        label="Asset"
+        label={t('asset')}
         options={options}
         value={chosen}
         onInput={pick}
-        hint="The asset that customers pay in."
+        hint={t('assetCustomersPay')}
         {...(chosen === OTHER ? {} : { alsoOf: ['assetCode', 'assetIssuer'] })}
       />
       {asset?.canReceive === false && (
         <p class="callout">
           {asset.assetIssuer === null
-            ? 'This wallet’s account is not on the ledger yet: send it some lumens first.'
-            : `This wallet cannot receive ${asset.assetCode} yet: add it in the wallet’s own app first (a trustline).`}
+            ? t('walletsAccountNotLedger')
+            : t('walletCannotReceiveAssetCode', { assetCode: asset.assetCode })}
         </p>
       )}
       {chosen === OTHER ? (
@@ -117,12 +118,7 @@ export function AssetFields({
 
 const OtherAsset = ({ code, onCode }: { code: string; onCode: (code: string) => void }) => (
   <>
-    <Field name="assetCode" label="Asset code" hint="As wallets show it, such as USDC." value={code} onInput={onCode} />
-    <Field
-      name="assetIssuer"
-      label="Asset issuer"
-      placeholder="G…"
-      hint="The issuer’s Stellar address, as published on the issuer’s website."
-    />
+    <Field name="assetCode" label={t('assetCode')} hint={t('walletsShowUsdc')} value={code} onInput={onCode} />
+    <Field name="assetIssuer" label={t('assetIssuer')} placeholder="G…" hint={t('issuersStellarAddressPublished')} />
   </>
 );

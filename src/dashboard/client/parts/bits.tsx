@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 import { exactTime, grouped, money, short, shortTime } from '../format.js';
+import { t } from '../texts/texts.js';
 import type { Word } from '../words.js';
 import { Icon, type IconName } from './icon.js';
 import { say } from './toast.js';
@@ -55,7 +56,7 @@ export function Copy({ text, what, label }: { text: string; what: string; label?
   const [isDone, setDone] = useState(false);
   const copy = async () => {
     const copied = await copyText(text);
-    say(copied ? `Copied ${what}.` : 'Copying is not possible here: select it instead.', { isBad: !copied });
+    say(copied ? t('copiedWhat', { what }) : t('copyingNotPossibleHere'), { isBad: !copied });
     setDone(copied);
     setTimeout(setDone, 2_000, false);
   };
@@ -63,8 +64,8 @@ export function Copy({ text, what, label }: { text: string; what: string; label?
     <button
       type="button"
       class={label ? 'plain' : 'copy'}
-      {...(label ? {} : { 'aria-label': `Copy ${what}` })}
-      title={`Copy ${what}`}
+      {...(label ? {} : { 'aria-label': t('copyWhat', { what }) })}
+      title={t('copyWhat', { what })}
       onClick={copy}
     >
       <Icon name={isDone ? 'check' : 'copy'} />
@@ -103,7 +104,7 @@ export const Outside = ({ href, children }: { href: string; children: ComponentC
   <a href={href} target="_blank" rel="noreferrer noopener">
     {children}
     <Icon name="out" />
-    <span class="unseen"> (opens in a new tab)</span>
+    <span class="unseen"> {t('opensNewTab')}</span>
   </a>
 );
 

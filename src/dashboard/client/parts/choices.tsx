@@ -3,14 +3,15 @@ import type { UseQueryResult } from '@tanstack/preact-query';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { useParam } from '../address.js';
 import { useRead } from '../api.js';
-import { grouped } from '../format.js';
+
+import { t } from '../texts/texts.js';
 import { type Options, TYPING_MS } from './filters.js';
 import { Field } from './form.js';
 
 type Source = 'products.list' | 'wallets.list';
 
 const MOST_SHOWN = 100;
-const WHAT = { 'products.list': 'product', 'wallets.list': 'wallet' } as const;
+const WHAT = { 'products.list': 'searchProduct', 'wallets.list': 'searchWallet' } as const;
 
 interface Choices {
   of: Source;
@@ -77,7 +78,7 @@ function LookFor({ choices: { of, isMany, found, lookFor } }: { choices: Choices
   if (!isMany) return null;
   return (
     <div class="field">
-      <label for={id}>Search for a {WHAT[of]}</label>
+      <label for={id}>{t(WHAT[of])}</label>
       <input
         id={id}
         type="search"
@@ -92,8 +93,10 @@ function LookFor({ choices: { of, isMany, found, lookFor } }: { choices: Choices
       />
       <p class="hint" role="status">
         {found === null
-          ? `Showing the first ${MOST_SHOWN}.`
-          : `${grouped(String(found))} found${found > MOST_SHOWN ? `, showing the first ${MOST_SHOWN}` : ''}.`}
+          ? t('showingFirst', { most: MOST_SHOWN })
+          : found > MOST_SHOWN
+            ? t('foundFirst', { n: found, most: MOST_SHOWN })
+            : t('found', { n: found })}
       </p>
     </div>
   );

@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { BASE } from '../address.js';
 import { timezone } from '../format.js';
+import { t } from '../texts/texts.js';
 import { Dialog, useMay } from './act.js';
 
 type Filters = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
@@ -21,14 +22,14 @@ export function Export({ of, filters }: { of: 'payments' | 'checkouts'; filters:
   return (
     <>
       <button type="button" class="plain" onClick={() => setOpen(true)}>
-        Export
+        {t('export')}
       </button>
       {isOpen && (
-        <Download title={`Export ${of}`} onClose={() => setOpen(false)}>
+        <Download title={t(of === 'payments' ? 'exportPayments' : 'exportCheckouts')} onClose={() => setOpen(false)}>
           {(csv) => (
             <>
-              <File href={`${BASE}/api/${of}/export?format=csv&${csv}&${query}`} label="Export as CSV" />
-              <File href={`${BASE}/api/${of}/export?format=jsonl&${query}`} label="Export as JSON lines" />
+              <File href={`${BASE}/api/${of}/export?format=csv&${csv}&${query}`} label={t('exportCsv')} />
+              <File href={`${BASE}/api/${of}/export?format=jsonl&${query}`} label={t('exportJsonLines')} />
             </>
           )}
         </Download>
@@ -70,23 +71,23 @@ export function Download({
   const csv = new URLSearchParams({ timeZone, separator, ...(bom && { bom: 'true' }) });
   return (
     <Dialog title={title} onClose={onClose}>
-      <Choose label="Times in" value={timeZone} options={zones} set={setZone} />
+      <Choose label={t('timesIn')} value={timeZone} options={zones} set={setZone} />
       <Choose
-        label="Between cells of CSV"
+        label={t('betweenCellsCsv')}
         value={separator}
         options={[
-          [',', 'Comma'],
-          [';', 'Semicolon'],
+          [',', t('comma')],
+          [';', t('semicolon')],
         ]}
         set={setSeparator}
       />
       <label>
-        <input type="checkbox" checked={bom} onChange={(event) => setBom(event.currentTarget.checked)} /> Mark as UTF-8,
-        for Excel
+        <input type="checkbox" checked={bom} onChange={(event) => setBom(event.currentTarget.checked)} />{' '}
+        {t('markUtf8')}
       </label>
       <div class="actions">
         <button type="button" class="plain" onClick={onClose}>
-          Close
+          {t('close')}
         </button>
         {children(csv)}
       </div>

@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
 import { useParam } from '../address.js';
+import { t } from '../texts/texts.js';
 
 export type Options = readonly (readonly [value: string, label: string])[];
 
@@ -109,11 +110,11 @@ export function Filters({
   const used = Object.values(values).filter(Boolean).length;
   return (
     <details class="filters" open={used > 0}>
-      <summary>Filters{used > 0 && ` (${used})`}</summary>
+      <summary>{used > 0 ? t('filtersUsed', { used }) : t('filters')}</summary>
       <div class="grid">{children}</div>
       {used > 0 && (
         <button type="button" class="plain" onClick={() => navigate(path, { replace: true })}>
-          Clear filters
+          {t('clearFilters')}
         </button>
       )}
     </details>

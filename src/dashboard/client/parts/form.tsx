@@ -4,6 +4,7 @@ import { useContext, useId, useLayoutEffect, useRef, useState } from 'preact/hoo
 import type { Failure } from '../api.js';
 import { readAmount } from '../format.js';
 import { useOnce } from '../passkey.js';
+import { t } from '../texts/texts.js';
 import type { Draft } from './draft.js';
 import { Icon } from './icon.js';
 
@@ -53,7 +54,7 @@ function doubtsIn(form: HTMLFormElement): Failure['fields'] {
   for (const field of form.elements) {
     const read = amountIn(field);
     if (read?.state === 'ambiguous')
-      doubts[(field as HTMLInputElement).name] = `Write ${read.whole} or ${read.decimal}.`;
+      doubts[(field as HTMLInputElement).name] = t('writeWholeDecimal', { whole: read.whole, decimal: read.decimal });
   }
   return doubts;
 }
@@ -98,7 +99,7 @@ export function Form({ onSubmit, submit, isBusy, failure, children, beside, draf
         )}
         <div class="actions">
           <button type="submit" aria-disabled={isBusy}>
-            {isBusy ? 'One moment…' : submit}
+            {isBusy ? t('oneMoment') : submit}
           </button>
           {beside}
         </div>
@@ -119,10 +120,10 @@ function focusFirst(fields: Failure['fields'], form: HTMLFormElement): void {
 function inWords(fields: Failure['fields'], form: HTMLFormElement): Failure['fields'] {
   const said = ([name, fault]: [string, string]): [string, string] => {
     const field = form.elements.namedItem(name);
-    if (field instanceof HTMLSelectElement && field.value === '') return [name, 'Choose one.'];
+    if (field instanceof HTMLSelectElement && field.value === '') return [name, t('chooseOne')];
     const isText =
       field instanceof HTMLTextAreaElement || (field instanceof HTMLInputElement && field.type !== 'hidden');
-    return [name, isText && field.value.trim() === '' ? 'Fill this in.' : fault];
+    return [name, isText && field.value.trim() === '' ? t('fillIn') : fault];
   };
   return Object.fromEntries(Object.entries(fields).map(said));
 }
@@ -134,7 +135,7 @@ function problemOf({ message, fields }: Failure, form: HTMLFormElement): string 
   const shown = new Set(placesIn(form).flatMap(namesOf));
   const elsewhere = faults.flatMap(([name, fault]) => (shown.has(name) ? [] : [fault]));
   if (elsewhere.length > 0) return elsewhere.join(' ');
-  return faults.length === 1 ? 'One field needs your attention.' : `${faults.length} fields need your attention.`;
+  return t('fieldsNeedAttention', { n: faults.length });
 }
 
 interface FieldProps {
@@ -194,7 +195,7 @@ export function Field(props: FieldProps) {
     <div class="field" data-faults={names.join(' ')}>
       <label for={id}>
         {label}
-        {isOptional && <span class="optional"> (optional)</span>}
+        {isOptional && <span class="optional"> {t('optional')}</span>}
       </label>
       <div class="entry">
         {options ? (

@@ -2,7 +2,8 @@
 import type { UseQueryResult } from '@tanstack/preact-query';
 import type { ComponentChildren } from 'preact';
 import { Link, useLocation, useSearchParams } from 'wouter-preact';
-import { grouped } from '../format.js';
+
+import { t } from '../texts/texts.js';
 import { Shown } from './page.js';
 
 export interface Column<Item> {
@@ -101,19 +102,16 @@ function Pages({
   };
   const first = (page - 1) * pageSize + 1;
   return (
-    <nav class="pages" aria-label="Pages of the list">
+    <nav class="pages" aria-label={t('pagesList')}>
       {page > 1 && (
         <Link href={to(Math.min(page - 1, Math.max(totalPages, 1)))} className="button plain">
-          Previous
+          {t('previous')}
         </Link>
       )}
-      <span>
-        {shown > 0 ? `${grouped(String(first))}–${grouped(String(first + shown - 1))} of ` : '0 of '}
-        {grouped(String(total))}
-      </span>
+      <span>{shown > 0 ? t('rangeOf', { first, last: first + shown - 1, total }) : t('noneOf', { total })}</span>
       {page < totalPages && (
         <Link href={to(page + 1)} className="button plain">
-          Next
+          {t('next')}
         </Link>
       )}
     </nav>

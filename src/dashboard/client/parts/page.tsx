@@ -4,6 +4,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 import { failureOf, useSession } from '../api.js';
+import { t } from '../texts/texts.js';
 import { Icon } from './icon.js';
 
 /** Whether a view was shown before: the first one leaves the focus to the browser. */
@@ -52,7 +53,7 @@ export function Page({ title, badge, actions, back, about, children }: PageProps
       {children}
       {about && mayAsk && (
         <p class="hint">
-          <Link href={`/activity?subject=${about}`}>Change history</Link>
+          <Link href={`/activity?subject=${about}`}>{t('changeHistory')}</Link>
         </p>
       )}
     </>
@@ -61,7 +62,7 @@ export function Page({ title, badge, actions, back, about, children }: PageProps
 
 export const Loading = () => (
   <p class="loading" role="status">
-    Loading…
+    {t('loading')}
   </p>
 );
 
@@ -73,7 +74,7 @@ export const Failed = ({ error, retry }: { error: unknown; retry?: () => unknown
       <p>{message}</p>
       {retry && (
         <button type="button" class="plain" onClick={() => void retry()}>
-          Try again
+          {t('tryAgain')}
         </button>
       )}
     </div>

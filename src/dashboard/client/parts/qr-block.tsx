@@ -1,6 +1,7 @@
 /** A QR code with its name, instructions and downloads. The drawing code is loaded on demand. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
+import { t } from '../texts/texts.js';
 import { say } from './toast.js';
 
 type Drawing = typeof import('./qr.js');
@@ -24,12 +25,9 @@ export function Qr({ text, label }: { text: string; label: string }) {
 
 const Gone = () => (
   <div class="callout bad" role="alert">
-    <p>
-      The code cannot be drawn: a file of this page did not load. The service may have been upgraded, or not be
-      reachable.
-    </p>
+    <p>{t('codeCannotDrawnFile')}</p>
     <button type="button" class="plain" onClick={() => location.reload()}>
-      Reload the page
+      {t('reloadPage')}
     </button>
   </div>
 );
@@ -49,9 +47,9 @@ export function QrBlock({
   const download = async (format: 'svg' | 'png') => {
     try {
       await (await loadQr()).downloadQr(text, file!, format);
-      say(`Saved ${file}.${format}.`);
+      say(t('savedFileFormat', { file: file!, format }));
     } catch {
-      say('A file of this page did not load: reload the page.', { isBad: true });
+      say(t('filePageDidNot'), { isBad: true });
     }
   };
   return (
@@ -63,10 +61,10 @@ export function QrBlock({
         {file && (
           <span class="actions">
             <button type="button" class="plain" onClick={() => download('svg')}>
-              SVG<span class="unseen"> of the {label}</span>
+              SVG<span class="unseen"> {label}</span>
             </button>
             <button type="button" class="plain" onClick={() => download('png')}>
-              PNG<span class="unseen"> of the {label}</span>
+              PNG<span class="unseen"> {label}</span>
             </button>
           </span>
         )}

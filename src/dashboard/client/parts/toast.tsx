@@ -1,5 +1,6 @@
 /** Announcements of what just happened, shown at the foot of the page and spoken by screen readers. */
 import { useEffect, useState } from 'preact/hooks';
+import { t } from '../texts/texts.js';
 
 interface Toast {
   id: number;
@@ -33,7 +34,7 @@ export function Toasts() {
           {toast.text}
           {toast.isBad && (
             <button type="button" class="quiet" onClick={() => setToast(null)}>
-              Dismiss
+              {t('dismiss')}
             </button>
           )}
         </p>

@@ -7,6 +7,7 @@ import { Time } from '../parts/bits.js';
 import { Filters, Search, Select } from '../parts/filters.js';
 import { type Column, List } from '../parts/list.js';
 import { Page } from '../parts/page.js';
+import { t } from '../texts/texts.js';
 import { ACTIVITY_OPTIONS, activityWords, fieldWord } from '../words.js';
 
 type Activity = Item<'activity.list'>;
@@ -30,28 +31,28 @@ function subjectHref({ subjectId }: Activity): string {
 }
 
 const written = (value: Change['from']): string =>
-  value === null ? 'none' : Array.isArray(value) ? value.join(', ') : String(value);
+  value === null ? t('noneInText') : Array.isArray(value) ? value.join(', ') : String(value);
 
 /** Both sides of a secret are null. */
 function said({ field, from, to }: Change): string {
   const name = fieldWord(field);
-  if (from === null && to === null) return `${name} changed`;
+  if (from === null && to === null) return t('nameChanged', { name });
   return from === null ? `${name}: ${written(to)}` : `${name}: ${written(from)} → ${written(to)}`;
 }
 
 const COLUMNS: readonly Column<Activity>[] = [
-  { title: 'What', kind: 'main', cell: ({ operation }) => activityWords(operation) },
+  { title: t('whatHappened'), kind: 'main', cell: ({ operation }) => activityWords(operation) },
   {
-    title: 'Who',
+    title: t('who'),
     cell: ({ actor }) => (
       <Link href={`/activity?actor=${encodeURIComponent(actor.id)}`} title={actor.id}>
         <bdi>{actor.name || actor.id}</bdi>
       </Link>
     ),
   },
-  { title: 'When', cell: ({ at }) => <Time at={at} /> },
+  { title: t('when'), cell: ({ at }) => <Time at={at} /> },
   {
-    title: 'Changes',
+    title: t('changes'),
     cell: ({ changes }) => (
       <ul>
         {changes.map((change) => (
@@ -63,7 +64,7 @@ const COLUMNS: readonly Column<Activity>[] = [
     ),
   },
   {
-    title: 'Of',
+    title: t('ofWhat'),
     kind: 'wide',
     cell: (activity) => (
       <Link href={subjectHref(activity)} title={activity.subjectId}>
@@ -71,10 +72,10 @@ const COLUMNS: readonly Column<Activity>[] = [
       </Link>
     ),
   },
-  { title: 'From', kind: 'wide', cell: ({ address }) => address ?? '' },
+  { title: t('fromIp'), kind: 'wide', cell: ({ address }) => address ?? '' },
 ];
 
-const OPERATIONS = [['', 'Everything'], ...ACTIVITY_OPTIONS] as const;
+const OPERATIONS = [['', t('everything')], ...ACTIVITY_OPTIONS] as const;
 
 const isDay = (text: string) => /^\d{4}-\d{2}-\d{2}$/.test(text);
 
@@ -95,19 +96,19 @@ export function Activity() {
     ...(isDay(to) && { createdTo: startOfDay(to, 1).toISOString() }),
   });
   return (
-    <Page title="Activity">
+    <Page title={t('activity')}>
       <Filters values={filters}>
-        <Search name="subject" label="Changed resource, by id" />
-        <Search name="actor" label="Person or API key, by id" />
-        <Select name="operation" label="Action" options={OPERATIONS} />
-        <Search name="from" label="From" type="date" />
-        <Search name="to" label="To" type="date" />
+        <Search name="subject" label={t('changedResourceId')} />
+        <Search name="actor" label={t('personApiKeyId')} />
+        <Select name="operation" label={t('action')} options={OPERATIONS} />
+        <Search name="from" label={t('fromIp')} type="date" />
+        <Search name="to" label={t('untilDay')} type="date" />
       </Filters>
       <List
-        title="Activity"
+        title={t('activity')}
         query={activity}
         columns={COLUMNS}
-        empty={Object.values(filters).some(Boolean) ? 'No changes match.' : 'No changes yet.'}
+        empty={Object.values(filters).some(Boolean) ? t('noChangesMatch') : t('noChangesYet')}
       />
     </Page>
   );

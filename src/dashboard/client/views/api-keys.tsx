@@ -10,18 +10,19 @@ import { useDraft } from '../parts/draft.js';
 import { Choice, Field, Form, type Values } from '../parts/form.js';
 import { type Column, List } from '../parts/list.js';
 import { Page } from '../parts/page.js';
+import { t } from '../texts/texts.js';
 
 type ApiKey = Item<'apiKeys.list'>;
 
-const BACK = { href: '/api-keys', label: 'API keys' };
+const BACK = { href: '/api-keys', label: t('apiKeys') };
 
 const Scope = ({ scope, expiresAt }: ApiKey) =>
   expiresAt !== null && new Date(expiresAt) <= new Date() ? (
-    <Badge label="Expired" tone="quiet" />
+    <Badge label={t('expired')} tone="quiet" />
   ) : scope === 'FULL' ? (
-    <Badge label="Full" tone="good" />
+    <Badge label={t('full')} tone="good" />
   ) : (
-    <Badge label="Read only" tone="quiet" />
+    <Badge label={t('readOnly')} tone="quiet" />
   );
 
 export function ApiKeys() {
@@ -31,23 +32,27 @@ export function ApiKeys() {
   const [rotated, setRotated] = useState<Output<'apiKeys.rotate'> | null>(null);
   const columns: readonly Column<ApiKey>[] = [
     {
-      title: 'Name',
+      title: t('name'),
       kind: 'main',
       cell: ({ id, name }) => (
         <>
           <bdi>{name}</bdi>
-          {id === session?.keyId && <span class="hint"> (yours, in this session)</span>}
+          {id === session?.keyId && <span class="hint"> {t('yoursInSession')}</span>}
         </>
       ),
     },
-    { title: 'Key', cell: ({ keyMasked }) => <code>{keyMasked}</code> },
-    { title: 'Scope', cell: (key) => <Scope {...key} /> },
-    { title: 'Last used', kind: 'wide', cell: ({ lastUsedAt }) => (lastUsedAt ? <Time at={lastUsedAt} /> : 'never') },
-    { title: 'Ends', kind: 'wide', cell: ({ expiresAt }) => (expiresAt ? <Time at={expiresAt} /> : 'never') },
+    { title: t('key'), cell: ({ keyMasked }) => <code>{keyMasked}</code> },
+    { title: t('scope'), cell: (key) => <Scope {...key} /> },
+    {
+      title: t('lastUsed'),
+      kind: 'wide',
+      cell: ({ lastUsedAt }) => (lastUsedAt ? <Time at={lastUsedAt} /> : t('never')),
+    },
+    { title: t('ends'), kind: 'wide', cell: ({ expiresAt }) => (expiresAt ? <Time at={expiresAt} /> : t('never')) },
     ...(canWrite
       ? [
           {
-            title: 'Actions',
+            title: t('actions'),
             kind: 'actions' as const,
             cell: (key: ApiKey) => <KeyActions apiKey={key} isOwn={key.id === session?.keyId} onRotated={setRotated} />,
           },
@@ -56,30 +61,24 @@ export function ApiKeys() {
   ];
   return (
     <Page
-      title="API keys"
+      title={t('apiKeys')}
       actions={
         canWrite && (
           <LinkButton href="/api-keys/new" icon="plus">
-            New key
+            {t('newKey')}
           </LinkButton>
         )
       }
     >
-      <List title="API keys" query={keys} columns={columns} empty="No keys." />
+      <List title={t('apiKeys')} query={keys} columns={columns} empty={t('noKeys')} />
       {rotated && <NewSecret secret={rotated.key} onClose={() => setRotated(null)} />}
     </Page>
   );
 }
 
 const NewSecret = ({ secret, onClose }: { secret: string | undefined; onClose: () => void }) => (
-  <Once
-    title="The new key"
-    secret={secret}
-    what="the key"
-    remedy="Find it in the list of keys, and replace it."
-    onClose={onClose}
-  >
-    <p>It is not shown again: save it now, and keep it secret.</p>
+  <Once title={t('theNewKey')} secret={secret} what={t('theKey')} remedy={t('findListKeysReplace')} onClose={onClose}>
+    <p>{t('notShownAgainSave')}</p>
   </Once>
 );
 
@@ -94,32 +93,32 @@ function KeyActions({
 }) {
   const rotate = useWrite('apiKeys.rotate');
   const revoke = useWrite('apiKeys.delete');
-  const own = isOwn && <p>You are signed in with this key: your session ends with it.</p>;
+  const own = isOwn && <p>{t('signedKeySessionEnds')}</p>;
   return (
     <span class="actions">
       {!isOwn && (
         <Ask
-          label="Replace"
-          title={`Replace ${name}?`}
-          confirm="Replace"
+          label={t('replace')}
+          title={t('replaceNameAsk', { name })}
+          confirm={t('replace')}
           write={rotate}
           input={{ id }}
-          done={`${name} has a new key.`}
+          done={t('nameNewKey', { name })}
           onDone={onRotated}
         >
-          <p>The old key stops working at once. Programs that use it need the new one.</p>
+          <p>{t('oldKeyStopsWorking')}</p>
         </Ask>
       )}
       <Ask
-        label="Revoke"
-        title={`Revoke ${name}?`}
-        confirm="Revoke"
+        label={t('revoke')}
+        title={t('revokeNameAsk', { name })}
+        confirm={t('revoke')}
         isDestructive
         write={revoke}
         input={{ id }}
-        done={`${name} is revoked.`}
+        done={t('nameRevoked', { name })}
       >
-        <p>It stops working at once and cannot be restored.</p>
+        <p>{t('stopsWorkingOnceCannot')}</p>
         {own}
       </Ask>
     </span>
@@ -127,8 +126,8 @@ function KeyActions({
 }
 
 const SCOPES = [
-  { value: 'FULL', label: 'Full', hint: 'Can see and change everything in this account.' },
-  { value: 'READ', label: 'Read only', hint: 'Can see everything but change nothing.' },
+  { value: 'FULL', label: t('full'), hint: t('canSeeChangeEverything') },
+  { value: 'READ', label: t('readOnly'), hint: t('canSeeEverythingBut') },
 ];
 
 export function NewApiKey() {
@@ -149,26 +148,18 @@ export function NewApiKey() {
     } catch {}
   };
   return (
-    <Page title="New API key" back={BACK}>
-      <p class="lead">
-        A program, such as your shop’s server, uses this account with a key. Invite people under “People” instead.
-      </p>
+    <Page title={t('newApiKey')} back={BACK}>
+      <p class="lead">{t('programShopsServerUses')}</p>
       <Form
-        submit="Create the key"
+        submit={t('createKey')}
         isBusy={create.isPending}
         failure={create.error ? failureOf(create.error) : null}
         onSubmit={submit}
         draft={draft}
       >
-        <Field name="name" label="Name" hint="What uses it, such as “shop server”." />
-        <Choice name="scope" legend="It may" type="radio" value={['READ']} options={SCOPES} />
-        <Field
-          name="expiresAt"
-          label="Last day"
-          type="date"
-          isOptional
-          hint="Without one, the key works until it is revoked."
-        />
+        <Field name="name" label={t('name')} hint={t('whatUsesShopServer')} />
+        <Choice name="scope" legend={t('itMay')} type="radio" value={['READ']} options={SCOPES} />
+        <Field name="expiresAt" label={t('lastDay')} type="date" isOptional hint={t('withoutKeyWorksUntil')} />
       </Form>
       {made && <NewSecret secret={made.key} onClose={() => navigate('/api-keys')} />}
     </Page>

@@ -6,22 +6,24 @@ import { Ask } from '../parts/act.js';
 import { Badge, Money } from '../parts/bits.js';
 import { Search, Tabs } from '../parts/filters.js';
 import { Section, Shown } from '../parts/page.js';
-import { CHECKOUT_STATUS, PAYMENT_STATUS } from '../words.js';
+import { rich } from '../parts/rich.js';
+import { t } from '../texts/texts.js';
+import { CHECKOUT_STATUS } from '../words.js';
 
 type Payment = Item<'payments.list'>;
 
 const KINDS = [
-  ['', 'Payment links'],
-  ['checkouts', 'Checkouts'],
+  ['', t('paymentLinks')],
+  ['checkouts', t('checkouts')],
 ] as const;
 const SHOWN = 10;
 
 export function Assign({ payment, onDone }: { payment: Payment; onDone: () => void }) {
   const [kind, setKind] = useParam('to');
   return (
-    <Section title="Assign it">
-      <p class="hint">The payment is judged as if it had carried the memo of the link or checkout that you choose.</p>
-      <Tabs label="Assign to" options={KINDS} value={kind} set={setKind} />
+    <Section title={t('assignIt')}>
+      <p class="hint">{t('paymentJudgedIfHad')}</p>
+      <Tabs label={t('assignTo')} options={KINDS} value={kind} set={setKind} />
       {kind === 'checkouts' ? (
         <Checkouts payment={payment} onDone={onDone} />
       ) : (
@@ -36,7 +38,7 @@ function Links({ payment, onDone }: { payment: Payment; onDone: () => void }) {
   const links = useRead('paymentLinks.list', { pageSize: SHOWN, ...(search && { search }) });
   return (
     <>
-      <Search name="search" label="Product, memo or end of the link’s address" />
+      <Search name="search" label={t('productMemoEndLinks')} />
       <Shown query={links}>
         {({ items, meta }) => (
           <Choices isEmpty={items.length === 0} more={meta.total - items.length}>
@@ -64,7 +66,7 @@ function Checkouts({ payment, onDone }: { payment: Payment; onDone: () => void }
   const checkouts = useRead('checkouts.list', { pageSize: SHOWN, ...(search && { reference: search }) });
   return (
     <>
-      <Search name="search" label="The checkout’s full reference" />
+      <Search name="search" label={t('checkoutsFullReference')} />
       <Shown query={checkouts}>
         {({ items, meta }) => (
           <Choices isEmpty={items.length === 0} more={meta.total - items.length}>
@@ -74,7 +76,11 @@ function Checkouts({ payment, onDone }: { payment: Payment; onDone: () => void }
                   <bdi>{reference ?? name}</bdi>
                   <Badge {...CHECKOUT_STATUS[status]} />
                   <span>
-                    <Money amount={remainingValue ?? remainingAmount!} code={assetCode} currency={currency} /> due
+                    {rich('amountDue', {
+                      amount: (
+                        <Money amount={remainingValue ?? remainingAmount!} code={assetCode} currency={currency} />
+                      ),
+                    })}
                   </span>
                 </span>
                 <Give payment={payment} target={{ checkoutId: id }} name={reference ?? name} onDone={onDone} />
@@ -89,11 +95,11 @@ function Checkouts({ payment, onDone }: { payment: Payment; onDone: () => void }
 
 const Choices = ({ isEmpty, more, children }: { isEmpty: boolean; more: number; children: ComponentChildren }) =>
   isEmpty ? (
-    <p class="empty">Nothing fits.</p>
+    <p class="empty">{t('nothingFits')}</p>
   ) : (
     <>
       <ul class="choices">{children}</ul>
-      {more > 0 && <p class="hint">{more.toLocaleString('en')} more: search to find yours.</p>}
+      {more > 0 && <p class="hint">{t('moreToFind', { n: more })}</p>}
     </>
   );
 
@@ -113,20 +119,21 @@ function Give({
   const write = useWrite('payments.assign');
   return (
     <Ask
-      label="Assign"
-      title={`Assign it to ${name}?`}
-      confirm="Assign"
+      label={t('assign')}
+      title={t('assignNameAsk', { name })}
+      confirm={t('assign')}
       write={write}
       input={{ id: payment.id, ...target }}
-      done={`Assigned to ${name}.`}
+      done={t('assignedName', { name })}
       onDone={(judged: Payment) => {
         if (judged.status !== 'UNMATCHED') onDone();
       }}
     >
       <p>
-        <Money amount={payment.amount} code={payment.assetCode} /> will count for <bdi>{name}</bdi> and be judged by its
-        terms: {PAYMENT_STATUS.COMPLETED.label.toLowerCase()}, {PAYMENT_STATUS.UNDERPAID.label.toLowerCase()} or{' '}
-        {PAYMENT_STATUS.REJECTED.label.toLowerCase()}. This cannot be undone.
+        {rich('willCountFor', {
+          amount: <Money amount={payment.amount} code={payment.assetCode} />,
+          name: <bdi>{name}</bdi>,
+        })}
       </p>
     </Ask>
   );

@@ -13,18 +13,19 @@ import { Tabs } from '../parts/filters.js';
 import { Field, Form, type Values } from '../parts/form.js';
 import { Page } from '../parts/page.js';
 import { say } from '../parts/toast.js';
-import { LANGUAGE } from '../words.js';
+import { t } from '../texts/texts.js';
+import { LANGUAGE_OPTIONS } from '../words.js';
 
 const KINDS = [
-  ['', 'For a product'],
-  ['free', 'For anything else'],
+  ['', t('forProduct')],
+  ['free', t('forAnythingElse')],
 ] as const;
 const HOUR_MS = 3_600_000;
 const LIFETIMES = [
-  ['1', '1 hour'],
-  ['24', '1 day'],
-  ['168', '7 days'],
-  ['720', '30 days'],
+  ['1', t('hours', { n: 1 })],
+  ['24', t('days', { n: 1 })],
+  ['168', t('days', { n: 7 })],
+  ['720', t('days', { n: 30 })],
 ] as const;
 
 const commonOf = (values: Values) => ({
@@ -66,36 +67,36 @@ export function NewCheckout() {
       const expiresAt = new Date(Date.now() + hours * HOUR_MS).toISOString();
       const checkout = await create.mutateAsync({ ...order, expiresAt }, { ...order, hours });
       draft.forget();
-      say('The checkout is ready.');
+      say(t('checkoutReady'));
       navigate(`/checkouts/${checkout.id}`);
     } catch {}
   };
   return (
-    <Page title="New checkout" back={{ href: '/checkouts', label: 'Checkouts' }}>
-      <Tabs label="Kind of order" options={KINDS} value={isFree ? 'free' : ''} set={setKind} />
+    <Page title={t('newCheckout')} back={{ href: '/checkouts', label: t('checkouts') }}>
+      <Tabs label={t('kindOrder')} options={KINDS} value={isFree ? 'free' : ''} set={setKind} />
       <Form
-        submit="Create the checkout"
+        submit={t('createCheckout')}
         isBusy={create.isPending}
         failure={create.error ? failureOf(create.error) : null}
         onSubmit={submit}
         draft={draft}
       >
         {isFree ? <FreeFields draft={draft} /> : <ProductFields />}
-        <Field name="reference" label="Your reference" isOptional hint="Such as the order number." />
+        <Field name="reference" label={t('yourReference')} isOptional hint={t('orderNumberHint')} />
         <ReceiptFields />
-        <Field name="hours" label="Expires after" options={LIFETIMES} value="24" alsoOf={['expiresAt']} />
+        <Field name="hours" label={t('expiresAfter')} options={LIFETIMES} value="24" alsoOf={['expiresAt']} />
         <Field
           name="successUrl"
-          label="Page after payment"
-          hint="On your website. Without one, the customer sees the receipt."
+          label={t('pageAfterPayment')}
+          hint={t('websiteWithoutCustomerSees')}
           isOptional
           inputMode="url"
           placeholder="https://…"
         />
         <Field
           name="cancelUrl"
-          label="Page for customers who cancel"
-          hint="On your website, such as the basket."
+          label={t('pageCustomersWhoCancel')}
+          hint={t('websiteBasket')}
           isOptional
           inputMode="url"
           placeholder="https://…"
@@ -105,8 +106,6 @@ export function NewCheckout() {
   );
 }
 
-const LANGUAGES = Object.entries(LANGUAGE);
-
 function ReceiptFields() {
   const may = useMay('notifications.get');
   const { data } = useRead('notifications.get', {}, { enabled: may });
@@ -114,42 +113,38 @@ function ReceiptFields() {
     <>
       <Field
         name="customerEmail"
-        label="Customer’s e-mail"
+        label={t('customersEMail')}
         isOptional
         placeholder="ana@customer.example"
-        hint={
-          data?.sending === false
-            ? 'You can find the order by it. No receipt is sent: this service has no mail server.'
-            : 'Gets a receipt once the order is paid. You can find the order by it.'
-        }
+        hint={data?.sending === false ? t('canFindOrderNo') : t('getsReceiptOnceOrder')}
       />
-      <Field name="language" label="Language of the receipt" options={LANGUAGES} value="en" />
+      <Field name="language" label={t('languageReceipt')} options={LANGUAGE_OPTIONS} value="en" />
     </>
   );
 }
 
 function ProductFields() {
   const [chosen, choose] = useParam('product');
-  const products = useChoices('products.list', { none: 'Choose a product', chosen, active: true });
+  const products = useChoices('products.list', { none: t('chooseProduct'), chosen, active: true });
   const { data: product } = useRead('products.get', { id: chosen }, { enabled: chosen !== '', keepPrevious: false });
   return (
     <>
-      <ChoiceField name="productId" label="Product" choices={products} value={chosen} onInput={choose} />
+      <ChoiceField name="productId" label={t('product')} choices={products} value={chosen} onInput={choose} />
       {product?.priceType === 'CUSTOM' ? (
         <Field
           name={product.currency ? 'price' : 'amount'}
-          label="Amount"
+          label={t('amount')}
           inputMode="decimal"
           suffix={product.currency ?? product.assetCode}
         />
       ) : (
         <Field
           name="quantity"
-          label="Quantity"
+          label={t('quantity')}
           type="number"
           inputMode="numeric"
           value="1"
-          {...(product ? { hint: `${priceText(product.price!, product)} each` } : {})}
+          {...(product ? { hint: t('priceEach', { price: priceText(product.price!, product) }) } : {})}
         />
       )}
     </>
@@ -158,25 +153,25 @@ function ProductFields() {
 
 function FreeFields({ draft }: { draft: Draft }) {
   const [walletId, choose] = useState(draft.first('walletId') ?? '');
-  const wallets = useChoices('wallets.list', { none: 'Choose a wallet', chosen: walletId });
+  const wallets = useChoices('wallets.list', { none: t('chooseWallet'), chosen: walletId });
   const [code, setCode] = useState('XLM');
   const [currency, setCurrency] = useState(draft.first('currency') ?? '');
   const unit = currency.trim();
   return (
     <>
-      <Field name="name" label="What it is for" />
-      <Field name={unit ? 'price' : 'amount'} label="Amount" inputMode="decimal" suffix={unit || code} />
+      <Field name="name" label={t('whatItIsFor')} />
+      <Field name={unit ? 'price' : 'amount'} label={t('amount')} inputMode="decimal" suffix={unit || code} />
       <Field
         name="currency"
-        label="Currency of the amount"
+        label={t('currencyAmount')}
         isOptional
         onInput={setCurrency}
         placeholder="EUR"
-        hint={`Its code, such as EUR: the customer pays the equivalent in ${code} at the current rate. Without one, the amount is in ${code}.`}
+        hint={t('amountCurrencyHint', { code })}
       />
       <ChoiceField
         name="walletId"
-        label="Wallet that receives the money"
+        label={t('walletReceivesMoney')}
         choices={wallets}
         value={walletId || wallets.only}
         onInput={choose}

@@ -7,19 +7,20 @@ import { Badge, Code, Copy, Facts, Money, Outside, Time } from '../parts/bits.js
 import { List } from '../parts/list.js';
 import { Loaded, Page, Section } from '../parts/page.js';
 import { QrBlock } from '../parts/qr-block.js';
-import { CHECKOUT_STATUS, LANGUAGE } from '../words.js';
+import { t } from '../texts/texts.js';
+import { CHECKOUT_STATUS, languageWord } from '../words.js';
 import { partOf } from './checkouts.js';
 import { PAYMENT_COLUMNS } from './payments.js';
 
 type Checkout = Item<'checkouts.list'>;
 
-const BACK = { href: '/checkouts', label: 'Checkouts' };
+const BACK = { href: '/checkouts', label: t('checkouts') };
 const STATUSES = ['COMPLETED', 'UNDERPAID', 'REJECTED', 'UNMATCHED'] as const;
 
 export function Checkout({ id }: { id: string }) {
   const checkout = useRead('checkouts.get', { id }, { keepPrevious: false });
   return (
-    <Loaded query={checkout} title="Checkout" back={BACK}>
+    <Loaded query={checkout} title={t('checkout')} back={BACK}>
       {(data) => <Details checkout={data} />}
     </Loaded>
   );
@@ -39,7 +40,7 @@ function Details({ checkout }: { checkout: Checkout }) {
       about={id}
       back={BACK}
       badge={<Badge {...CHECKOUT_STATUS[status]} more={partOf(checkout)} />}
-      actions={<Copy text={url} what="the URL" label="Copy the URL" />}
+      actions={<Copy text={url} what={t('theUrl')} label={t('copyUrl')} />}
     >
       {canWrite && status !== 'PAID' && (
         <div class="actions">
@@ -50,19 +51,19 @@ function Details({ checkout }: { checkout: Checkout }) {
       <div class="beside">
         <CheckoutFacts checkout={checkout} />
         {status === 'OPEN' && (
-          <QrBlock text={url} label="Page QR" file={reference ?? checkout.slug}>
-            <span class="hint">Show it to the customer: it opens the payment page.</span>
+          <QrBlock text={url} label={t('pageQr')} file={reference ?? checkout.slug}>
+            <span class="hint">{t('showCustomerOpensPayment')}</span>
           </QrBlock>
         )}
       </div>
       <Order checkout={checkout} />
-      <Section title="Payments">
+      <Section title={t('payments')}>
         <List
-          title="Payments of this checkout"
+          title={t('paymentsCheckout')}
           query={payments}
           columns={PAYMENT_COLUMNS}
           href={(payment) => `/payments/${payment.id}`}
-          empty="No payments yet."
+          empty={t('noPaymentsYet')}
           paged={false}
         />
       </Section>
@@ -77,36 +78,39 @@ function CheckoutFacts({ checkout }: { checkout: Checkout }) {
   return (
     <Facts
       facts={[
-        ['Price', checkout.price && inCurrency(checkout.price)],
-        ['Amount', checkout.amount && money(checkout.amount)],
-        ['Received', money(checkout.receivedAmount)],
-        ['Its value', checkout.receivedValue && inCurrency(checkout.receivedValue)],
-        ['Still due', status !== 'PAID' && checkout.remainingAmount && money(checkout.remainingAmount)],
-        ['Value due', status !== 'PAID' && checkout.remainingValue && inCurrency(checkout.remainingValue)],
-        ['Too much', checkout.excessAmount && money(checkout.excessAmount)],
-        ['For', checkout.quantity ? `${checkout.quantity} × ${name}` : name],
-        ['Tolerance', checkout.tolerancePercent !== '0' && `${checkout.tolerancePercent} %`],
-        ['Product', checkout.product && <Link href={`/products/${checkout.product.id}`}>{checkout.product.name}</Link>],
-        ['Customer', checkout.customerEmail],
-        ['Receipt in', checkout.customerEmail && LANGUAGE[checkout.language ?? 'en']],
-        ['Ends', <Time key="ends" at={checkout.expiresAt} exact />],
-        ['Paid', checkout.paidAt && <Time at={checkout.paidAt} exact />],
-        ['Closed', checkout.closedAt && <Time at={checkout.closedAt} exact />],
+        [t('price'), checkout.price && inCurrency(checkout.price)],
+        [t('amount'), checkout.amount && money(checkout.amount)],
+        [t('received'), money(checkout.receivedAmount)],
+        [t('itsValue'), checkout.receivedValue && inCurrency(checkout.receivedValue)],
+        [t('stillDue'), status !== 'PAID' && checkout.remainingAmount && money(checkout.remainingAmount)],
+        [t('valueDue'), status !== 'PAID' && checkout.remainingValue && inCurrency(checkout.remainingValue)],
+        [t('tooMuch'), checkout.excessAmount && money(checkout.excessAmount)],
+        [t('for'), checkout.quantity ? `${checkout.quantity} × ${name}` : name],
+        [t('tolerance'), checkout.tolerancePercent !== '0' && `${checkout.tolerancePercent} %`],
+        [
+          t('product'),
+          checkout.product && <Link href={`/products/${checkout.product.id}`}>{checkout.product.name}</Link>,
+        ],
+        [t('customer'), checkout.customerEmail],
+        [t('receiptIn'), checkout.customerEmail && languageWord(checkout.language ?? 'en')],
+        [t('ends'), <Time key="ends" at={checkout.expiresAt} exact />],
+        [t('paid'), checkout.paidAt && <Time at={checkout.paidAt} exact />],
+        [t('closed'), checkout.closedAt && <Time at={checkout.closedAt} exact />],
         [
           'URL',
           <Outside key="url" href={url}>
             {url}
           </Outside>,
         ],
-        ['Memo', <Code key="memo" text={checkout.memo} what="the memo" whole />],
+        [t('memo'), <Code key="memo" text={checkout.memo} what={t('theMemo')} whole />],
         [
-          'Wallet',
+          t('wallet'),
           <Link key="wallet" href={`/wallets/${checkout.wallet.id}`}>
             {checkout.wallet.name}
           </Link>,
         ],
         ...Object.entries(checkout.metadata).map(([key, value]) => [key, value] as const),
-        ['Checkout id', <Code key="id" text={id} what="the checkout’s id" whole />],
+        [t('checkoutId'), <Code key="id" text={id} what={t('theCheckoutsId')} whole />],
       ]}
     />
   );
@@ -118,20 +122,23 @@ function Order({ checkout }: { checkout: Checkout }) {
   const money = (amount: string) => <Money amount={amount} code={checkout.assetCode} currency={checkout.currency} />;
   const isSome = (amount: string) => amount !== '0';
   if (lines.length === 1 && ![discountAmount, taxAmount, tipAmount].some(isSome)) return null;
-  const discount = discountName === null ? 'Discount' : `Discount, ${discountName}`;
+  const discount = discountName === null ? t('discount') : t('discountDiscountName', { discountName });
   return (
-    <Section title="Order">
+    <Section title={t('order')}>
       <Facts
         facts={[
           ...lines.map(
             ({ name, quantity, taxPercent, total }) =>
-              [`${quantity} × ${name}${taxPercent === null ? '' : `, ${taxPercent} % tax`}`, money(total)] as const,
+              [
+                `${quantity} × ${name}${taxPercent === null ? '' : t('taxPercentTax', { taxPercent })}`,
+                money(total),
+              ] as const,
           ),
-          ['Subtotal', money(subtotal)],
+          [t('subtotal'), money(subtotal)],
           [discount, isSome(discountAmount) && money(`-${discountAmount}`)],
-          [taxIncluded ? 'Tax contained' : 'Tax', isSome(taxAmount) && money(taxAmount)],
-          ['Tip', isSome(tipAmount) && money(tipAmount)],
-          ['Total', money(total)],
+          [taxIncluded ? t('taxContained') : t('tax'), isSome(taxAmount) && money(taxAmount)],
+          [t('tip'), isSome(tipAmount) && money(tipAmount)],
+          [t('total'), money(total)],
         ]}
       />
     </Section>
@@ -148,14 +155,14 @@ function Accept({ id }: { id: string }) {
   const write = useWrite('checkouts.accept');
   return (
     <Ask
-      label="Accept as paid"
-      title="Accept as paid?"
-      confirm="Accept"
+      label={t('acceptPaid')}
+      title={t('acceptPaidAsk')}
+      confirm={t('accept')}
       write={write}
       input={{ id }}
-      done="The checkout is paid."
+      done={t('checkoutPaid')}
     >
-      <p>The checkout becomes paid with the money received in its asset. This cannot be undone.</p>
+      <p>{t('checkoutBecomesPaidMoney')}</p>
     </Ask>
   );
 }
@@ -164,17 +171,15 @@ function Cancel({ id }: { id: string }) {
   const write = useWrite('checkouts.cancel');
   return (
     <Ask
-      label="Cancel the checkout"
-      title="Cancel this checkout?"
-      confirm="Cancel it"
+      label={t('cancelCheckout')}
+      title={t('cancelCheckoutAsk')}
+      confirm={t('cancelIt')}
       isDestructive
       write={write}
       input={{ id }}
-      done="The checkout is cancelled."
+      done={t('checkoutCancelled')}
     >
-      <p>
-        Its page stops taking payments. Later payments are rejected, and you can send them back. This cannot be undone.
-      </p>
+      <p>{t('pageStopsTakingPayments')}</p>
     </Ask>
   );
 }

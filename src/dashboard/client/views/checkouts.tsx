@@ -8,38 +8,38 @@ import { Export } from '../parts/export.js';
 import { Search, Tabs } from '../parts/filters.js';
 import { type Column, List } from '../parts/list.js';
 import { Page } from '../parts/page.js';
+import { rich } from '../parts/rich.js';
+import { t } from '../texts/texts.js';
 import { CHECKOUT_STATUS } from '../words.js';
 
 type Checkout = Item<'checkouts.list'>;
 
 const STATUSES = ['OPEN', 'PAID', 'EXPIRED', 'CANCELLED'] as const;
-const TABS = [['', 'All'], ...STATUSES.map((status) => [status, CHECKOUT_STATUS[status].label] as const)] as const;
+const TABS = [['', t('all')], ...STATUSES.map((status) => [status, CHECKOUT_STATUS[status].label] as const)] as const;
 
 /** Marks checkouts that received money but not enough. */
 export const partOf = ({ status, receivedAmount }: Checkout): string | undefined =>
-  status !== 'PAID' && receivedAmount !== '0' ? 'partly paid' : undefined;
+  status !== 'PAID' && receivedAmount !== '0' ? t('partlyPaid') : undefined;
 
 export const CHECKOUT_COLUMNS: readonly Column<Checkout>[] = [
-  { title: 'Order', kind: 'main', cell: ({ reference, name }) => <bdi>{reference ?? name}</bdi> },
+  { title: t('order'), kind: 'main', cell: ({ reference, name }) => <bdi>{reference ?? name}</bdi> },
   {
-    title: 'For',
+    title: t('for'),
     kind: 'wide',
     cell: ({ name, quantity }) => <bdi>{quantity && quantity > 1 ? `${quantity} × ${name}` : name}</bdi>,
   },
-  { title: 'Status', cell: (checkout) => <Badge {...CHECKOUT_STATUS[checkout.status]} more={partOf(checkout)} /> },
+  { title: t('status'), cell: (checkout) => <Badge {...CHECKOUT_STATUS[checkout.status]} more={partOf(checkout)} /> },
   {
-    title: 'Ends',
+    title: t('ends'),
     cell: ({ status, expiresAt, paidAt, closedAt }) =>
       status === 'OPEN' ? (
-        <>
-          until <Time at={expiresAt} />
-        </>
+        rich('untilTime', { time: <Time at={expiresAt} /> })
       ) : (
         <Time at={paidAt ?? closedAt ?? expiresAt} />
       ),
   },
   {
-    title: 'Amount',
+    title: t('amount'),
     kind: 'money',
     cell: ({ amount, price, currency, assetCode }) => (
       <Money amount={price ?? amount!} code={assetCode} currency={currency} />
@@ -63,34 +63,30 @@ export function Checkouts() {
   const checkouts = useRead('checkouts.list', { page: usePage(), ...wanted });
   return (
     <Page
-      title="Checkouts"
+      title={t('checkouts')}
       actions={
         <>
           <Export of="checkouts" filters={wanted} />
           {canMake && (
             <LinkButton href="/checkouts/new" icon="plus">
-              New checkout
+              {t('newCheckout')}
             </LinkButton>
           )}
         </>
       }
     >
-      <Tabs label="Status" options={TABS} value={known ?? ''} set={setStatus} />
+      <Tabs label={t('status')} options={TABS} value={known ?? ''} set={setStatus} />
       <div class="grid">
-        <Search name="search" label="Reference, memo, name, e-mail or id" />
-        <Search name="reference" label="Reference (exact)" />
-        <ChoiceFilter name="product" label="Product" of="products.list" none="All products" />
+        <Search name="search" label={t('referenceMemoNameE')} />
+        <Search name="reference" label={t('referenceExact')} />
+        <ChoiceFilter name="product" label={t('product')} of="products.list" none={t('allProducts')} />
       </div>
       <List
-        title="Checkouts"
+        title={t('checkouts')}
         query={checkouts}
         columns={CHECKOUT_COLUMNS}
         href={({ id }) => `/checkouts/${id}`}
-        empty={
-          known || search || reference || productId
-            ? 'No checkouts match.'
-            : 'No checkouts yet. Create one for an order.'
-        }
+        empty={known || search || reference || productId ? t('noCheckoutsMatch') : t('noCheckoutsYetCreate')}
       />
     </Page>
   );

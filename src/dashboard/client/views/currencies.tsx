@@ -7,6 +7,7 @@ import { Field, Form, type Values } from '../parts/form.js';
 import { type Column, Rows } from '../parts/list.js';
 import { Page, Section, Shown } from '../parts/page.js';
 import { say } from '../parts/toast.js';
+import { t } from '../texts/texts.js';
 import { networkOptions } from '../words.js';
 
 type Account = Output<'account.get'>;
@@ -17,17 +18,17 @@ export function Currencies() {
   const rates = useRead('rates.list', {});
   const canWrite = useCanWrite();
   return (
-    <Page title="Currencies">
-      <Section title="Rates">
+    <Page title={t('currencies')}>
+      <Section title={t('rates')}>
         <Shown query={rates}>{(all) => <Rates rates={all} />}</Shown>
       </Section>
       {canWrite && (
-        <Section title="Your own rate">
-          <p class="hint">It replaces the rates of the sources until you end it. Your markup does not lower it.</p>
+        <Section title={t('ownRate')}>
+          <p class="hint">{t('replacesRatesSourcesUntil')}</p>
           <OwnRate />
         </Section>
       )}
-      <Section title="Books">
+      <Section title={t('books')}>
         <Shown query={account}>{(data) => <Books account={data} />}</Shown>
       </Section>
     </Page>
@@ -36,26 +37,32 @@ export function Currencies() {
 
 const COLUMNS: readonly Column<Rate>[] = [
   {
-    title: 'Of',
+    title: t('ofAsset'),
     kind: 'main',
     cell: ({ assetCode, assetIssuer }) => (
       <>
-        1 {assetCode} {assetIssuer && <Code text={assetIssuer} what="the issuer" />}
+        1 {assetCode} {assetIssuer && <Code text={assetIssuer} what={t('theIssuer')} />}
       </>
     ),
   },
-  { title: 'Network', kind: 'wide', cell: ({ network }) => network },
-  { title: 'As of', kind: 'wide', cell: ({ at }) => at && <Time at={at} /> },
+  { title: t('network'), kind: 'wide', cell: ({ network }) => network },
+  { title: t('asOf'), kind: 'wide', cell: ({ at }) => at && <Time at={at} /> },
   {
-    title: 'Source',
+    title: t('source'),
     cell: ({ source, stale }) =>
-      stale ? <Badge label="No price" tone="bad" /> : source === 'own' ? <Badge label="Yours" tone="good" /> : source,
+      stale ? (
+        <Badge label={t('noPrice')} tone="bad" />
+      ) : source === 'own' ? (
+        <Badge label={t('yours')} tone="good" />
+      ) : (
+        source
+      ),
   },
   {
-    title: 'Rate',
+    title: t('rate'),
     kind: 'money',
     cell: ({ rate, currency }) => (
-      <span class="money">{rate === null ? `none in ${currency}` : money(rate, currency)}</span>
+      <span class="money">{rate === null ? t('noneCurrency', { currency }) : money(rate, currency)}</span>
     ),
   },
 ];
@@ -65,29 +72,29 @@ function Rates({ rates }: { rates: readonly Rate[] }) {
   const canWrite = useCanWrite();
   const items = rates.map((rate) => ({ ...rate, id: Object.values(pairOf(rate)).join(' ') }));
   const actions: Column<Rate> = {
-    title: 'Actions',
+    title: t('actions'),
     kind: 'actions',
     cell: (rate) =>
       rate.source === 'own' && (
         <Ask
-          label="End"
-          title="End your rate?"
-          confirm="End it"
+          label={t('end')}
+          title={t('endRateAsk')}
+          confirm={t('endIt')}
           write={end}
           input={pairOf(rate)}
-          done="The rates of the sources apply from now on."
+          done={t('ratesSourcesApplyNow')}
         >
-          <p>From now on, prices use the rates of the sources. If no source answers, there is no price.</p>
+          <p>{t('nowPricesUseRates')}</p>
         </Ask>
       ),
   };
   return (
     <Rows
-      title="Rates"
+      title={t('rates')}
       columns={canWrite ? [...COLUMNS, actions] : COLUMNS}
       items={items}
       meta={{ page: 1, total: items.length, totalPages: 1, pageSize: items.length }}
-      empty="No prices in a currency yet."
+      empty={t('noPricesCurrencyYet')}
       paged={false}
     />
   );
@@ -107,27 +114,27 @@ function OwnRate() {
         network: values.text('network') as Rate['network'],
         rate: values.text('rate'),
       });
-      say('Your rate applies from now on.');
+      say(t('rateAppliesNow'));
     } catch {}
   };
   return (
     <Form
-      submit="Set the rate"
+      submit={t('setRate')}
       isBusy={set.isPending}
       failure={set.error ? failureOf(set.error) : null}
       onSubmit={submit}
     >
-      <Field name="assetCode" label="Asset" value="XLM" hint="The code, as wallets show it." />
+      <Field name="assetCode" label={t('asset')} value="XLM" hint={t('codeWalletsShow')} />
       <Field
         name="assetIssuer"
-        label="Asset issuer"
+        label={t('assetIssuer')}
         isOptional
         placeholder="G…"
-        hint="The issuer’s Stellar address. Lumens (XLM) have none."
+        hint={t('issuersStellarAddressLumens')}
       />
-      <Field name="network" label="Network" options={networkOptions(networks)} value={networks[0] ?? ''} />
-      <Field name="currency" label="Currency" placeholder="EUR" hint="A three-letter code." />
-      <Field name="rate" label="What one unit of the asset is worth" inputMode="decimal" placeholder="0.25" />
+      <Field name="network" label={t('network')} options={networkOptions(networks)} value={networks[0] ?? ''} />
+      <Field name="currency" label={t('currency')} placeholder="EUR" hint={t('threeLetterCode')} />
+      <Field name="rate" label={t('whatUnitAssetWorth')} inputMode="decimal" placeholder="0.25" />
     </Form>
   );
 }
@@ -142,47 +149,47 @@ function Books({ account: { booksCurrency, rateMarkupPercent, tolerancePercent }
         rateMarkupPercent: values.text('rateMarkupPercent'),
         tolerancePercent: values.text('tolerancePercent'),
       });
-      say('Saved.');
+      say(t('saved'));
     } catch {}
   };
   if (!canWrite) {
     return (
       <p>
-        {booksCurrency ? `Payments are valued in ${booksCurrency}.` : 'Payments are not valued.'} Rates are lowered by{' '}
-        {rateMarkupPercent} %. New products and checkouts have a tolerance of {tolerancePercent} %.
+        {booksCurrency ? t('paymentsValuedBooksCurrency', { booksCurrency }) : t('paymentsNotValued')}{' '}
+        {t('ratesLowered', { markup: rateMarkupPercent, tolerance: tolerancePercent })}
       </p>
     );
   }
   return (
     <Form
-      submit="Save"
+      submit={t('save')}
       isBusy={update.isPending}
       failure={update.error ? failureOf(update.error) : null}
       onSubmit={submit}
     >
       <Field
         name="booksCurrency"
-        label="Currency of your books"
+        label={t('currencyBooks')}
         isOptional
         value={booksCurrency ?? ''}
         placeholder="EUR"
-        hint="Later payments are valued in it."
+        hint={t('laterPaymentsValued')}
       />
       <Field
         name="rateMarkupPercent"
-        label="Markup on rates"
+        label={t('markupRates')}
         inputMode="decimal"
         value={rateMarkupPercent}
         suffix="%"
-        hint="From 0 to 20: prices in a currency ask for that much more of the asset."
+        hint={t('markupHint')}
       />
       <Field
         name="tolerancePercent"
-        label="Tolerance of new products and checkouts"
+        label={t('toleranceNewProductsCheckouts')}
         inputMode="decimal"
         value={tolerancePercent}
         suffix="%"
-        hint="From 0 to 5: how much less is enough, such as when an exchange deducts a fee."
+        hint={t('toleranceHint')}
       />
     </Form>
   );

@@ -2,13 +2,15 @@
 import { useState } from 'preact/hooks';
 import { useParam } from '../address.js';
 import { failureOf, type Input, type Item, type Output, useRead, useWrite } from '../api.js';
-import { grouped, plural, startOfDay } from '../format.js';
+import { grouped, startOfDay } from '../format.js';
 import { Act, useCanWrite } from '../parts/act.js';
 import { Badge, Code, Facts, Time } from '../parts/bits.js';
 import { Tabs } from '../parts/filters.js';
 import { Choice, Field, Form, type Values } from '../parts/form.js';
 import { Section, Shown } from '../parts/page.js';
+import { rich } from '../parts/rich.js';
 import { say } from '../parts/toast.js';
+import { t, wholeNumber } from '../texts/texts.js';
 import { DELIVERY_STATUS, WEBHOOK_HEALTH } from '../words.js';
 
 // Health of a webhook: whether deliveries arrive, how many wait, how fast the endpoint answers; and a form
@@ -17,7 +19,7 @@ import { DELIVERY_STATUS, WEBHOOK_HEALTH } from '../words.js';
 export function Health({ webhookId }: { webhookId: string }) {
   const health = useRead('webhooks.health', { id: webhookId }, { refetchInterval: 10_000, keepPrevious: false });
   return (
-    <Section title="Health">
+    <Section title={t('health')}>
       <Shown query={health}>{(data) => <HealthFacts health={data} />}</Shown>
     </Section>
   );
@@ -34,26 +36,22 @@ function HealthFacts({ health }: { health: Output<'webhooks.health'> }) {
       <Facts
         facts={[
           [
-            'Waiting',
+            t('waiting'),
             <>
               {grouped(String(pending))}
-              {oldestPendingAt && (
-                <>
-                  , the oldest since <Time at={oldestPendingAt} />
-                </>
-              )}
+              {oldestPendingAt && <>, {rich('oldestSince', { time: <Time at={oldestPendingAt} /> })}</>}
             </>,
           ],
-          ['Delivered in 24 h', grouped(String(health.delivered24h))],
-          ['Failed in 24 h', grouped(String(health.failed24h))],
-          ['Last delivered', lastDeliveredAt && <Time at={lastDeliveredAt} exact />],
-          ['Last failure', lastFailureAt && <Time at={lastFailureAt} exact />],
-          ['Because', lastError],
+          [t('delivered24H'), grouped(String(health.delivered24h))],
+          [t('failed24H'), grouped(String(health.failed24h))],
+          [t('lastDelivered'), lastDeliveredAt && <Time at={lastDeliveredAt} exact />],
+          [t('lastFailure'), lastFailureAt && <Time at={lastFailureAt} exact />],
+          [t('because'), lastError],
           [
-            'Answers within',
+            t('answersWithin'),
             latencyMs.p50 !== null &&
               latencyMs.p95 !== null &&
-              `${grouped(String(latencyMs.p50))} ms for half of them, ${grouped(String(latencyMs.p95))} ms for 95 in 100`,
+              t('latencyOf', { p50: latencyMs.p50, p95: latencyMs.p95 }),
           ],
         ]}
       />
@@ -62,11 +60,11 @@ function HealthFacts({ health }: { health: Output<'webhooks.health'> }) {
 }
 
 const WHAT = [
-  { value: 'FAILED', label: 'Failed deliveries', hint: 'Deliveries that were given up are retried.' },
+  { value: 'FAILED', label: t('failedDeliveries'), hint: t('deliveriesWereGivenUp') },
   {
     value: 'ALL',
-    label: 'Everything',
-    hint: 'Every event of that time is delivered again, including delivered ones.',
+    label: t('everything'),
+    hint: t('everyEventTimeDelivered'),
   },
 ] as const;
 
@@ -85,24 +83,22 @@ export function Replay({ webhookId }: { webhookId: string }) {
     };
     try {
       const { replayed } = await replay.mutateAsync(input);
-      say(
-        replayed === 0 ? 'No deliveries to send again.' : `${plural(replayed, 'delivery', 'deliveries')} will be sent.`,
-      );
+      say(replayed === 0 ? t('noDeliveriesSendAgain') : t('deliveriesWillBeSent', { n: replayed }));
       setRound(round + 1);
     } catch {}
   };
   return (
-    <Section title="Send again">
+    <Section title={t('sendAgain')}>
       <Form
         key={round}
-        submit="Send them again"
+        submit={t('sendThemAgain')}
         isBusy={replay.isPending}
         failure={replay.error ? failureOf(replay.error) : null}
         onSubmit={submit}
       >
-        <Choice name="status" legend="What" type="radio" value={['FAILED']} options={WHAT} />
-        <Field name="from" label="From" type="date" isOptional hint="Without it, from the first event." />
-        <Field name="to" label="To (included)" type="date" isOptional hint="Without it, up to now." />
+        <Choice name="status" legend={t('whatHappened')} type="radio" value={['FAILED']} options={WHAT} />
+        <Field name="from" label={t('fromDay')} type="date" isOptional hint={t('withoutFirstEvent')} />
+        <Field name="to" label={t('untilDayIncluded')} type="date" isOptional hint={t('withoutUpNow')} />
       </Form>
     </Section>
   );
@@ -111,7 +107,7 @@ export function Replay({ webhookId }: { webhookId: string }) {
 type Delivery = Item<'webhooks.deliveries'>;
 
 const STATUSES = ['PENDING', 'DELIVERED', 'FAILED', 'CANCELLED'] as const;
-const TABS = [['', 'All'], ...STATUSES.map((status) => [status, DELIVERY_STATUS[status].label] as const)] as const;
+const TABS = [['', t('all')], ...STATUSES.map((status) => [status, DELIVERY_STATUS[status].label] as const)] as const;
 
 export function Deliveries({ webhookId }: { webhookId: string }) {
   const [status, setStatus] = useParam('status');
@@ -124,12 +120,12 @@ export function Deliveries({ webhookId }: { webhookId: string }) {
     { refetchInterval: 5_000 },
   );
   return (
-    <Section title="Deliveries">
-      <Tabs label="Status" options={TABS} value={known ?? ''} set={setStatus} />
+    <Section title={t('deliveries')}>
+      <Tabs label={t('status')} options={TABS} value={known ?? ''} set={setStatus} />
       <Shown query={deliveries}>
         {({ items, meta }) => (
           <>
-            {items.length === 0 && <p class="empty">{known ? 'No deliveries match.' : 'No deliveries yet.'}</p>}
+            {items.length === 0 && <p class="empty">{known ? t('noDeliveriesMatch') : t('noDeliveriesYet')}</p>}
             <ul class="deliveries">
               {items.map((delivery) => (
                 <One key={delivery.id} delivery={delivery} />
@@ -137,10 +133,10 @@ export function Deliveries({ webhookId }: { webhookId: string }) {
             </ul>
             {meta.total > items.length && (
               <p class="actions">
-                <span class="hint">{plural(meta.total, 'delivery', 'deliveries')} in all.</span>
+                <span class="hint">{t('deliveriesInAll', { n: meta.total })}</span>
                 {pageSize < 100 && (
                   <button type="button" class="plain" onClick={() => setShown(String(Math.min(100, pageSize * 3)))}>
-                    Show more
+                    {t('showMore')}
                   </button>
                 )}
               </p>
@@ -164,37 +160,33 @@ function One({ delivery }: { delivery: Delivery }) {
           <Badge {...DELIVERY_STATUS[status]} />
           <strong>{eventType}</strong>
           <span class="hint">
-            {plural(attemptCount, 'attempt')}
-            {lastResponseStatus !== null && `, last answer ${lastResponseStatus}`}
-            {status === 'PENDING' && nextAttemptAt && (
-              <>
-                , next <Time at={nextAttemptAt} />
-              </>
-            )}
+            {t('attemptsMade', { n: attemptCount })}
+            {lastResponseStatus !== null && t('lastAnswerLastResponseStatus', { lastResponseStatus })}
+            {status === 'PENDING' && nextAttemptAt && <>, {rich('nextAt', { time: <Time at={nextAttemptAt} /> })}</>}
           </span>
           <Time at={delivery.createdAt} />
         </summary>
         {lastError && <p class="problem">{lastError}</p>}
-        <h3>Attempts</h3>
+        <h3>{t('attempts')}</h3>
         {delivery.attempts.length === 0 ? (
-          <p class="hint">None yet.</p>
+          <p class="hint">{t('noneYet')}</p>
         ) : (
           <ol class="attempts">
             {delivery.attempts.map(({ at, durationMs, responseStatus, error }) => (
               <li key={at}>
-                <Time at={at} exact /> · {responseStatus ?? 'no answer'} · {durationMs.toLocaleString('en')} ms
+                <Time at={at} exact /> · {responseStatus ?? t('noAnswer')} · {wholeNumber(durationMs)} ms
                 {error && <span class="problem">{error}</span>}
               </li>
             ))}
           </ol>
         )}
-        <h3>Request</h3>
+        <h3>{t('request')}</h3>
         {isOpen && <Request eventId={delivery.eventId} />}
         <div class="actions">
           {canWrite && status !== 'CANCELLED' && (
-            <Act label="Send again" write={redeliver} input={{ id }} done={() => 'The delivery is sent again.'} />
+            <Act label={t('sendAgain')} write={redeliver} input={{ id }} done={() => t('deliverySentAgain')} />
           )}
-          <Code text={id} what="the delivery’s id" />
+          <Code text={id} what={t('theDeliverysId')} />
         </div>
       </details>
     </li>

@@ -1,7 +1,6 @@
 /** One payment link: its name, its URL, its codes. */
 import { Link as To, useLocation } from 'wouter-preact';
 import { failureOf, type Item, useRead, useWrite } from '../api.js';
-import { plural } from '../format.js';
 import { Ask, useCanWrite } from '../parts/act.js';
 import { Code, Copy, Facts, Outside } from '../parts/bits.js';
 import { Field, Form } from '../parts/form.js';
@@ -9,13 +8,14 @@ import { List } from '../parts/list.js';
 import { Loaded, Page, Section } from '../parts/page.js';
 import { QrBlock } from '../parts/qr-block.js';
 import { say } from '../parts/toast.js';
+import { t } from '../texts/texts.js';
 import { LinkSwitch } from './links.js';
 import { PAYMENT_COLUMNS } from './payments.js';
 import { Price } from './products.js';
 
 type PaymentLink = Item<'paymentLinks.list'>;
 
-const BACK = { href: '/links', label: 'Payment links' };
+const BACK = { href: '/links', label: t('paymentLinks') };
 
 const useInstructions = ({ id, active }: PaymentLink) =>
   useRead('paymentLinks.instructions', { id }, { enabled: active });
@@ -24,7 +24,7 @@ type Instructions = Pick<ReturnType<typeof useInstructions>, 'data' | 'error'>;
 export function Link({ id }: { id: string }) {
   const link = useRead('paymentLinks.get', { id }, { keepPrevious: false });
   return (
-    <Loaded query={link} title="Payment link" back={BACK}>
+    <Loaded query={link} title={t('paymentLink')} back={BACK}>
       {(data) => <Details link={data} />}
     </Loaded>
   );
@@ -37,15 +37,15 @@ function Details({ link }: { link: PaymentLink }) {
   const payments = useRead('payments.list', { paymentLinkId: id, pageSize: 10 });
   return (
     <Page
-      title={`Link for ${product.name}`}
+      title={t('linkName', { name: product.name })}
       about={id}
       back={BACK}
       badge={<LinkSwitch link={link} />}
       actions={
         <>
-          <Copy text={url} what="the URL" label="Copy the URL" />
+          <Copy text={url} what={t('theUrl')} label={t('copyUrl')} />
           <a class="button plain" href={`${url}/poster`} target="_blank" rel="noreferrer noopener">
-            Poster
+            {t('poster')}
           </a>
         </>
       }
@@ -58,31 +58,31 @@ function Details({ link }: { link: PaymentLink }) {
               {url}
             </Outside>,
           ],
-          ...(link.name === null ? [] : [['Name', <bdi key="name">{link.name}</bdi>] as const]),
-          ['Price', <Price key="price" {...product} />],
+          ...(link.name === null ? [] : [[t('name'), <bdi key="name">{link.name}</bdi>] as const]),
+          [t('price'), <Price key="price" {...product} />],
           [
-            'Product',
+            t('product'),
             <To key="product" href={`/products/${product.id}`}>
               {product.name}
             </To>,
           ],
-          ['Memo', <Code key="memo" text={link.memo} what="the memo" whole />],
+          [t('memo'), <Code key="memo" text={link.memo} what={t('theMemo')} whole />],
           [
-            'Without a memo',
-            instructions.data && <Code text={instructions.data.muxedAddress} what="the muxed address" />,
+            t('withoutMemo'),
+            instructions.data && <Code text={instructions.data.muxedAddress} what={t('theMuxedAddress')} />,
           ],
-          ['Payments', plural(link.paymentCount, 'payment')],
-          ['Link id', <Code key="id" text={id} what="the link’s id" whole />],
+          [t('payments'), t('paymentsCount', { n: link.paymentCount })],
+          [t('linkId'), <Code key="id" text={id} what={t('theLinksId')} whole />],
         ]}
       />
       <Codes link={link} instructions={instructions} />
-      <Section title="Payments" actions={<To href={`/payments?link=${id}`}>All payments of this link</To>}>
+      <Section title={t('payments')} actions={<To href={`/payments?link=${id}`}>{t('allPaymentsLink')}</To>}>
         <List
-          title="Payments of this link"
+          title={t('paymentsLink')}
           query={payments}
           columns={PAYMENT_COLUMNS}
           href={(payment) => `/payments/${payment.id}`}
-          empty="No payments yet."
+          empty={t('noPaymentsYet')}
           paged={false}
         />
       </Section>
@@ -96,19 +96,17 @@ function Codes({ link, instructions }: { link: PaymentLink; instructions: Instru
   const { url, product, slug } = link;
   const file = `${slug}-${product.name.replace(/[^\p{L}\p{N}]+/gu, '-').slice(0, 40)}`;
   return (
-    <Section title="QR codes">
+    <Section title={t('qrCodes')}>
       <div class="codes">
-        <QrBlock text={url} label="Page QR" file={file}>
-          <span class="hint">Opens the payment page. For posters, the counter and messages.</span>
+        <QrBlock text={url} label={t('pageQr')} file={file}>
+          <span class="hint">{t('opensPaymentPagePosters')}</span>
         </QrBlock>
         {instructions.data ? (
-          <QrBlock text={instructions.data.uri} label="Payment QR" file={`${file}-payment`}>
-            <span class="hint">Opens a Stellar wallet with address, memo and amount filled in.</span>
+          <QrBlock text={instructions.data.uri} label={t('paymentQr')} file={`${file}-payment`}>
+            <span class="hint">{t('opensStellarWalletAddress')}</span>
           </QrBlock>
         ) : (
-          instructions.error && (
-            <p class="hint">The payment QR code is shown while the link, product and wallet are on.</p>
-          )
+          instructions.error && <p class="hint">{t('paymentQrCodeShown')}</p>
         )}
       </div>
     </Section>
@@ -119,20 +117,20 @@ function Deletion({ id, mayDelete }: { id: string; mayDelete: boolean }) {
   const remove = useWrite('paymentLinks.delete');
   const [, navigate] = useLocation();
   return (
-    <Section title="Delete">
-      <p class="hint">A link with payments cannot be deleted: switch it off instead.</p>
+    <Section title={t('delete')}>
+      <p class="hint">{t('linkPaymentsCannotDeleted')}</p>
       {mayDelete && (
         <Ask
-          label="Delete the link"
-          title="Delete this link?"
-          confirm="Delete"
+          label={t('deleteLink')}
+          title={t('deleteLinkAsk')}
+          confirm={t('delete')}
           isDestructive
           write={remove}
           input={{ id }}
-          done="The link is deleted."
+          done={t('linkDeleted')}
           onDone={() => navigate('/links')}
         >
-          <p>Its page stops working, and payments with its memo become unmatched.</p>
+          <p>{t('pageStopsWorkingPayments')}</p>
         </Ask>
       )}
     </Section>
@@ -144,18 +142,18 @@ function Naming({ link: { id, name } }: { link: PaymentLink }) {
   const save = async (text: string | null) => {
     try {
       await mutateAsync({ id, name: text });
-      say('Saved.');
+      say(t('saved'));
     } catch {}
   };
   return (
-    <Section title="Name">
+    <Section title={t('name')}>
       <Form
-        submit="Save"
+        submit={t('save')}
         isBusy={isPending}
         failure={error ? failureOf(error) : null}
         onSubmit={(values) => save(values.orNull('name'))}
       >
-        <Field name="name" label="Your name for the link" isOptional value={name ?? ''} hint="Payers do not see it." />
+        <Field name="name" label={t('nameLink')} isOptional value={name ?? ''} hint={t('payersNotSee')} />
       </Form>
     </Section>
   );

@@ -10,6 +10,7 @@ import { Field, Form } from '../parts/form.js';
 import { type Column, List } from '../parts/list.js';
 import { Page } from '../parts/page.js';
 import { say } from '../parts/toast.js';
+import { t, wholeNumber } from '../texts/texts.js';
 import { Price } from './products.js';
 
 type PaymentLink = Item<'paymentLinks.list'>;
@@ -18,7 +19,7 @@ export function LinkSwitch({ link: { id, product, memo, active } }: { link: Paym
   const { mutateAsync } = useWrite('paymentLinks.update');
   return (
     <Toggle
-      what={`Take payments on the link of ${product.name}, memo ${memo}`}
+      what={t('takePaymentsLinkName', { name: product.name, memo })}
       isOn={active}
       set={(isOn) => mutateAsync({ id, active: isOn })}
     />
@@ -41,25 +42,25 @@ function LinkName({ product, name }: PaymentLink) {
 }
 
 export const LINK_COLUMNS: readonly Column<PaymentLink>[] = [
-  { title: 'Product', kind: 'main', cell: LinkName },
-  { title: 'Memo', cell: ({ memo }) => <code>{memo}</code> },
-  { title: 'Payments', kind: 'wide', cell: ({ paymentCount }) => paymentCount.toLocaleString('en') },
+  { title: t('product'), kind: 'main', cell: LinkName },
+  { title: t('memo'), cell: ({ memo }) => <code>{memo}</code> },
+  { title: t('payments'), kind: 'wide', cell: ({ paymentCount }) => wholeNumber(paymentCount) },
   {
-    title: 'On',
+    title: t('on'),
     cell: (link) => (
       <span class="code-line">
         <LinkSwitch link={link} />
-        <Copy text={link.url} what={`the URL of the link with memo ${link.memo}`} />
+        <Copy text={link.url} what={t('theUrlLinkMemo', { memo: link.memo })} />
       </span>
     ),
   },
-  { title: 'Price', kind: 'money', cell: ({ product }) => <Price {...product} /> },
+  { title: t('price'), kind: 'money', cell: ({ product }) => <Price {...product} /> },
 ];
 
 const STATES = [
-  ['', 'On and off'],
-  ['true', 'On'],
-  ['false', 'Off'],
+  ['', t('onAndOff')],
+  ['true', t('on')],
+  ['false', t('off')],
 ] as const;
 
 export function Links() {
@@ -75,26 +76,26 @@ export function Links() {
   });
   return (
     <Page
-      title="Payment links"
+      title={t('paymentLinks')}
       actions={
         canWrite && (
           <LinkButton href="/links/new" icon="plus">
-            New link
+            {t('newLink')}
           </LinkButton>
         )
       }
     >
       <div class="grid">
-        <Search name="search" label="Search by name, product, memo or address" />
-        <ChoiceFilter name="product" label="Product" of="products.list" none="All products" />
-        <Select name="active" label="State" options={STATES} />
+        <Search name="search" label={t('searchNameProductMemo')} />
+        <ChoiceFilter name="product" label={t('product')} of="products.list" none={t('allProducts')} />
+        <Select name="active" label={t('state')} options={STATES} />
       </div>
       <List
-        title="Payment links"
+        title={t('paymentLinks')}
         query={links}
         columns={LINK_COLUMNS}
         href={({ id }) => `/links/${id}`}
-        empty={search || active || productId ? 'No links match.' : 'No payment links yet. Create one for a product.'}
+        empty={search || active || productId ? t('noLinksMatch') : t('noPaymentLinksYet')}
       />
     </Page>
   );
@@ -102,39 +103,39 @@ export function Links() {
 
 export function NewLink() {
   const [productId, choose] = useParam('product');
-  const products = useChoices('products.list', { none: 'Choose a product', chosen: productId });
+  const products = useChoices('products.list', { none: t('chooseProduct'), chosen: productId });
   const create = useWrite('paymentLinks.create');
   const canWrite = useCanWrite();
   const [, navigate] = useLocation();
   const submit = async (chosen: string, name: string | null) => {
     try {
       const link = await create.mutateAsync({ productId: chosen, name });
-      say('The link is ready.');
+      say(t('linkReady'));
       navigate(`/links/${link.id}`);
     } catch {}
   };
   return (
-    <Page title="New payment link" back={{ href: '/links', label: 'Payment links' }}>
+    <Page title={t('newPaymentLink')} back={{ href: '/links', label: t('paymentLinks') }}>
       {products.isEmpty && canWrite ? (
         <div class="empty">
-          A link needs a product. <LinkButton href="/products/new">Create a product</LinkButton>
+          {t('linkNeedsProduct')} <LinkButton href="/products/new">{t('createProduct')}</LinkButton>
         </div>
       ) : (
         <Form
-          submit="Create the link"
+          submit={t('createLink')}
           isBusy={create.isPending}
           failure={create.error ? failureOf(create.error) : null}
           onSubmit={(values) => submit(values.text('productId'), values.orNull('name'))}
         >
           <ChoiceField
             name="productId"
-            label="Product"
+            label={t('product')}
             choices={products}
             value={productId}
             onInput={choose}
-            hint="Many people can pay with one link: print its QR code, or share its URL. For a single order, create a checkout."
+            hint={t('manyPeopleCanPay')}
           />
-          <Field name="name" label="Your name for the link" isOptional hint="Payers do not see it." />
+          <Field name="name" label={t('nameLink')} isOptional hint={t('payersNotSee')} />
         </Form>
       )}
     </Page>

@@ -7,28 +7,28 @@ import { useDraft } from '../parts/draft.js';
 import { Choice, Field, Form, type Values } from '../parts/form.js';
 import { Page, Section, Shown } from '../parts/page.js';
 import { say } from '../parts/toast.js';
-import { mailWord, NOTICE } from '../words.js';
+import { t } from '../texts/texts.js';
+import { mailWord, NOTICE_OPTIONS, noticeWord } from '../words.js';
 
 type Told = Output<'notifications.get'>;
 
 export function Notifications() {
   const told = useRead('notifications.get', {});
   return (
-    <Page title="Notifications">
+    <Page title={t('notifications')}>
       <Shown query={told}>
         {(data) => (
           <>
             {!data.sending && (
               <p class="callout" role="status">
-                This service does not send e-mail yet: its operator has not set a mail server (SMTP_URL). Until then,
-                neither these e-mails nor receipts for customers are sent.
+                {t('serviceNotSendE')}
               </p>
             )}
-            <Section title="E-mails to you">
+            <Section title={t('eMailsToYou')}>
               <Chosen told={data} />
             </Section>
             {data.lastFailure && (
-              <Section title="Not delivered">
+              <Section title={t('notDelivered')}>
                 <LastFailure failure={data.lastFailure} />
               </Section>
             )}
@@ -38,8 +38,6 @@ export function Notifications() {
     </Page>
   );
 }
-
-const OPTIONS = (Object.keys(NOTICE) as NoticeKind[]).map((value) => ({ value, ...NOTICE[value] }));
 
 function Chosen({ told: { recipients, kinds } }: { told: Told }) {
   const write = useWrite('notifications.set');
@@ -51,35 +49,29 @@ function Chosen({ told: { recipients, kinds } }: { told: Told }) {
         kinds: values.all('kinds') as NoticeKind[],
       });
       draft.forget();
-      say('Saved.');
+      say(t('saved'));
     } catch {}
   };
   if (!useCanWrite()) {
     return (
       <Facts
         facts={[
-          ['Told', kinds.map((kind) => NOTICE[kind].label).join(', ') || 'Nothing'],
-          ['To', recipients.join(', ') || 'None'],
+          [t('told'), kinds.map((kind) => noticeWord(kind)).join(', ') || t('nothing')],
+          [t('to'), recipients.join(', ') || t('noneOfThem')],
         ]}
       />
     );
   }
   return (
     <Form
-      submit="Save"
+      submit={t('save')}
       isBusy={write.isPending}
       failure={write.error ? inFields(failureOf(write.error), addressesIn(draft.first('recipients') ?? '')) : null}
       onSubmit={submit}
       draft={draft}
     >
-      <Choice name="kinds" legend="Send an e-mail when" type="checkbox" value={kinds} options={OPTIONS} />
-      <Field
-        name="recipients"
-        label="To these addresses"
-        isLong
-        value={recipients.join('\n')}
-        hint="One per line, at most 20. Without an address, nothing is sent."
-      />
+      <Choice name="kinds" legend={t('sendEMailWhen')} type="checkbox" value={kinds} options={NOTICE_OPTIONS} />
+      <Field name="recipients" label={t('toAddresses')} isLong value={recipients.join('\n')} hint={t('onePerLine')} />
     </Form>
   );
 }
@@ -98,11 +90,11 @@ function inFields(failure: Failure, addresses: readonly string[]): Failure {
 const LastFailure = ({ failure: { at, to, kind, error, isFinal } }: { failure: NonNullable<Told['lastFailure']> }) => (
   <Facts
     facts={[
-      ['E-mail', mailWord(kind)],
-      ['To', to],
-      ['When', <Time key="at" at={at} exact />],
-      ['Why', error],
-      ['What happens', isFinal ? 'It is not retried.' : 'It is retried automatically.'],
+      [t('eMail'), mailWord(kind)],
+      [t('to'), to],
+      [t('when'), <Time key="at" at={at} exact />],
+      [t('why'), error],
+      [t('whatHappens'), isFinal ? t('notRetried') : t('retriedAutomatically')],
     ]}
   />
 );

@@ -1,12 +1,13 @@
 /** The overview: problems, received money, and open work. */
 import { Link } from 'wouter-preact';
 import { type Item, type Output, useRead, useReads } from '../api.js';
-import { plural } from '../format.js';
 import { useCanWrite } from '../parts/act.js';
 import { Badge, LinkButton } from '../parts/bits.js';
 import { Icon } from '../parts/icon.js';
 import { List } from '../parts/list.js';
 import { Page, Section } from '../parts/page.js';
+import { rich } from '../parts/rich.js';
+import { t } from '../texts/texts.js';
 import { syncShown, WEBHOOK_HEALTH } from '../words.js';
 import { CHECKOUT_COLUMNS } from './checkouts.js';
 import { PAYMENT_COLUMNS } from './payments.js';
@@ -15,7 +16,7 @@ import { useUnpayable } from './wallet-assets.js';
 
 export function Overview() {
   return (
-    <Page title="Overview">
+    <Page title={t('overview')}>
       <Attention />
       <FirstSteps />
       <Received />
@@ -39,25 +40,25 @@ function FirstSteps() {
     {
       isDone: has(wallets.data),
       href: '/wallets/new',
-      label: 'Add your wallet',
-      why: 'The Stellar account that payments go to. Its keys stay with you.',
+      label: t('addYourWallet'),
+      why: t('stellarAccountPaymentsGo'),
     },
     {
       isDone: has(products.data),
       href: '/products/new',
-      label: 'Create a product',
-      why: 'What you sell, at a fixed price or for an amount that the customer chooses.',
+      label: t('createProduct'),
+      why: t('whatSellFixedPrice'),
     },
     {
       isDone: false,
       href: '/links/new',
-      label: 'Create a payment link',
-      why: 'A payment page with a QR code.',
+      label: t('createPaymentLink'),
+      why: t('paymentPageQrCode'),
     },
   ];
   const next = steps.findIndex(({ isDone }) => !isDone);
   return (
-    <Section title="First steps">
+    <Section title={t('firstSteps')}>
       <ol class="steps">
         {steps.map(({ isDone, href, label, why }, index) => (
           <li key={href} class={isDone ? 'done' : ''}>
@@ -67,7 +68,7 @@ function FirstSteps() {
                 {isDone && (
                   <span class="good">
                     {' '}
-                    <Icon name="check" /> done
+                    <Icon name="check" /> {t('stepDone')}
                   </span>
                 )}
               </strong>
@@ -103,7 +104,7 @@ function Attention() {
   const unpayable = useUnpayable(wallets.data?.items ?? []);
   if (toDecide + notOk.length + unpayable.length + silent.length === 0) return null;
   return (
-    <Section title="Needs you">
+    <Section title={t('needsYou')}>
       <ul class="troubles">
         {toDecide > 0 && <Decisions count={toDecide} />}
         {notOk.map((wallet) => (
@@ -111,9 +112,12 @@ function Attention() {
         ))}
         {unpayable.map(({ wallet, problem }) => (
           <li key={`unpayable ${wallet.id}`}>
-            <Badge label="Cannot be paid" tone="bad" />
+            <Badge label={t('cannotBePaid')} tone="bad" />
             <span>
-              Wallet <Link href={`/wallets/${wallet.id}`}>{wallet.name}</Link>: {problem}
+              {rich('walletSays', {
+                link: <Link href={`/wallets/${wallet.id}`}>{wallet.name}</Link>,
+                sentence: problem,
+              })}
             </span>
           </li>
         ))}
@@ -128,10 +132,11 @@ function Attention() {
 function Decisions({ count }: { count: number }) {
   return (
     <li>
-      <Badge label="To decide" tone="caution" />
+      <Badge label={t('toDecide')} tone="caution" />
       <span>
-        <Link href="/payments?status=decide">{plural(count, 'payment')}</Link>: accept, assign, send back, or leave as
-        is.
+        {rich('paymentsToDecide', {
+          payments: <Link href="/payments?status=decide">{t('paymentsCount', { n: count })}</Link>,
+        })}
       </span>
     </li>
   );
@@ -142,9 +147,7 @@ function WalletTrouble({ wallet: { id, name, sync } }: { wallet: Item<'wallets.l
   return (
     <li>
       <Badge label={label} tone={tone} />
-      <span>
-        Wallet <Link href={`/wallets/${id}`}>{name}</Link>: {sentence}
-      </span>
+      <span>{rich('walletSays', { link: <Link href={`/wallets/${id}`}>{name}</Link>, sentence })}</span>
     </li>
   );
 }
@@ -156,9 +159,7 @@ function WebhookTrouble({ webhook: { id, name, state } }: { webhook: Silent }) {
   return (
     <li>
       <Badge label={label} tone={tone} />
-      <span>
-        Webhook <Link href={`/webhooks/${id}`}>{name}</Link>: {sentence}
-      </span>
+      <span>{rich('webhookSays', { link: <Link href={`/webhooks/${id}`}>{name}</Link>, sentence })}</span>
     </li>
   );
 }
@@ -166,13 +167,13 @@ function WebhookTrouble({ webhook: { id, name, state } }: { webhook: Silent }) {
 function Latest() {
   const payments = useRead('payments.list', { pageSize: 5 });
   return (
-    <Section title="Latest payments" actions={<Link href="/payments">All payments</Link>}>
+    <Section title={t('latestPayments')} actions={<Link href="/payments">{t('allPayments')}</Link>}>
       <List
-        title="Latest payments"
+        title={t('latestPayments')}
         query={payments}
         columns={PAYMENT_COLUMNS}
         href={({ id }) => `/payments/${id}`}
-        empty="No payments yet. They appear here automatically."
+        empty={t('noPaymentsYetAppear')}
         paged={false}
       />
     </Section>
@@ -184,15 +185,15 @@ function OpenCheckouts() {
   const total = checkouts.data?.meta.total ?? 0;
   return (
     <Section
-      title="Open checkouts"
-      actions={total > 5 && <Link href="/checkouts?status=OPEN">All {plural(total, 'open checkout')}</Link>}
+      title={t('openCheckouts')}
+      actions={total > 5 && <Link href="/checkouts?status=OPEN">{t('allOpenCheckouts', { n: total })}</Link>}
     >
       <List
-        title="Open checkouts"
+        title={t('openCheckouts')}
         query={checkouts}
         columns={CHECKOUT_COLUMNS}
         href={({ id }) => `/checkouts/${id}`}
-        empty="No open checkouts."
+        empty={t('noOpenCheckouts')}
         paged={false}
       />
     </Section>

@@ -10,14 +10,16 @@ import { save } from '../parts/export.js';
 import { Field, Form, type Values } from '../parts/form.js';
 import { Failed, Loaded, Page, Section, Shown } from '../parts/page.js';
 import { QrBlock } from '../parts/qr-block.js';
+import { rich } from '../parts/rich.js';
 import { say } from '../parts/toast.js';
-import { PAYMENT_REASON } from '../words.js';
+import { t } from '../texts/texts.js';
+import { reasonSentence } from '../words.js';
 import { Assign } from './assign.js';
 import { PaymentBadge } from './payments.js';
 
 type Received = Item<'payments.list'>;
 
-const BACK = { href: '/payments', label: 'Payments' };
+const BACK = { href: '/payments', label: t('payments') };
 /** Interval of looks for the refund that the panel asks for. */
 const REFUND_LOOK_MS = 2_000;
 const REFUND = 'refund';
@@ -34,7 +36,7 @@ export function Payment({ id }: { id: string }) {
   const look = open === REFUND ? { refetchInterval: REFUND_LOOK_MS } : {};
   const payment = useRead('payments.get', { id }, { keepPrevious: false, ...look });
   return (
-    <Loaded query={payment} title="Payment" back={BACK}>
+    <Loaded query={payment} title={t('payment')} back={BACK}>
       {(data) => <Details payment={data} />}
     </Loaded>
   );
@@ -49,13 +51,13 @@ function Details({ payment }: { payment: Received }) {
   const isLeft = leftOf(payment) > 0n;
   return (
     <Page
-      title={`Payment of ${amount} ${assetCode}`}
+      title={t('paymentAmountAssetCode', { amount, assetCode })}
       back={BACK}
       about={payment.id}
       badge={<PaymentBadge {...payment} />}
     >
-      {reason && <p class="lead">{PAYMENT_REASON[reason].sentence}</p>}
-      {payment.decisionNote !== null && <p>Left as it is: {payment.decisionNote}</p>}
+      {reason && <p class="lead">{reasonSentence(reason)}</p>}
+      {payment.decisionNote !== null && <p>{t('leftDecisionNote', { decisionNote: payment.decisionNote })}</p>}
       <div class="actions">
         {canWrite && isLeft && <Accept payment={payment} />}
         {canWrite && payment.needsDecision && <Dismiss id={payment.id} />}
@@ -65,7 +67,7 @@ function Details({ payment }: { payment: Received }) {
             aria-expanded={open === 'assign'}
             onClick={() => setOpen(open === 'assign' ? '' : 'assign')}
           >
-            Assign to a link or checkout
+            {t('assignLinkCheckout')}
           </button>
         )}
         {(isLeft || open === REFUND) && (
@@ -75,7 +77,7 @@ function Details({ payment }: { payment: Received }) {
             aria-expanded={open === REFUND}
             onClick={() => setOpen(open === REFUND ? '' : REFUND)}
           >
-            Refund
+            {t('refund')}
           </button>
         )}
         {mayProve && (
@@ -85,7 +87,7 @@ function Details({ payment }: { payment: Received }) {
             aria-expanded={open === PROOF}
             onClick={() => setOpen(open === PROOF ? '' : PROOF)}
           >
-            Proof
+            {t('proof')}
           </button>
         )}
       </div>
@@ -95,34 +97,34 @@ function Details({ payment }: { payment: Received }) {
       )}
       {open === REFUND && <Refund payment={payment} />}
       {open === REFUND && canWrite && isLeft && <BookRefund id={payment.id} />}
-      <Section title="What it was for">
+      <Section title={t('whatFor')}>
         <Facts
           facts={[
-            ['Product', product && <Link href={`/products/${product.id}`}>{product.name}</Link>],
+            [t('product'), product && <Link href={`/products/${product.id}`}>{product.name}</Link>],
             [
-              'Payment link',
+              t('paymentLink'),
               payment.paymentLinkId && <Link href={`/links/${payment.paymentLinkId}`}>{payment.paymentLinkId}</Link>,
             ],
             [
-              'Checkout',
+              t('checkout'),
               payment.checkoutId && <Link href={`/checkouts/${payment.checkoutId}`}>{payment.checkoutId}</Link>,
             ],
-            ['Link or checkout', isUnmatched && 'none'],
+            [t('linkCheckout'), isUnmatched && t('noneInText')],
             [
-              'Expected',
+              t('expected'),
               payment.expectedAmount && (
                 <Money amount={payment.expectedAmount} code={product?.assetCode ?? assetCode} />
               ),
             ],
-            ['Paid', <Money key="paid" amount={amount} code={assetCode} />],
+            [t('paid'), <Money key="paid" amount={amount} code={assetCode} />],
             [
-              'Value',
+              t('value'),
               payment.value && (
                 <Money amount={payment.value.amount} code={assetCode} currency={payment.value.currency} />
               ),
             ],
-            ['Too much', payment.excessAmount && <Money amount={payment.excessAmount} code={assetCode} />],
-            ['Missing', payment.shortfallAmount && <Money amount={payment.shortfallAmount} code={assetCode} />],
+            [t('tooMuch'), payment.excessAmount && <Money amount={payment.excessAmount} code={assetCode} />],
+            [t('missing'), payment.shortfallAmount && <Money amount={payment.shortfallAmount} code={assetCode} />],
           ]}
         />
       </Section>
@@ -136,18 +138,21 @@ function Details({ payment }: { payment: Received }) {
 function Refunds({ payment: { refunds, refundedAmount, assetCode } }: { payment: Received }) {
   if (refunds.length === 0) return null;
   return (
-    <Section title="Sent back">
+    <Section title={t('sentBack')}>
       <Facts
         facts={[
-          ['In all', <Money key="all" amount={refundedAmount} code={assetCode} />],
+          [t('inAll'), <Money key="all" amount={refundedAmount} code={assetCode} />],
           ...refunds.map(({ transactionHash, amount, at }, index) => {
             const facts = (
               <>
-                <Money amount={amount} code={assetCode} /> on <Time at={at} exact />{' '}
-                <Code text={transactionHash} what="the transaction hash" />
+                {rich('amountOnDay', {
+                  amount: <Money amount={amount} code={assetCode} />,
+                  time: <Time at={at} exact />,
+                })}{' '}
+                <Code text={transactionHash} what={t('theTransactionHash')} />
               </>
             );
-            return [`Refund ${index + 1}`, facts] as const;
+            return [t('refundNumber', { number: index + 1 }), facts] as const;
           }),
         ]}
       />
@@ -158,32 +163,35 @@ function Refunds({ payment: { refunds, refundedAmount, assetCode } }: { payment:
 function LedgerFacts({ payment }: { payment: Received }) {
   const { explorerUrl } = payment;
   return (
-    <Section title="On the ledger">
+    <Section title={t('onLedger')}>
       <Facts
         facts={[
-          ['Paid', <Time key="paid" at={payment.ledgerClosedAt} exact />],
-          ['Recorded', <Time key="recorded" at={payment.createdAt} exact />],
-          ['Memo', payment.memo === null ? 'none' : <Code key="memo" text={payment.memo} what="the memo" whole />],
-          ['Kind of memo', payment.memoType !== 'none' && payment.memoType],
-          ['Muxed id', payment.destinationMuxedId],
-          ['From', <Code key="from" text={payment.senderAddress} what="the sender’s address" whole />],
+          [t('paid'), <Time key="paid" at={payment.ledgerClosedAt} exact />],
+          [t('recorded'), <Time key="recorded" at={payment.createdAt} exact />],
           [
-            'From, muxed',
-            payment.senderMuxedAddress && <Code text={payment.senderMuxedAddress} what="the muxed address" whole />,
+            t('memo'),
+            payment.memo === null ? t('noneInText') : <Code key="memo" text={payment.memo} what={t('theMemo')} whole />,
           ],
-          ['To', <Code key="to" text={payment.receiverAddress} what="the wallet’s address" whole />],
+          [t('kindMemo'), payment.memoType !== 'none' && payment.memoType],
+          [t('muxedId'), payment.destinationMuxedId],
+          [t('fromSender'), <Code key="from" text={payment.senderAddress} what={t('theSendersAddress')} whole />],
           [
-            'Wallet',
+            t('fromMuxed'),
+            payment.senderMuxedAddress && <Code text={payment.senderMuxedAddress} what={t('theMuxedAddress')} whole />,
+          ],
+          [t('to'), <Code key="to" text={payment.receiverAddress} what={t('theWalletsAddress')} whole />],
+          [
+            t('wallet'),
             <Link key="wallet" href={`/wallets/${payment.walletId}`}>
               {payment.walletId}
             </Link>,
           ],
-          ['Issuer', payment.assetIssuer && <Code text={payment.assetIssuer} what="the issuer" whole />],
-          ['Network', payment.network],
-          ['Ledger', String(payment.ledger)],
-          ['Transaction', <Code key="hash" text={payment.transactionHash} what="the transaction hash" whole />],
-          ['Explorer', explorerUrl && <Outside href={explorerUrl}>View in a block explorer</Outside>],
-          ['Payment id', <Code key="id" text={payment.id} what="the payment’s id" whole />],
+          [t('issuer'), payment.assetIssuer && <Code text={payment.assetIssuer} what={t('theIssuer')} whole />],
+          [t('network'), payment.network],
+          [t('ledger'), String(payment.ledger)],
+          [t('transaction'), <Code key="hash" text={payment.transactionHash} what={t('theTransactionHash')} whole />],
+          [t('explorer'), explorerUrl && <Outside href={explorerUrl}>{t('viewBlockExplorer')}</Outside>],
+          [t('paymentId'), <Code key="id" text={payment.id} what={t('thePaymentsId')} whole />],
         ]}
       />
     </Section>
@@ -198,22 +206,23 @@ function Accept({ payment }: { payment: Received }) {
     if (payment.reason === 'wrong_asset') return null;
     return (
       <Link className="button" href={`/checkouts/${payment.checkoutId}`}>
-        Decide at its checkout
+        {t('decideCheckout')}
       </Link>
     );
   }
   return (
     <Ask
-      label="Accept"
-      title="Accept this payment?"
-      confirm="Accept"
+      label={t('accept')}
+      title={t('acceptPaymentAsk')}
+      confirm={t('accept')}
       write={write}
       input={{ id: payment.id }}
-      done="The payment is completed."
+      done={t('paymentCompleted')}
     >
       <p>
-        <Money amount={amountOf(leftOf(payment))} code={payment.assetCode} /> will count as paid in full, and your
-        webhooks are notified. This cannot be undone.
+        {rich('willCountAsPaid', {
+          amount: <Money amount={amountOf(leftOf(payment))} code={payment.assetCode} />,
+        })}
       </p>
     </Ask>
   );
@@ -225,15 +234,15 @@ function Dismiss({ id }: { id: string }) {
   const [note, setNote] = useState('');
   return (
     <Ask
-      label="Leave it"
-      title="Leave this payment as it is?"
-      confirm="Leave it"
+      label={t('leaveIt')}
+      title={t('leavePaymentAsk')}
+      confirm={t('leaveIt')}
       write={write}
       input={{ id, note: note.trim() === '' ? null : note.trim() }}
-      done="The payment no longer needs a decision."
+      done={t('paymentNoLongerNeeds')}
     >
-      <p>It keeps its status and no longer needs a decision.</p>
-      <Field name="note" label="Note" isOptional hint="The reason, for later reference." onInput={setNote} />
+      <p>{t('keepsStatusNoLonger')}</p>
+      <Field name="note" label={t('note')} isOptional hint={t('reasonLaterReference')} onInput={setNote} />
     </Ask>
   );
 }
@@ -245,11 +254,12 @@ function Proof({ id }: { id: string }) {
   const isReady = proof.data?.state === 'READY';
   useEffect(() => setMade(isReady), [isReady]);
   return (
-    <Section title="Proof">
+    <Section title={t('proof')}>
       <p>
-        It proves to anybody, without asking anyone, that the payment is in the network’s ledger: check it on{' '}
-        <Outside href={CHECK_PAGE}>the page for proofs</Outside>, or with the command{' '}
-        <code>npx stellar-payment-proof verify</code>.
+        {rich('provesToAnybody', {
+          link: (words) => <Outside href={CHECK_PAGE}>{words}</Outside>,
+          command: <code>npx stellar-payment-proof verify</code>,
+        })}
       </p>
       <Shown query={proof}>
         {({ state, level, reason, proof: bundle }) =>
@@ -261,13 +271,13 @@ function Proof({ id }: { id: string }) {
                   save(new Blob([JSON.stringify(bundle)], { type: 'application/json' }), 'payment-proof.json')
                 }
               >
-                Download the proof
+                {t('downloadProof')}
               </button>
-              {level === 'signed' ? 'With the signatures of validators.' : 'By the hash of its ledger.'}
+              {level === 'signed' ? t('signaturesValidators') : t('hashLedger')}
             </p>
           ) : (
             <p role="status">
-              {state === 'WAITING' ? 'It is being made.' : 'There is none.'} {reason}
+              {state === 'WAITING' ? t('beingMade') : t('thereNone')} {reason}
             </p>
           )
         }
@@ -281,10 +291,12 @@ function Refund({ payment }: { payment: Received }) {
   const { id, refundedAmount, assetCode } = payment;
   const left = leftOf(payment);
   return (
-    <Section title="Send it back">
+    <Section title={t('sendBack')}>
       {refundedAmount !== '0' && (
         <p class="callout good" role="status">
-          {left === 0n ? 'All of it was sent back.' : `${grouped(refundedAmount)} ${assetCode} was sent back.`}
+          {left === 0n
+            ? t('allSentBack')
+            : t('refundedAmountAssetCodeSentBack', { refundedAmount: grouped(refundedAmount), assetCode })}
         </p>
       )}
       {left > 0n && <RefundOf key={refundedAmount} id={id} left={left} />}
@@ -307,7 +319,7 @@ function RefundOf({ id, left }: { id: string; left: bigint }) {
       {whole.data && (
         <div class="filters">
           <div class="field">
-            <label for="refund-part">How much</label>
+            <label for="refund-part">{t('howMuch')}</label>
             <input
               id="refund-part"
               inputMode="decimal"
@@ -319,14 +331,14 @@ function RefundOf({ id, left }: { id: string; left: bigint }) {
           </div>
           {excess && (
             <button type="button" class="plain" onClick={() => setPart(excess)}>
-              Only the excess ({excess} {whole.data.assetCode})
+              {t('onlyExcessExcessAssetCode', { excess, assetCode: whole.data.assetCode })}
             </button>
           )}
         </div>
       )}
       {read.state === 'ambiguous' ? (
         <p class="problem" role="alert">
-          Write {read.whole} or {read.decimal}.
+          {t('writeWholeDecimal', { whole: read.whole, decimal: read.decimal })}
         </p>
       ) : refund.error ? (
         <Failed error={refund.error} retry={refund.refetch} />
@@ -348,22 +360,18 @@ function BookRefund({ id }: { id: string }) {
   const submit = async (values: Values) => {
     try {
       await write.mutateAsync({ id, transactionHash: values.text('transactionHash') });
-      say('The refund is booked.');
+      say(t('refundBooked'));
     } catch {}
   };
   return (
-    <Section title="Sent back already?">
+    <Section title={t('sentBackAlreadyAsk')}>
       <Form
-        submit="Book the refund"
+        submit={t('bookRefund')}
         isBusy={write.isPending}
         failure={write.error ? failureOf(write.error) : null}
         onSubmit={submit}
       >
-        <Field
-          name="transactionHash"
-          label="Its transaction hash"
-          hint="A refund with the memo above is booked automatically. For one without it, enter the transaction hash: 64 letters and digits, as the sending wallet shows it."
-        />
+        <Field name="transactionHash" label={t('itsTransactionHash')} hint={t('refundMemoAboveBooked')} />
       </Form>
     </Section>
   );
@@ -374,30 +382,24 @@ function RefundRequest({ request }: { request: Output<'payments.refund'> }) {
   return (
     <div class="beside">
       {uri && (
-        <QrBlock text={uri} label="Refund QR">
-          <span class="hint">
-            Scan it with the wallet that received the payment. This service holds no keys: you send the money.
-          </span>
+        <QrBlock text={uri} label={t('refundQr')}>
+          <span class="hint">{t('scanWalletReceivedPayment')}</span>
           <span class="actions">
             <a class="button plain" href={uri}>
-              Open in a wallet
+              {t('openWallet')}
             </a>
-            <Copy text={uri} what="the refund request" label="Copy the request" />
+            <Copy text={uri} what={t('theRefundRequest')} label={t('copyRequest')} />
           </span>
         </QrBlock>
       )}
       <div>
-        {!uri && (
-          <p class="callout">
-            The sender is a contract, which a wallet request cannot pay: send the amount to its address by hand.
-          </p>
-        )}
+        {!uri && <p class="callout">{t('senderContractWalletRequest')}</p>}
         <Facts
           facts={[
-            ['Amount', <Money key="amount" amount={request.amount} code={request.assetCode} />],
-            ['To', <Code key="to" text={destination} what="the destination" whole />],
-            ['Memo', memo && <Code text={memo} what="the refund’s memo" whole />],
-            ['Issuer', request.assetIssuer && <Code text={request.assetIssuer} what="the issuer" whole />],
+            [t('amount'), <Money key="amount" amount={request.amount} code={request.assetCode} />],
+            [t('to'), <Code key="to" text={destination} what={t('theDestination')} whole />],
+            [t('memo'), memo && <Code text={memo} what={t('theRefundsMemo')} whole />],
+            [t('issuer'), request.assetIssuer && <Code text={request.assetIssuer} what={t('theIssuer')} whole />],
           ]}
         />
       </div>

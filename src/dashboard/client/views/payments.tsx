@@ -9,15 +9,16 @@ import { Export } from '../parts/export.js';
 import { Filters, Search, Tabs } from '../parts/filters.js';
 import { type Column, List } from '../parts/list.js';
 import { Page } from '../parts/page.js';
-import { PAYMENT_REASON, PAYMENT_STATUS } from '../words.js';
+import { t } from '../texts/texts.js';
+import { PAYMENT_STATUS, reasonWord } from '../words.js';
 
 type Payment = Item<'payments.list'>;
 
 const STATUSES = ['COMPLETED', 'UNDERPAID', 'REJECTED', 'UNMATCHED'] as const;
 const TO_DECIDE = 'decide';
 const TABS = [
-  ['', 'All'],
-  [TO_DECIDE, 'To decide'],
+  ['', t('all')],
+  [TO_DECIDE, t('toDecide')],
   ...STATUSES.map((status) => [status, PAYMENT_STATUS[status].label] as const),
 ] as const;
 
@@ -26,24 +27,24 @@ function WhatFor({ payment: { product, checkoutId, memo } }: { payment: Payment 
   const isOrder = product === null && checkoutId !== null;
   const once = { enabled: isOrder, refetchInterval: false, staleTime: Number.POSITIVE_INFINITY } as const;
   const { data: order } = useRead('checkouts.get', { id: checkoutId ?? '' }, { ...once, keepPrevious: false });
-  if (isOrder) return <bdi>{[order?.name ?? 'Checkout', order?.reference].filter(Boolean).join(' · ')}</bdi>;
-  return <bdi>{product?.name ?? (memo ? `Memo ${memo}` : 'No memo')}</bdi>;
+  if (isOrder) return <bdi>{[order?.name ?? t('checkout'), order?.reference].filter(Boolean).join(' · ')}</bdi>;
+  return <bdi>{product?.name ?? (memo ? t('memoMemo', { memo }) : t('noMemo'))}</bdi>;
 }
 
 export const PaymentBadge = ({ status, reason }: Pick<Payment, 'status' | 'reason'>) => (
-  <Badge {...PAYMENT_STATUS[status]} more={reason ? PAYMENT_REASON[reason].label : undefined} />
+  <Badge {...PAYMENT_STATUS[status]} more={reason ? reasonWord(reason) : undefined} />
 );
 
 export const PAYMENT_COLUMNS: readonly Column<Payment>[] = [
-  { title: 'For', kind: 'main', cell: (payment) => <WhatFor payment={payment} /> },
-  { title: 'Status', cell: (payment) => <PaymentBadge {...payment} /> },
+  { title: t('for'), kind: 'main', cell: (payment) => <WhatFor payment={payment} /> },
+  { title: t('status'), cell: (payment) => <PaymentBadge {...payment} /> },
   {
-    title: 'From',
+    title: t('fromSenderOrDay'),
     kind: 'wide',
     cell: ({ senderAddress }) => <code title={senderAddress}>{short(senderAddress)}</code>,
   },
-  { title: 'Paid', cell: ({ ledgerClosedAt }) => <Time at={ledgerClosedAt} /> },
-  { title: 'Amount', kind: 'money', cell: ({ amount, assetCode }) => <Money amount={amount} code={assetCode} /> },
+  { title: t('paid'), cell: ({ ledgerClosedAt }) => <Time at={ledgerClosedAt} /> },
+  { title: t('amount'), kind: 'money', cell: ({ amount, assetCode }) => <Money amount={amount} code={assetCode} /> },
 ];
 
 const isDay = (text: string) => /^\d{4}-\d{2}-\d{2}$/.test(text);
@@ -84,33 +85,33 @@ export function Payments() {
   };
   const payments = useRead('payments.list', { page: usePage(), ...wanted });
   return (
-    <Page title="Payments" actions={<Export of="payments" filters={wanted} />}>
-      <Tabs label="Status" options={TABS} value={isToDecide ? TO_DECIDE : (known ?? '')} set={setStatus} />
+    <Page title={t('payments')} actions={<Export of="payments" filters={wanted} />}>
+      <Tabs label={t('status')} options={TABS} value={isToDecide ? TO_DECIDE : (known ?? '')} set={setStatus} />
       <div class="grid">
-        <Search name="search" label="Reference, memo, name, e-mail, hash or id" />
+        <Search name="search" label={t('referenceMemoNameEMail')} />
       </div>
       <Filters values={filters}>
-        <ChoiceFilter name="product" label="Product" of="products.list" none="All products" />
-        <ChoiceFilter name="wallet" label="Wallet" of="wallets.list" none="All wallets" />
-        <Search name="asset" label="Asset code" />
-        <Search name="from" label="From" type="date" />
-        <Search name="to" label="To" type="date" />
-        <Search name="sender" label="Sender’s address" />
-        <Search name="transaction" label="Transaction hash" />
-        <Search name="link" label="Payment link, by id" />
-        <Search name="checkout" label="Checkout’s id" />
+        <ChoiceFilter name="product" label={t('product')} of="products.list" none={t('allProducts')} />
+        <ChoiceFilter name="wallet" label={t('wallet')} of="wallets.list" none={t('allWallets')} />
+        <Search name="asset" label={t('assetCode')} />
+        <Search name="from" label={t('fromSenderOrDay')} type="date" />
+        <Search name="to" label={t('untilDay')} type="date" />
+        <Search name="sender" label={t('sendersAddress')} />
+        <Search name="transaction" label={t('transactionHash')} />
+        <Search name="link" label={t('paymentLinkId')} />
+        <Search name="checkout" label={t('checkoutsId')} />
       </Filters>
       <List
-        title="Payments"
+        title={t('payments')}
         query={payments}
         columns={PAYMENT_COLUMNS}
         href={({ id }) => `/payments/${id}`}
         empty={
           isToDecide
-            ? 'No payments need a decision.'
+            ? t('noPaymentsNeedDecision')
             : known || search || Object.values(filters).some(Boolean)
-              ? 'No payments match.'
-              : 'No payments yet. They appear here automatically.'
+              ? t('noPaymentsMatch')
+              : t('noPaymentsYetAppear')
         }
       />
     </Page>

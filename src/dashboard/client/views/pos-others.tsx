@@ -3,6 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { type Output, useReads, useSession } from '../api.js';
 import { priceText } from '../format.js';
 import { Badge } from '../parts/bits.js';
+import { t } from '../texts/texts.js';
 import { CHECKOUT_STATUS } from '../words.js';
 
 type Checkout = Output<'checkouts.get'>;
@@ -65,7 +66,7 @@ export function Others({ begun, shown, open }: { begun: Begun; shown: string; op
   const told = sales.filter((sale) => !isNothing(sale) && (shown === '' || sale.status !== 'OPEN'));
   if (told.length === 0) return null;
   return (
-    <ul class="till-others" aria-label="Other sales">
+    <ul class="till-others" aria-label={t('otherSales')}>
       {told.map((sale) => (
         <li key={sale.id}>
           <button type="button" class="plain" onClick={() => open(sale.id)}>

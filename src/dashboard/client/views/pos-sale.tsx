@@ -6,6 +6,7 @@ import { grouped, money, readAmount, stroopsOf, typedMoney } from '../format.js'
 import { Outside } from '../parts/bits.js';
 import { Qr } from '../parts/qr-block.js';
 import { useOnce } from '../passkey.js';
+import { t } from '../texts/texts.js';
 
 // At the till: the typed amount, by taps, by a keyboard, or pasted.
 
@@ -92,7 +93,7 @@ export function Keys({ press }: { press: (key: Key) => void }) {
           key={key}
           type="button"
           class="plain"
-          aria-label={key === '⌫' ? 'Delete' : key}
+          aria-label={key === '⌫' ? t('delete') : key}
           // A tap leaves the focus, so that Enter charges.
           onMouseDown={(event) => event.preventDefault()}
           onClick={() => press(key)}
@@ -119,9 +120,9 @@ export function Sale({ id, next, ended }: { id: string; next: () => void; ended:
   if (!data)
     return (
       <div class="till-state">
-        <p>{sale.error ? failureOf(sale.error).message : 'One moment…'}</p>
+        <p>{sale.error ? failureOf(sale.error).message : t('oneMoment')}</p>
         <button type="button" class="till-main plain" onClick={next}>
-          Back
+          {t('back')}
         </button>
       </div>
     );
@@ -165,10 +166,10 @@ function Waiting({ sale: newest, failure, next }: { sale: Checkout; failure: unk
       </p>
       <p>
         <bdi>{name}</bdi>
-        {receivedAmount !== '0' && <span>{inAsset(receivedAmount, assetCode)} came already.</span>}
+        {receivedAmount !== '0' && <span>{t('cameAlready', { amount: inAsset(receivedAmount, assetCode) })}</span>}
       </p>
-      <div class="till-code">{uri && <Qr text={uri} label="Scan to pay" />}</div>
-      <p role="status">{trouble ? failureOf(trouble).message : 'Waiting for the payment…'}</p>
+      <div class="till-code">{uri && <Qr text={uri} label={t('scanPay')} />}</div>
+      <p role="status">{trouble ? failureOf(trouble).message : t('waitingPayment')}</p>
       {cancel.error && (
         <p class="problem" role="alert">
           {failureOf(cancel.error).message}
@@ -176,10 +177,10 @@ function Waiting({ sale: newest, failure, next }: { sale: Checkout; failure: unk
       )}
       <div class="actions">
         <button type="button" class="plain" onClick={next}>
-          Back, it stays open
+          {t('backStaysOpen')}
         </button>
         <button type="button" class="plain" aria-disabled={cancel.isPending} onClick={() => void stop()}>
-          Cancel
+          {t('cancelSale')}
         </button>
       </div>
     </div>
@@ -188,7 +189,7 @@ function Waiting({ sale: newest, failure, next }: { sale: Checkout; failure: unk
 
 /** Without a rate there is no amount. */
 const inAsset = (amount: string | null, code: string): string =>
-  amount === null ? 'No price at the moment' : `${grouped(amount)} ${code}`;
+  amount === null ? t('noPriceMoment') : `${grouped(amount)} ${code}`;
 
 /** Focused, so that Enter leads on. */
 function Next({ next }: { next: () => void }) {
@@ -196,7 +197,7 @@ function Next({ next }: { next: () => void }) {
   useEffect(() => button.current?.focus(), []);
   return (
     <button ref={button} type="button" class="till-main" onClick={next}>
-      Next
+      {t('next')}
     </button>
   );
 }
@@ -205,10 +206,8 @@ function Unpaid({ sale: { status, receivedAmount, assetCode }, next }: { sale: C
   return (
     <div class="till-state bad">
       <p role="status">
-        <span class="till-word">{status === 'EXPIRED' ? 'Not paid in time' : 'Cancelled'}</span>
-        {receivedAmount !== '0' && (
-          <span>{inAsset(receivedAmount, assetCode)} came, and waits for a decision under “Sales”.</span>
-        )}
+        <span class="till-word">{status === 'EXPIRED' ? t('notPaidTime') : t('saleCancelled')}</span>
+        {receivedAmount !== '0' && <span>{t('cameAndWaits', { amount: inAsset(receivedAmount, assetCode) })}</span>}
       </p>
       <Next next={next} />
     </div>
@@ -220,7 +219,7 @@ function Paid({ sale, next }: { sale: Checkout; next: () => void }) {
   const { name, assetCode, receivedAmount, excessAmount, currency, price, url } = sale;
   const words = (
     <>
-      <span class="till-word">Paid</span>
+      <span class="till-word">{t('salePaid')}</span>
       {currency !== null && <span>{money(price!, currency)}</span>}
       <span>{inAsset(receivedAmount, assetCode)}</span>
     </>
@@ -233,13 +232,9 @@ function Paid({ sale, next }: { sale: Checkout; next: () => void }) {
       <p role="status">
         {words}
         <bdi>{name}</bdi>
-        {excessAmount && (
-          <span>
-            {grouped(excessAmount)} {assetCode} too much
-          </span>
-        )}
+        {excessAmount && <span>{t('amountTooMuch', { amount: inAsset(excessAmount, assetCode) })}</span>}
       </p>
-      <Outside href={`${url}/receipt`}>Receipt, to print</Outside>
+      <Outside href={`${url}/receipt`}>{t('receiptPrint')}</Outside>
       <Next next={next} />
     </div>
   );

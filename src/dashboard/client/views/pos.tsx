@@ -8,6 +8,7 @@ import { installTill } from '../main.js';
 import { keyOf, type Offered, useOffered } from '../parts/asset.js';
 import { loadQr } from '../parts/qr-block.js';
 import { useOnce } from '../passkey.js';
+import { t } from '../texts/texts.js';
 import { type Begun, Others, useBegun } from './pos-others.js';
 import { Keys, Sale, useTyped } from './pos-sale.js';
 import { usePayable } from './pos-wallet.js';
@@ -87,26 +88,26 @@ function Head({
 }) {
   return (
     <header class="till-head">
-      <Link href="/checkouts">Sales</Link>
+      <Link href="/checkouts">{t('sales')}</Link>
       <Choice
-        label="Wallet"
+        label={t('wallet')}
         value={wallet?.id}
         options={wallets.map(({ id, name }) => [id, name])}
         choose={chooseWallet}
       />
       {books && (
         <Choice
-          label="Typed in"
+          label={t('typedIn')}
           value={currency === null ? IN_ASSET : books}
           options={[
             [books, books],
-            [IN_ASSET, asset?.assetCode ?? 'Asset'],
+            [IN_ASSET, asset?.assetCode ?? t('asset')],
           ]}
           choose={chooseUnit}
         />
       )}
       <Choice
-        label="Paid in"
+        label={t('paidIn')}
         value={asset && keyOf(asset)}
         options={offered.map((each) => [
           keyOf(each),
@@ -132,7 +133,7 @@ function Choice({
 }) {
   return (
     <select aria-label={label} value={value ?? ''} onChange={(event) => choose(event.currentTarget.value)}>
-      {value === undefined && <option value="" label="Choose" selected />}
+      {value === undefined && <option value="" label={t('choose')} selected />}
       {options.map(([each, text]) => (
         <option key={each} value={each} selected={each === value}>
           {text}
@@ -149,7 +150,7 @@ export function Pos() {
   const [id, setId] = useParam('sale', { isStep: true });
   const begun = useBegun();
   useEffect(() => {
-    document.title = 'Point of sale · stellar-collect';
+    document.title = `${t('pointOfSale')} · stellar-collect`;
     installTill();
     // A till stays open through an upgrade, which takes its files away. Where they are gone already, the sale says so.
     loadQr().catch(() => undefined);
@@ -157,10 +158,10 @@ export function Pos() {
   const isOnline = useOnline();
   return (
     <main class="till" id="content">
-      <h1 class="unseen">Point of sale</h1>
+      <h1 class="unseen">{t('pointOfSale')}</h1>
       {!isOnline && (
         <p class="callout" role="status">
-          No connection: payments cannot be taken until it is back.
+          {t('noConnectionPaymentsCannot')}
         </p>
       )}
       <Others begun={begun} shown={id} open={setId} />
@@ -204,13 +205,13 @@ function Entry({ begun, begin, isOnline }: { begun: Begun; begin: (id: string) =
   const asset = paid === '' ? offered[0] : offered.find((each) => keyOf(each) === paid);
   const create = useWrite('checkouts.create');
   // The unit of the amount is unknown until the account is loaded.
-  const missing = isAsked ? 'One moment…' : missingOf(account.data ? listed : account, wallets, wallet, asset);
+  const missing = isAsked ? t('oneMoment') : missingOf(account.data ? listed : account, wallets, wallet, asset);
   const { amount, shown, press, isMore } = useTyped(currency, asset?.assetCode ?? '', () => void charge());
   const canCharge = isOnline && isMore && !create.isPending && missing === null;
   const charge = useOnce(async () => {
     if (!canCharge || !wallet || !asset) return;
     const sale = {
-      ...{ walletId: wallet.id, name: note.trim() || 'Sale' },
+      ...{ walletId: wallet.id, name: note.trim() || t('sale') },
       ...{ assetCode: asset.assetCode, assetIssuer: asset.assetIssuer },
       ...(currency === null ? { amount } : { currency, price: amount }),
     };
@@ -227,14 +228,14 @@ function Entry({ begun, begin, isOnline }: { begun: Begun; begin: (id: string) =
         {...{ wallets, wallet, chooseWallet, offered, asset, choosePaid, books, currency }}
         chooseUnit={(unit) => choosePriced(unit === books ? '' : unit)}
       />
-      <output class="till-amount" aria-label="Amount">
+      <output class="till-amount" aria-label={t('amount')}>
         {shown}
       </output>
       {currency !== null && <Beside currency={currency} price={amount} asset={asset} wallet={wallet} />}
       <input
         class="till-note"
-        aria-label="Note"
-        placeholder="Note"
+        aria-label={t('note')}
+        placeholder={t('note')}
         maxLength={120}
         value={note}
         onInput={({ currentTarget }) => setNote(currentTarget.value)}
@@ -251,9 +252,11 @@ function Entry({ begun, begin, isOnline }: { begun: Begun; begin: (id: string) =
           {missing}
         </p>
       )}
-      {asset?.canReceive === false && <p class="problem">This wallet cannot receive {asset.assetCode} yet.</p>}
+      {asset?.canReceive === false && (
+        <p class="problem">{t('walletCannotReceiveAssetCodeYet', { assetCode: asset.assetCode })}</p>
+      )}
       <button type="button" class="till-main" aria-disabled={!canCharge} onClick={() => void charge()}>
-        Charge
+        {t('charge')}
       </button>
     </>
   );
@@ -267,8 +270,8 @@ function missingOf(
   asset: object | undefined,
 ): string | null {
   if (error) return failureOf(error).message;
-  if (!data) return 'One moment…';
-  if (wallets.length === 0) return 'There is no active wallet: an owner or manager adds one under “Wallets”.';
-  if (!wallet) return 'This wallet is not available now: choose another one.';
-  return asset ? null : 'This wallet does not offer the asset now: choose another asset.';
+  if (!data) return t('oneMoment');
+  if (wallets.length === 0) return t('thereNoActiveWallet');
+  if (!wallet) return t('walletNotAvailableNow');
+  return asset ? null : t('walletNotOfferAsset');
 }

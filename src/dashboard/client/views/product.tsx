@@ -11,17 +11,18 @@ import { Choice, Field, Form, type Values } from '../parts/form.js';
 import { List } from '../parts/list.js';
 import { Loaded, Page, Section } from '../parts/page.js';
 import { say } from '../parts/toast.js';
+import { t } from '../texts/texts.js';
 import { LINK_COLUMNS } from './links.js';
 import { Price, ProductSwitch } from './products.js';
 
 type Product = Item<'products.list'>;
 
-const BACK = { href: '/products', label: 'Products' };
+const BACK = { href: '/products', label: t('products') };
 
 export function Product({ id }: { id: string }) {
   const product = useRead('products.get', { id }, { keepPrevious: false });
   return (
-    <Loaded query={product} title="Product" back={BACK}>
+    <Loaded query={product} title={t('product')} back={BACK}>
       {(data) => <Details product={data} />}
     </Loaded>
   );
@@ -43,10 +44,10 @@ function Details({ product }: { product: Product }) {
         canWrite && (
           <>
             <LinkButton href={`/links/new?product=${id}`} icon="plus">
-              New link
+              {t('newLink')}
             </LinkButton>
             <LinkButton href={`/checkouts/new?product=${id}`} plain>
-              New checkout
+              {t('newCheckout')}
             </LinkButton>
           </>
         )
@@ -54,34 +55,34 @@ function Details({ product }: { product: Product }) {
     >
       <Facts
         facts={[
-          ['Price', <Price key="price" {...product} />],
-          ['Wallet', product.wallet.name],
-          ['Issuer', product.assetIssuer && <Code text={product.assetIssuer} what="the issuer" whole />],
-          ['Pieces left', product.stock],
-          ['Product id', <Code key="id" text={id} what="the product’s id" whole />],
+          [t('price'), <Price key="price" {...product} />],
+          [t('wallet'), product.wallet.name],
+          [t('issuer'), product.assetIssuer && <Code text={product.assetIssuer} what={t('theIssuer')} whole />],
+          [t('piecesLeft'), product.stock],
+          [t('productId'), <Code key="id" text={id} what={t('theProductsId')} whole />],
         ]}
       />
-      <Section title="Payment links">
+      <Section title={t('paymentLinks')}>
         <List
-          title="Payment links"
+          title={t('paymentLinks')}
           query={links}
           columns={LINK_COLUMNS}
           href={(link) => `/links/${link.id}`}
-          empty="No links yet."
+          empty={t('noLinksYet')}
           paged={false}
         />
       </Section>
       {canWrite && (
-        <Section title="Change">
+        <Section title={t('change')}>
           <ProductForm product={product} />
         </Section>
       )}
       {canWrite && (
-        <Section title="Delete">
-          <p class="hint">A product with payments cannot be deleted: switch it off instead.</p>
+        <Section title={t('delete')}>
+          <p class="hint">{t('productPaymentsCannotDeleted')}</p>
           {payments.data?.meta.total === 0 && (
-            <Delete what="product" name={name} id={id} write={remove} to="/products">
-              <p>Its payment links are deleted with it: their pages stop working.</p>
+            <Delete label={t('deleteTheProduct')} name={name} id={id} write={remove} to="/products">
+              <p>{t('paymentLinksDeletedPages')}</p>
             </Delete>
           )}
         </Section>
@@ -91,14 +92,14 @@ function Details({ product }: { product: Product }) {
 }
 
 export const NewProduct = () => (
-  <Page title="New product" back={BACK}>
+  <Page title={t('newProduct')} back={BACK}>
     <ProductForm product={null} />
   </Page>
 );
 
 const PRICE_TYPES = [
-  { value: 'FIXED', label: 'A fixed price' },
-  { value: 'CUSTOM', label: 'The customer chooses' },
+  { value: 'FIXED', label: t('fixedPrice') },
+  { value: 'CUSTOM', label: t('customerChooses') },
 ];
 
 const fieldsOf = (values: Values, priceType: string) => ({
@@ -123,7 +124,7 @@ function ProductForm({ product }: { product: Product | null }) {
   const [priceType, setPriceType] = useState(draft.first('priceType') ?? product?.priceType ?? 'FIXED');
   const [code, setCode] = useState(draft.first('assetCode') ?? product?.assetCode ?? 'XLM');
   const [walletId, chooseWallet] = useState(draft.first('walletId') ?? product?.wallet.id ?? '');
-  const wallets = useChoices('wallets.list', { none: 'Choose a wallet', chosen: walletId });
+  const wallets = useChoices('wallets.list', { none: t('chooseWallet'), chosen: walletId });
   const [, navigate] = useLocation();
   const [currency, setCurrency] = useState(draft.first('currency') ?? product?.currency ?? '');
   const unit = currency.trim() || code;
@@ -134,23 +135,23 @@ function ProductForm({ product }: { product: Product | null }) {
         ? await update.mutateAsync({ id: product.id, ...fieldsOf(values, priceType) })
         : await create.mutateAsync(fieldsOf(values, priceType));
       draft.forget();
-      say(product ? 'Saved.' : `${saved.name} is created.`);
+      say(product ? t('saved') : t('nameCreated', { name: saved.name }));
       if (!product) navigate(`/products/${saved.id}`);
     } catch {}
   };
   return (
     <Form
-      submit={product ? 'Save' : 'Create the product'}
+      submit={product ? t('save') : t('createTheProduct')}
       isBusy={write.isPending}
       failure={write.error ? failureOf(write.error) : null}
       onSubmit={submit}
       draft={draft}
     >
-      <Field name="name" label="Name" value={product?.name ?? ''} />
-      <Field name="description" label="Description" isLong isOptional value={product?.description ?? ''} />
+      <Field name="name" label={t('name')} value={product?.name ?? ''} />
+      <Field name="description" label={t('description')} isLong isOptional value={product?.description ?? ''} />
       <Field
         name="imageUrl"
-        label="Image URL"
+        label={t('imageUrl')}
         isOptional
         inputMode="url"
         value={product?.imageUrl ?? ''}
@@ -158,7 +159,7 @@ function ProductForm({ product }: { product: Product | null }) {
       />
       <ChoiceField
         name="walletId"
-        label="Wallet that receives the money"
+        label={t('walletReceivesMoney')}
         choices={wallets}
         value={walletId || wallets.only}
         onInput={chooseWallet}
@@ -166,16 +167,16 @@ function ProductForm({ product }: { product: Product | null }) {
       <AssetFields walletId={walletId || wallets.only} value={product ?? undefined} draft={draft} onCode={setCode} />
       <Field
         name="currency"
-        label="Currency of the price"
+        label={t('currencyPrice')}
         isOptional
         value={currency}
         onInput={setCurrency}
         placeholder="EUR"
-        hint={`Its code, such as EUR: customers pay the equivalent in ${code} at the current rate. Without one, the price is in ${code}.`}
+        hint={t('priceCurrencyHint', { code })}
       />
       <Choice
         name="priceType"
-        legend="Price"
+        legend={t('price')}
         type="radio"
         value={[priceType]}
         options={PRICE_TYPES}
@@ -184,27 +185,25 @@ function ProductForm({ product }: { product: Product | null }) {
       <PriceField product={product} isFixed={priceType === 'FIXED'} unit={unit} />
       <Field
         name="tolerancePercent"
-        label="Tolerance"
+        label={t('tolerance')}
         isOptional
         inputMode="decimal"
         value={product?.tolerancePercent ?? ''}
         suffix="%"
-        hint="From 0 to 5: how much less is enough, such as when an exchange deducts a fee."
+        hint={t('toleranceHint')}
       />
-      {product && (
-        <p class="hint">New terms apply from the next ledger on. Earlier payments are judged by the old terms.</p>
-      )}
+      {product && <p class="hint">{t('newTermsApplyNext')}</p>}
     </Form>
   );
 }
 
 const PriceField = ({ product, isFixed, unit }: { product: Product | null; isFixed: boolean; unit: string }) =>
   isFixed ? (
-    <Field name="price" label="Price" inputMode="decimal" value={product?.price ?? ''} suffix={unit} />
+    <Field name="price" label={t('price')} inputMode="decimal" value={product?.price ?? ''} suffix={unit} />
   ) : (
     <Field
       name="minAmount"
-      label="Least amount"
+      label={t('leastAmount')}
       isOptional
       inputMode="decimal"
       value={product?.minAmount ?? ''}

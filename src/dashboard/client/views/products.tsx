@@ -6,6 +6,8 @@ import { LinkButton, Money } from '../parts/bits.js';
 import { Search, Select } from '../parts/filters.js';
 import { type Column, List } from '../parts/list.js';
 import { Page } from '../parts/page.js';
+import { rich } from '../parts/rich.js';
+import { t, wholeNumber } from '../texts/texts.js';
 
 type Product = Item<'products.list'>;
 
@@ -19,37 +21,33 @@ export const Price = ({
   priceType === 'FIXED' ? (
     <Money amount={price!} code={assetCode} currency={currency} />
   ) : minAmount ? (
-    <>
-      from <Money amount={minAmount} code={assetCode} currency={currency} />
-    </>
+    rich('fromAmount', { amount: <Money amount={minAmount} code={assetCode} currency={currency} /> })
   ) : (
-    <span class="money">
-      any amount <span class="code">{assetCode}</span>
-    </span>
+    <span class="money">{rich('anyAmount', { asset: <span class="code">{assetCode}</span> })}</span>
   );
 
 export function ProductSwitch({ product: { id, name, active } }: { product: Product }) {
   const { mutateAsync } = useWrite('products.update');
-  return <Toggle what={`Sell ${name}`} isOn={active} set={(isOn) => mutateAsync({ id, active: isOn })} />;
+  return <Toggle what={t('sellName', { name })} isOn={active} set={(isOn) => mutateAsync({ id, active: isOn })} />;
 }
 
 const COLUMNS: readonly Column<Product>[] = [
-  { title: 'Name', kind: 'main', cell: ({ name }) => <bdi>{name}</bdi> },
-  { title: 'Wallet', kind: 'wide', cell: ({ wallet }) => <bdi>{wallet.name}</bdi> },
-  { title: 'Links', kind: 'wide', cell: ({ paymentLinkCount }) => paymentLinkCount.toLocaleString('en') },
-  { title: 'Sold', cell: (product) => <ProductSwitch product={product} /> },
-  { title: 'Price', kind: 'money', cell: (product) => <Price {...product} /> },
+  { title: t('name'), kind: 'main', cell: ({ name }) => <bdi>{name}</bdi> },
+  { title: t('wallet'), kind: 'wide', cell: ({ wallet }) => <bdi>{wallet.name}</bdi> },
+  { title: t('links'), kind: 'wide', cell: ({ paymentLinkCount }) => wholeNumber(paymentLinkCount) },
+  { title: t('sold'), cell: (product) => <ProductSwitch product={product} /> },
+  { title: t('price'), kind: 'money', cell: (product) => <Price {...product} /> },
 ];
 
 const STATES = [
-  ['', 'On and off'],
-  ['true', 'On'],
-  ['false', 'Off'],
+  ['', t('onAndOff')],
+  ['true', t('on')],
+  ['false', t('off')],
 ] as const;
 
 const ORDERS = [
-  ['', 'Newest first'],
-  ['name', 'By name'],
+  ['', t('newestFirst')],
+  ['name', t('byName')],
 ] as const;
 
 export function Products() {
@@ -65,26 +63,26 @@ export function Products() {
   });
   return (
     <Page
-      title="Products"
+      title={t('products')}
       actions={
         canWrite && (
           <LinkButton href="/products/new" icon="plus">
-            New product
+            {t('newProduct')}
           </LinkButton>
         )
       }
     >
       <div class="grid">
-        <Search name="search" label="Search by name" />
-        <Select name="active" label="State" options={STATES} />
-        <Select name="order" label="Order" options={ORDERS} />
+        <Search name="search" label={t('searchName')} />
+        <Select name="active" label={t('state')} options={STATES} />
+        <Select name="order" label={t('sortedBy')} options={ORDERS} />
       </div>
       <List
-        title="Products"
+        title={t('products')}
         query={products}
         columns={COLUMNS}
         href={({ id }) => `/products/${id}`}
-        empty={search || active ? 'No products match.' : 'No products yet. Create the first one.'}
+        empty={search || active ? t('noProductsMatch') : t('noProductsYetCreate')}
       />
     </Page>
   );

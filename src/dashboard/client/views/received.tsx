@@ -5,6 +5,8 @@ import { type Output, useRead } from '../api.js';
 import { amountOf, dayOf, grouped, short, shortDay, startOfDay, stroopsOf, timezone } from '../format.js';
 import { Money } from '../parts/bits.js';
 import { Section, Shown } from '../parts/page.js';
+import { rich } from '../parts/rich.js';
+import { t } from '../texts/texts.js';
 
 type Row = Output<'reports.summary'>[number];
 
@@ -63,11 +65,11 @@ export function Received() {
     ...(currency && { currency }),
   });
   return (
-    <Section title="Received">
+    <Section title={t('received')}>
       <Shown query={summary}>
         {(rows) => {
           const assets = assetsOf(rows, today);
-          if (assets.length === 0) return <p class="received hint">Nothing in the last {DAYS} days.</p>;
+          if (assets.length === 0) return <p class="received hint">{t('nothingInDays', { days: DAYS })}</p>;
           return (
             <>
               {currency && <InCurrency rows={rows} today={today} currency={currency} />}
@@ -83,16 +85,16 @@ export function Received() {
 }
 
 const SPANS = [
-  ['Today', 1],
-  ['7 days', 7],
-  ['30 days', 30],
+  [t('today'), 1],
+  [t('days', { n: 7 }), 7],
+  [t('days', { n: 30 }), 30],
 ] as const;
 
 const InCurrency = ({ rows, today, currency }: { rows: readonly Row[]; today: string; currency: string }) => (
-  <article class="received" aria-label={`Total received, in ${currency}`}>
+  <article class="received" aria-label={t('totalReceivedCurrency', { currency })}>
     <p class="hint">
-      Total in {currency}, at the rates of the time
-      {rows.some(({ refundedAmount }) => refundedAmount !== '0') && ', before what was sent back'}
+      {t('totalInCurrency', { currency })}
+      {rows.some(({ refundedAmount }) => refundedAmount !== '0') && `, ${t('beforeSentBack')}`}
     </p>
     <dl>
       {SPANS.map(([name, days]) => (
@@ -109,10 +111,10 @@ const InCurrency = ({ rows, today, currency }: { rows: readonly Row[]; today: st
 
 function OfAsset({ asset }: { asset: Asset }) {
   return (
-    <article class="received" aria-label={`Received in ${asset.code}`}>
+    <article class="received" aria-label={t('receivedCode', { code: asset.code })}>
       {asset.issuer && (
         <p class="hint">
-          {asset.code} of <code title={asset.issuer}>{short(asset.issuer)}</code>
+          {rich('codeOfIssuer', { code: asset.code, issuer: <code title={asset.issuer}>{short(asset.issuer)}</code> })}
         </p>
       )}
       <dl>
@@ -133,9 +135,7 @@ function OfAsset({ asset }: { asset: Asset }) {
 
 const SentBack = ({ refunded, code }: { refunded: bigint; code: string }) =>
   refunded > 0n && (
-    <dd class="hint">
-      <Money amount={amountOf(refunded)} code={code} /> of it sent back
-    </dd>
+    <dd class="hint">{rich('ofItSentBack', { amount: <Money amount={amountOf(refunded)} code={code} /> })}</dd>
   );
 
 const HEIGHT = 100;
@@ -180,12 +180,12 @@ function Chart({ asset: { code, days } }: { asset: Asset }) {
       </svg>
       <p class="ends" aria-hidden="true">
         <span>{shortDay(days[0]!.day)}</span>
-        <span>today</span>
+        <span>{t('todayEnd')}</span>
       </p>
       <details>
-        <summary>Day by day</summary>
+        <summary>{t('dayDay')}</summary>
         <table class="days">
-          <caption class="unseen">Received in {code} on each day</caption>
+          <caption class="unseen">{t('receivedCodeEachDay', { code })}</caption>
           <tbody>
             {days
               .filter(({ stroops }) => stroops > 0n)
@@ -194,7 +194,7 @@ function Chart({ asset: { code, days } }: { asset: Asset }) {
                 <tr key={day}>
                   <th scope="row">{day}</th>
                   <td class="money">{grouped(amountOf(stroops))}</td>
-                  <td class="money">{refunded > 0n && `${grouped(amountOf(refunded))} sent back`}</td>
+                  <td class="money">{refunded > 0n && t('amountSentBack', { amount: grouped(amountOf(refunded)) })}</td>
                 </tr>
               ))}
           </tbody>

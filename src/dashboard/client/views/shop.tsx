@@ -6,6 +6,7 @@ import { useDraft } from '../parts/draft.js';
 import { Field, Form, type Values } from '../parts/form.js';
 import { Page, Shown } from '../parts/page.js';
 import { say } from '../parts/toast.js';
+import { t } from '../texts/texts.js';
 
 type Account = Output<'account.get'>;
 type Brand = Account['brand'];
@@ -13,8 +14,8 @@ type Brand = Account['brand'];
 export function Shop() {
   const account = useRead('account.get', {});
   return (
-    <Page title="Your shop">
-      <p class="lead">What customers see of it on payment pages, receipts and posters.</p>
+    <Page title={t('yourShop')}>
+      <p class="lead">{t('whatCustomersSeePayment')}</p>
       <Shown query={account}>{(data) => <BrandForm account={data} />}</Shown>
     </Page>
   );
@@ -22,21 +23,21 @@ export function Shop() {
 
 /** Fields of the form, named as the API's faults are. */
 const FIELDS = {
-  name: { label: 'Name', hint: 'Without one, customers see the name of the account.' },
+  name: { label: t('name'), hint: t('withoutCustomersSeeName') },
   logoUrl: {
-    label: 'Logo URL',
+    label: t('logoUrl'),
     placeholder: 'https://…',
     inputMode: 'url',
-    hint: 'A picture on the web; customers’ browsers load it from there.',
+    hint: t('pictureWebCustomersBrowsers'),
   },
-  color: { label: 'Colour of the main button', placeholder: '#1b6e4b', hint: 'As #rrggbb.' },
+  color: { label: t('colourMainButton'), placeholder: '#1b6e4b', hint: t('asRrggbb') },
   supportUrl: {
-    label: 'Support page',
+    label: t('supportPage'),
     placeholder: 'https://…',
     inputMode: 'url',
-    hint: 'Where customers can ask about a payment that was refused.',
+    hint: t('whereCustomersCanAsk'),
   },
-  supportEmail: { label: 'Support e-mail', placeholder: 'help@shop.example', hint: 'The same, by e-mail.' },
+  supportEmail: { label: t('supportEMail'), placeholder: 'help@shop.example', hint: t('sameEMail') },
 } as const;
 const NAMES = Object.keys(FIELDS) as (keyof Brand)[];
 
@@ -48,13 +49,13 @@ function BrandForm({ account: { name, brand } }: { account: Account }) {
     try {
       await update.mutateAsync({ brand: brandOf((field) => values.orNull(`brand.${field}`)) });
       draft.forget();
-      say('Saved.');
+      say(t('saved'));
     } catch {}
   };
   return (
     <div class="beside">
       <Form
-        submit="Save"
+        submit={t('save')}
         isBusy={update.isPending}
         failure={update.error ? failureOf(update.error) : null}
         onSubmit={submit}
@@ -94,8 +95,8 @@ function Preview({
   // A colour that is still being typed is none.
   const colors = color && /^#[0-9a-f]{6}$/i.test(color) ? buttonColors(color) : null;
   return (
-    <figure class="preview" aria-label="Preview">
-      <figcaption class="hint">Preview</figcaption>
+    <figure class="preview" aria-label={t('preview')}>
+      <figcaption class="hint">{t('preview')}</figcaption>
       <p class="preview-shop">
         {/* The page loads pictures over https alone, as payers' pages do. */}
         {logoUrl && /^https:/i.test(logoUrl) && <Logo key={logoUrl} url={logoUrl} />}
@@ -105,11 +106,11 @@ function Preview({
       </p>
       <p class="preview-amount">25 XLM</p>
       <span class="button" {...(colors && { style: { backgroundColor: colors.background, color: colors.text } })}>
-        Open in a wallet
+        {t('openWallet')}
       </span>
       {(supportUrl ?? supportEmail) && (
         <p class="hint">
-          Questions? <bdi>{[supportUrl, supportEmail].filter(Boolean).join(' · ')}</bdi>
+          {t('questionsAsk')} <bdi>{[supportUrl, supportEmail].filter(Boolean).join(' · ')}</bdi>
         </p>
       )}
     </figure>
@@ -118,6 +119,6 @@ function Preview({
 
 function Logo({ url }: { url: string }) {
   const [isBroken, setBroken] = useState(false);
-  if (isBroken) return <span class="problem">No picture at this URL.</span>;
-  return <img src={url} alt="The logo" onError={() => setBroken(true)} />;
+  if (isBroken) return <span class="problem">{t('noPictureUrl')}</span>;
+  return <img src={url} alt={t('logo')} onError={() => setBroken(true)} />;
 }

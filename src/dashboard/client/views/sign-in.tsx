@@ -4,8 +4,10 @@ import { useLocation } from 'wouter-preact';
 import { type Failure, signIn } from '../api.js';
 import { Field, Form } from '../parts/form.js';
 import { Loading } from '../parts/page.js';
+import { rich } from '../parts/rich.js';
 import { acceptInvitation, type Invited, invitedBy, signInWithPasskey, useOnce } from '../passkey.js';
-import { ROLE } from '../words.js';
+import { t } from '../texts/texts.js';
+import { roleSentence, roleWord } from '../words.js';
 
 // The page of an invitation: it creates the passkey that signs its user in from then on.
 
@@ -21,7 +23,7 @@ export function Invite({ token }: { token: string }) {
     return answer.data;
   };
   useEffect(() => {
-    document.title = 'Invitation · stellar-collect';
+    document.title = `${t('invitation')} · stellar-collect`;
     void ask();
   }, []);
   const accept = useOnce(async () => {
@@ -36,21 +38,17 @@ export function Invite({ token }: { token: string }) {
   });
   return (
     <main class="sign-in">
-      <h1>{invited ? `Welcome, ${invited.name}` : 'Invitation'}</h1>
+      <h1>{invited ? t('welcomeName', { name: invited.name }) : t('invitation')}</h1>
       {!invited && !failure && <Loading />}
       {invited && (
         <>
           <p>
-            You are invited to {invited.account} as {ROLE[invited.role as keyof typeof ROLE].label.toLowerCase()}.{' '}
-            {ROLE[invited.role as keyof typeof ROLE].sentence}
+            {t('invitedTo', { account: invited.account, role: roleWord(invited.role) })} {roleSentence(invited.role)}
           </p>
-          <p>
-            Your device creates a passkey, which you unlock the same way as the device. There is no password to remember
-            or lose.
-          </p>
+          <p>{t('deviceCreatesPasskeyUnlock')}</p>
           <div class="actions">
             <button type="button" aria-disabled={isBusy} onClick={() => void accept()}>
-              {isBusy ? 'One moment…' : 'Create a passkey and sign in'}
+              {isBusy ? t('oneMoment') : t('createPasskeySign')}
             </button>
           </div>
         </>
@@ -69,7 +67,7 @@ export function SignIn() {
   const [passkeyFailure, setPasskeyFailure] = useState<Failure | null>(null);
   const [isBusy, setBusy] = useState(false);
   useEffect(() => {
-    document.title = 'Sign in · stellar-collect';
+    document.title = `${t('signIn')} · stellar-collect`;
   }, []);
   const submit = async (key: string) => {
     setBusy(true);
@@ -87,11 +85,11 @@ export function SignIn() {
   });
   return (
     <main class="sign-in">
-      <h1>Sign in</h1>
-      <p>See payments, decide what needs a decision, and create payment links.</p>
+      <h1>{t('signIn')}</h1>
+      <p>{t('seePaymentsDecideWhat')}</p>
       <div class="actions">
         <button type="button" aria-disabled={isBusy} onClick={() => void usePasskey()}>
-          Sign in with a passkey
+          {t('signPasskey')}
         </button>
       </div>
       {passkeyFailure && (
@@ -99,23 +97,20 @@ export function SignIn() {
           {passkeyFailure.message}
         </p>
       )}
-      <p>Or with an API key:</p>
-      <Form submit="Sign in" isBusy={isBusy} failure={failure} onSubmit={(values) => submit(values.text('key'))}>
+      <p>{t('orApiKey')}</p>
+      <Form submit={t('signIn')} isBusy={isBusy} failure={failure} onSubmit={(values) => submit(values.text('key'))}>
         <Field
           name="key"
-          label="API key"
+          label={t('apiKey')}
           type="password"
           autoComplete="current-password"
           placeholder="sk_…"
-          hint="The session lasts 12 hours. This page does not keep the key."
+          hint={t('sessionLasts12Hours')}
         />
       </Form>
       <details>
-        <summary>Where do I get a key?</summary>
-        <p>
-          The service printed one on its first start. Its operator can create another with{' '}
-          <code>npm run cli -- key create --account ID --name NAME</code>. Once signed in, you can create keys yourself.
-        </p>
+        <summary>{t('whereGetKeyAsk')}</summary>
+        <p>{rich('keyFromOperator', { command: <code>npm run cli -- key create --account ID --name NAME</code> })}</p>
       </details>
     </main>
   );

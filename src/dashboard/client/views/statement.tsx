@@ -8,7 +8,8 @@ import { Download, File } from '../parts/export.js';
 import { type Options, Search, Select, Tabs } from '../parts/filters.js';
 import { type Column, Rows } from '../parts/list.js';
 import { Loaded, Page, Shown } from '../parts/page.js';
-import { MOVEMENT_KIND } from '../words.js';
+import { t } from '../texts/texts.js';
+import { movementWord } from '../words.js';
 
 type Wallet = Item<'wallets.list'>;
 type Statement = Output<'wallets.statement'>;
@@ -21,7 +22,7 @@ const DAYS = 'days';
 export function Statement({ id }: { id: string }) {
   const wallet = useRead('wallets.get', { id }, { keepPrevious: false });
   return (
-    <Loaded query={wallet} title="Statement" back={{ href: `/wallets/${id}`, label: 'Wallet' }}>
+    <Loaded query={wallet} title={t('statement')} back={{ href: `/wallets/${id}`, label: t('wallet') }}>
       {(data) => <Details wallet={data} />}
     </Loaded>
   );
@@ -38,7 +39,7 @@ function periodsOf({ createdAt }: Wallet): Options {
       .slice(1)
       .filter((month) => month >= first)
       .map((month) => [month, longMonth(month)] as const),
-    [DAYS, 'Other days'],
+    [DAYS, t('otherDays')],
   ];
 }
 
@@ -74,25 +75,25 @@ function Details({ wallet }: { wallet: Wallet }) {
   const file = `${BASE}/api/wallets/${id}/statement?${new URLSearchParams({ format: 'csv', ...times })}`;
   return (
     <Page
-      title={`Statement of ${name}`}
+      title={t('statementName', { name })}
       back={{ href: `/wallets/${id}`, label: name }}
       actions={
         <button type="button" class="plain" onClick={() => setOpen(true)}>
-          Download
+          {t('download')}
         </button>
       }
     >
       {isOpen && (
-        <Download title={`Statement of ${name}`} onClose={() => setOpen(false)}>
-          {(csv) => <File href={`${file}&${csv}`} label="Download as CSV" />}
+        <Download title={t('statementName', { name })} onClose={() => setOpen(false)}>
+          {(csv) => <File href={`${file}&${csv}`} label={t('downloadCsv')} />}
         </Download>
       )}
       <div class="grid">
-        <Select name="period" label="Period" options={periodsOf(wallet)} />
+        <Select name="period" label={t('period')} options={periodsOf(wallet)} />
         {period === DAYS && (
           <>
-            <Search name="from" label="From" type="date" />
-            <Search name="to" label="To" type="date" />
+            <Search name="from" label={t('fromDay')} type="date" />
+            <Search name="to" label={t('untilDay')} type="date" />
           </>
         )}
       </div>
@@ -106,12 +107,12 @@ const keyOf = ({ assetCode, assetIssuer }: OfAsset) => (assetIssuer ? `${assetCo
 function Assets({ assets }: Statement) {
   const [chosen, choose] = useParam('asset');
   const shown = assets.find((asset) => keyOf(asset) === chosen) ?? assets[0];
-  if (!shown) return <p class="empty">No balances and no movements in this time.</p>;
+  if (!shown) return <p class="empty">{t('noBalancesNoMovements')}</p>;
   return (
     <>
       {assets.length > 1 && (
         <Tabs
-          label="Asset"
+          label={t('asset')}
           options={assets.map((asset) => [keyOf(asset), nameOf(asset)] as const)}
           value={keyOf(shown)}
           set={choose}
@@ -123,21 +124,21 @@ function Assets({ assets }: Statement) {
 }
 
 const nameOf = ({ assetCode, assetIssuer }: OfAsset) =>
-  assetIssuer ? `${assetCode} of ${short(assetIssuer)}` : assetCode;
+  assetIssuer ? t('codeOfIssuer', { code: assetCode, issuer: short(assetIssuer) }) : assetCode;
 
 type Row = OfAsset['movements'][number] & { id: string; balance: string; assetCode: string };
 
 const COLUMNS: readonly Column<Row>[] = [
-  { title: 'What', kind: 'main', cell: ({ kind }) => MOVEMENT_KIND[kind] },
-  { title: 'Memo', kind: 'wide', cell: ({ memo }) => <bdi>{memo}</bdi> },
+  { title: t('whatHappened'), kind: 'main', cell: ({ kind }) => movementWord(kind) },
+  { title: t('memo'), kind: 'wide', cell: ({ memo }) => <bdi>{memo}</bdi> },
   {
-    title: 'With',
+    title: t('with'),
     kind: 'wide',
     cell: ({ counterparty }) => counterparty && <code title={counterparty}>{short(counterparty)}</code>,
   },
-  { title: 'When', cell: ({ at }) => <Time at={at} /> },
-  { title: 'Amount', kind: 'money', cell: ({ amount, assetCode }) => <Signed amount={amount} code={assetCode} /> },
-  { title: 'Balance', kind: 'money wide', cell: ({ balance }) => <span class="money">{signed(balance)}</span> },
+  { title: t('when'), cell: ({ at }) => <Time at={at} /> },
+  { title: t('amount'), kind: 'money', cell: ({ amount, assetCode }) => <Signed amount={amount} code={assetCode} /> },
+  { title: t('balance'), kind: 'money wide', cell: ({ balance }) => <span class="money">{signed(balance)}</span> },
 ];
 
 const Signed = ({ amount, code }: { amount: string; code: string }) => (
@@ -167,19 +168,19 @@ function Asset({ asset: { assetCode, opening, closing, movements } }: { asset: O
     <>
       <Facts
         facts={[
-          ['Opening balance', <Signed key="opening" amount={opening} code={assetCode} />],
-          ['Came in', <Money key="in" amount={amountOf(cameIn)} code={assetCode} />],
-          ['Went out', <Money key="out" amount={amountOf(wentOut)} code={assetCode} />],
-          ['Closing balance', <Signed key="closing" amount={closing} code={assetCode} />],
+          [t('openingBalance'), <Signed key="opening" amount={opening} code={assetCode} />],
+          [t('cameIn'), <Money key="in" amount={amountOf(cameIn)} code={assetCode} />],
+          [t('wentOut'), <Money key="out" amount={amountOf(wentOut)} code={assetCode} />],
+          [t('closingBalance'), <Signed key="closing" amount={closing} code={assetCode} />],
         ]}
       />
       <Rows
-        title={`Movements of ${assetCode}`}
+        title={t('movementsAssetCode', { assetCode })}
         columns={COLUMNS}
         items={rows.slice((page - 1) * ROWS_SHOWN, page * ROWS_SHOWN)}
         meta={meta}
         href={({ paymentId }) => paymentId && `/payments/${paymentId}`}
-        empty="No movements in this time."
+        empty={t('noMovementsTime')}
       />
     </>
   );

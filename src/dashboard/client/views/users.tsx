@@ -1,52 +1,63 @@
 /** Users: people who may sign in here, with their roles. */
 import { useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
+import type { Language } from '../../../../contracts/languages.js';
 import { usePage } from '../address.js';
-import { type Failure, failureOf, type Item, type Output, useRead, useSession, useWrite } from '../api.js';
+import {
+  chooseLanguage,
+  type Failure,
+  failureOf,
+  type Item,
+  type Output,
+  useRead,
+  useSession,
+  useWrite,
+} from '../api.js';
 import { Ask, Once } from '../parts/act.js';
 import { Badge, LinkButton, Time } from '../parts/bits.js';
 import { useDraft } from '../parts/draft.js';
 import { Choice, Field, Form, type Values } from '../parts/form.js';
 import { type Column, List } from '../parts/list.js';
 import { Loaded, Page, Section } from '../parts/page.js';
+import { rich } from '../parts/rich.js';
 import { say } from '../parts/toast.js';
 import { acceptInvitation, invitedBy, useOnce } from '../passkey.js';
-import { ROLE } from '../words.js';
+import { t } from '../texts/texts.js';
+import { LANGUAGE_OPTIONS, ROLE_OPTIONS, roleWord } from '../words.js';
 
 type User = Item<'users.list'>;
 
-const BACK = { href: '/users', label: 'People' };
-const ROLES = Object.entries(ROLE).map(([value, { label, sentence }]) => ({ value, label, hint: sentence }));
+const BACK = { href: '/users', label: t('people') };
 
 const COLUMNS: readonly Column<User>[] = [
-  { title: 'Name', kind: 'main', cell: ({ name }) => <bdi>{name}</bdi> },
-  { title: 'Role', cell: ({ role }) => ROLE[role].label },
+  { title: t('name'), kind: 'main', cell: ({ name }) => <bdi>{name}</bdi> },
+  { title: t('role'), cell: ({ role }) => roleWord(role) },
   {
-    title: 'Status',
+    title: t('status'),
     cell: ({ status }) =>
-      status === 'ACTIVE' ? <Badge label="Active" tone="good" /> : <Badge label="Invited" tone="quiet" />,
+      status === 'ACTIVE' ? <Badge label={t('active')} tone="good" /> : <Badge label={t('invited')} tone="quiet" />,
   },
-  { title: 'E-mail', kind: 'wide', cell: ({ email }) => email ?? 'none' },
-  { title: 'Since', kind: 'wide', cell: ({ createdAt }) => <Time at={createdAt} /> },
+  { title: t('eMail'), kind: 'wide', cell: ({ email }) => email ?? t('noneInText') },
+  { title: t('since'), kind: 'wide', cell: ({ createdAt }) => <Time at={createdAt} /> },
 ];
 
 export function Users() {
   const users = useRead('users.list', { page: usePage() });
   return (
     <Page
-      title="People"
+      title={t('people')}
       actions={
         <LinkButton href="/users/new" icon="plus">
-          Invite a person
+          {t('invitePerson')}
         </LinkButton>
       }
     >
       <List
-        title="People"
+        title={t('people')}
         query={users}
         columns={COLUMNS}
         href={({ id }) => `/users/${id}`}
-        empty="No people yet. Invite your team: each person signs in with a passkey."
+        empty={t('noPeopleYetInvite')}
       />
     </Page>
   );
@@ -65,9 +76,9 @@ export function NewUser() {
     } catch {}
   };
   return (
-    <Page title="Invite a person" back={BACK}>
+    <Page title={t('invitePerson')} back={BACK}>
       <Form
-        submit="Create the invitation"
+        submit={t('createInvitation')}
         isBusy={create.isPending}
         failure={create.error ? failureOf(create.error) : null}
         onSubmit={submit}
@@ -77,16 +88,13 @@ export function NewUser() {
       </Form>
       {made && (
         <Once
-          title="The invitation"
+          title={t('theInvitationTitle')}
           secret={made.url}
-          what="the invitation"
-          remedy="Open the person in the list, and invite them again."
+          what={t('theInvitation')}
+          remedy={t('openPersonListInvite')}
           onClose={() => navigate('/users')}
         >
-          <p>
-            Send this link to {made.name}. It works once, within 72 hours, and is not shown again. The link alone gives
-            access.
-          </p>
+          <p>{t('sendLinkNameWorks', { name: made.name })}</p>
         </Once>
       )}
     </Page>
@@ -97,20 +105,29 @@ const fieldsOf = (values: Values) => ({
   name: values.text('name'),
   role: values.text('role') as User['role'],
   email: values.orNull('email'),
+  language: values.orNull('language') as User['language'],
 });
 
-const UserFields = ({ name = '', email = '', as }: { name?: string; email?: string; as: User['role'] }) => (
+const SPOKEN = [['', t('asBrowser')], ...LANGUAGE_OPTIONS] as const;
+
+const UserFields = ({
+  name = '',
+  email = '',
+  language = null,
+  as,
+}: Partial<Pick<User, 'name' | 'language'>> & { email?: string; as: User['role'] }) => (
   <>
-    <Field name="name" label="Name" value={name} />
-    <Choice name="role" legend="They may" type="radio" value={[as]} options={ROLES} />
-    <Field name="email" label="E-mail address" isOptional value={email} />
+    <Field name="name" label={t('name')} value={name} />
+    <Choice name="role" legend={t('theyMay')} type="radio" value={[as]} options={ROLE_OPTIONS} />
+    <Field name="email" label={t('eMailAddress')} isOptional value={email} />
+    <Field name="language" label={t('language')} options={SPOKEN} value={language ?? ''} />
   </>
 );
 
 export function User({ id }: { id: string }) {
   const user = useRead('users.get', { id });
   return (
-    <Loaded query={user} title="User" back={BACK}>
+    <Loaded query={user} title={t('user')} back={BACK}>
       {(found) => <Details user={found} />}
     </Loaded>
   );
@@ -120,9 +137,39 @@ export function User({ id }: { id: string }) {
 export function Me() {
   const user = useSession().data?.user;
   return (
-    <Page title={user?.name ?? 'No user'}>
-      {user ? <Passkeys user={user} /> : <p>You are signed in with an API key, which is no person.</p>}
+    <Page title={user?.name ?? t('noUser')}>
+      {user ? (
+        <>
+          <Speaking language={user.language} />
+          <Passkeys user={user} />
+        </>
+      ) : (
+        <p>{t('signedApiKeyNo')}</p>
+      )}
     </Page>
+  );
+}
+
+/** One's own language. */
+function Speaking({ language }: { language: Language | null }) {
+  const choose = useOnce(async (chosen: string) => {
+    const failure = await chooseLanguage((chosen || null) as Language | null);
+    if (failure) say(failure.message, { isBad: true });
+  });
+  return (
+    <Section title={t('language')}>
+      <select
+        aria-label={t('language')}
+        value={language ?? ''}
+        onChange={({ currentTarget }) => void choose(currentTarget.value)}
+      >
+        {SPOKEN.map(([value, label]) => (
+          <option key={value} value={value} selected={value === (language ?? '')}>
+            {label}
+          </option>
+        ))}
+      </select>
+    </Section>
   );
 }
 
@@ -137,7 +184,7 @@ function AddPasskey({ id, onDone }: { id: string; onDone: () => unknown }) {
       const invited = await invitedBy(token);
       const refused = 'failure' in invited ? invited.failure : await acceptInvitation(token, invited.data);
       if (refused) return setFailure(refused);
-      say('The passkey is added.');
+      say(t('passkeyAdded'));
       await onDone();
     } catch (error) {
       setFailure(failureOf(error));
@@ -146,7 +193,7 @@ function AddPasskey({ id, onDone }: { id: string; onDone: () => unknown }) {
   return (
     <>
       <button type="button" onClick={() => void add()}>
-        Add a passkey
+        {t('addPasskey')}
       </button>
       {failure && (
         <p class="problem" role="alert">
@@ -164,58 +211,51 @@ function Passkeys({ user: { id, name } }: { user: Pick<User, 'id' | 'name'> }) {
   const remove = useWrite('users.deletePasskey');
   const [made, setMade] = useState<Output<'users.invite'> | null>(null);
   return (
-    <Section title="Passkeys">
-      {passkeys.data?.length === 0 && <p class="hint">None yet: {name} has not used the invitation.</p>}
+    <Section title={t('passkeys')}>
+      {passkeys.data?.length === 0 && <p class="hint">{t('noneYetNameNot', { name })}</p>}
       {passkeys.data?.map((passkey) => (
         <div key={passkey.id} class="actions">
           <span>
-            {passkey.name}, made <Time at={passkey.createdAt} />
-            {passkey.lastUsedAt ? (
-              <>
-                , last used <Time at={passkey.lastUsedAt} />
-              </>
-            ) : (
-              ', not used since'
-            )}
+            {rich('passkeyMade', { name: passkey.name, time: <Time at={passkey.createdAt} /> })},{' '}
+            {passkey.lastUsedAt ? rich('lastUsedAt', { time: <Time at={passkey.lastUsedAt} /> }) : t('notUsedYet')}
           </span>
           <Ask
-            label={`Remove ${passkey.name}`}
-            title={`Remove ${passkey.name} of ${name}?`}
-            confirm="Remove"
+            label={t('removeName', { name: passkey.name })}
+            title={t('removePasskeyOfAsk', { passkey: passkey.name, name })}
+            confirm={t('remove')}
             isDestructive
             write={remove}
             input={{ id, passkeyId: passkey.id }}
-            done="The passkey is removed."
+            done={t('passkeyRemoved')}
           >
-            <p>It signs in no more, and {name} is signed out everywhere.</p>
+            <p>{t('signsNoMoreName', { name })}</p>
           </Ask>
         </div>
       ))}
       <div class="actions">
         {isMe && <AddPasskey id={id} onDone={passkeys.refetch} />}
         <Ask
-          label={isMe ? 'Invite another device' : 'Invite again'}
-          title={isMe ? 'Make a link for another device?' : `Invite ${name} again?`}
-          confirm="Create the invitation"
+          label={isMe ? t('inviteAnotherDevice') : t('inviteAgain')}
+          title={isMe ? t('makeLinkAnotherDeviceAsk') : t('inviteNameAgainAsk', { name })}
+          confirm={t('createInvitation')}
           write={invite}
           input={{ id }}
-          done="The invitation is made."
+          done={t('invitationMade')}
           onDone={setMade}
         >
-          <p>For another device, or where a passkey was lost. Name, role and sales stay.</p>
+          <p>{t('anotherDeviceWherePasskey')}</p>
         </Ask>
       </div>
       {made && (
         <Once
-          title="The invitation"
+          title={t('theInvitationTitle')}
           secret={made.url}
-          what="the invitation"
-          remedy="Invite them again."
+          what={t('theInvitation')}
+          remedy={t('inviteAgainDone')}
           onClose={() => setMade(null)}
         >
           <p>
-            {isMe ? 'Open this link on the other device.' : `Send this link to ${name}.`} It adds one passkey, within 72
-            hours, and is not shown again.
+            {isMe ? t('openLinkOtherDevice') : t('sendLinkName', { name })} {t('addsOnePasskey')}
           </p>
         </Once>
       )}
@@ -224,7 +264,7 @@ function Passkeys({ user: { id, name } }: { user: Pick<User, 'id' | 'name'> }) {
 }
 
 function Details({ user }: { user: User }) {
-  const { id, name, email, role } = user;
+  const { id, name, email, role, language } = user;
   const update = useWrite('users.update');
   const remove = useWrite('users.delete');
   const isMe = useSession().data?.user?.id === id;
@@ -232,37 +272,35 @@ function Details({ user }: { user: User }) {
   const submit = async (values: Values) => {
     try {
       await update.mutateAsync({ id, ...fieldsOf(values) });
-      say('Saved.');
+      say(t('saved'));
     } catch {}
   };
   return (
     <Page title={name} back={BACK} about={id}>
-      <Section title="Change">
-        <p class="hint">
-          {isMe ? 'After a change, you have to sign in again.' : 'After a change, they have to sign in again.'}
-        </p>
+      <Section title={t('change')}>
+        <p class="hint">{isMe ? t('afterChangeSignAgain') : t('afterChangeSignAgainDone')}</p>
         <Form
-          submit="Save"
+          submit={t('save')}
           isBusy={update.isPending}
           failure={update.error ? failureOf(update.error) : null}
           onSubmit={submit}
         >
-          <UserFields name={name} email={email ?? ''} as={role} />
+          <UserFields name={name} email={email ?? ''} language={language} as={role} />
         </Form>
       </Section>
       <Passkeys user={user} />
-      <Section title="Remove">
+      <Section title={t('remove')}>
         <Ask
-          label={`Remove ${name}`}
-          title={`Remove ${name}?`}
-          confirm="Remove"
+          label={t('removeName', { name })}
+          title={t('removeNameAsk', { name })}
+          confirm={t('remove')}
           isDestructive
           write={remove}
           input={{ id }}
-          done={`${name} is removed.`}
+          done={t('nameRemoved', { name })}
           onDone={() => navigate('/users')}
         >
-          <p>They are signed out at once. Their checkouts stay.</p>
+          <p>{t('signedOutOnceCheckouts')}</p>
         </Ask>
       </Section>
     </Page>

@@ -4,12 +4,13 @@ import { short } from '../format.js';
 import { Money } from '../parts/bits.js';
 import { type Column, Rows } from '../parts/list.js';
 import { Section, Shown } from '../parts/page.js';
+import { t } from '../texts/texts.js';
 
 type Wallet = Item<'wallets.list'>;
 type Held = Output<'wallets.assets'>;
 type Product = Item<'products.list'>;
 
-const NOT_ON_LEDGER = 'its account is not on the ledger yet: send it some lumens.';
+const NOT_ON_LEDGER = t('accountNotLedgerYet');
 /** The number of wallets that the overview checks on the ledger. */
 const MOST_ASKED = 20;
 /** The ledger is read rarely: a wallet that can be paid mostly stays so. */
@@ -27,7 +28,7 @@ function problemOf(wallet: Wallet, held: Held, products: readonly Product[]): st
       !held.some((each) => each.authorized && each.assetCode === assetCode && each.assetIssuer === assetIssuer),
   );
   const codes = [...new Set(lacks.map(({ assetCode }) => assetCode))];
-  return codes.length === 0 ? null : `it cannot receive ${codes.join(', ')} yet: add that in the wallet’s own app.`;
+  return codes.length === 0 ? null : t('cannotReceiveCodes', { codes: codes.join(', ') });
 }
 
 export function useUnpayable(wallets: readonly Wallet[]): { wallet: Wallet; problem: string }[] {
@@ -47,13 +48,17 @@ export function useUnpayable(wallets: readonly Wallet[]): { wallet: Wallet; prob
 }
 
 const COLUMNS: readonly Column<Held[number] & { id: string }>[] = [
-  { title: 'Asset', kind: 'main', cell: ({ assetCode, known }) => (known ? `${assetCode}, ${known.name}` : assetCode) },
   {
-    title: 'Issuer',
+    title: t('asset'),
+    kind: 'main',
+    cell: ({ assetCode, known }) => (known ? `${assetCode}, ${known.name}` : assetCode),
+  },
+  {
+    title: t('issuer'),
     cell: ({ assetIssuer, known }) => known?.domain ?? (assetIssuer ? short(assetIssuer) : 'Stellar'),
   },
-  { title: 'Can receive', cell: ({ authorized }) => (authorized ? 'Yes' : 'Not allowed by the issuer') },
-  { title: 'Balance', kind: 'money', cell: ({ balance, assetCode }) => <Money amount={balance} code={assetCode} /> },
+  { title: t('canReceive'), cell: ({ authorized }) => (authorized ? t('yes') : t('notAllowedIssuer')) },
+  { title: t('balance'), kind: 'money', cell: ({ balance, assetCode }) => <Money amount={balance} code={assetCode} /> },
 ];
 
 export function Balances({ wallet }: { wallet: Wallet }) {
@@ -61,16 +66,16 @@ export function Balances({ wallet }: { wallet: Wallet }) {
   const products = useRead('products.list', { pageSize: 100, active: true }).data?.items ?? [];
   const problem = held.data && problemOf(wallet, held.data, products);
   return (
-    <Section title="Balances">
-      {problem && <p class="callout">This wallet is not ready: {problem}</p>}
+    <Section title={t('balances')}>
+      {problem && <p class="callout">{t('walletNotReadyProblem', { problem })}</p>}
       <Shown query={held}>
         {(assets) => (
           <Rows
-            title="Balances"
+            title={t('balances')}
             columns={COLUMNS}
             items={assets.map((each) => ({ ...each, id: `${each.assetCode}:${each.assetIssuer}` }))}
             meta={{ page: 1, pageSize: assets.length, total: assets.length, totalPages: 1 }}
-            empty="The account is not on the ledger yet."
+            empty={t('accountNotLedgerYetDone')}
             paged={false}
           />
         )}

@@ -1,9 +1,11 @@
 /** Evidence for the completeness of a wallet's books: missed ledgers, and audits of its balances. */
 import { type Item, type Output, useRead, useWrite } from '../api.js';
-import { grouped, plural, signed } from '../format.js';
+import { signed } from '../format.js';
 import { Act, useCanWrite } from '../parts/act.js';
 import { Badge, Facts, Time } from '../parts/bits.js';
 import { Section, Shown } from '../parts/page.js';
+import { rich } from '../parts/rich.js';
+import { t } from '../texts/texts.js';
 import { AUDIT_STATUS } from '../words.js';
 
 const SHOWN = 10;
@@ -15,35 +17,29 @@ export function Gaps({ walletId }: { walletId: string }) {
   const isOpen = gaps.data?.items.some(({ mendedAt }) => mendedAt === null) ?? false;
   return (
     <Section
-      title="Missed ledgers"
+      title={t('missedLedgers')}
       actions={
-        canWrite && isOpen && <Act label="Read them now" write={mend} input={{ id: walletId }} done={toldOfMending} />
+        canWrite && isOpen && <Act label={t('readNow')} write={mend} input={{ id: walletId }} done={toldOfMending} />
       }
     >
       <Shown query={gaps}>
         {({ items, meta }) =>
           items.length === 0 ? (
-            <p class="hint">None: every ledger since the wallet was added has been read.</p>
+            <p class="hint">{t('noneEveryLedgerSince')}</p>
           ) : (
             <>
               <Facts
                 facts={items.map(
                   ({ fromLedger, toLedger, at, mendedAt }) =>
                     [
-                      `${grouped(String(fromLedger))} to ${grouped(String(toLedger))}`,
-                      mendedAt ? (
-                        <>
-                          read later, <Time at={mendedAt} exact />
-                        </>
-                      ) : (
-                        <>
-                          found on <Time at={at} exact />
-                        </>
-                      ),
+                      t('fromToLedger', { fromLedger, toLedger }),
+                      mendedAt
+                        ? rich('readLater', { time: <Time at={mendedAt} exact /> })
+                        : rich('foundOn', { time: <Time at={at} exact /> }),
                     ] as const,
                 )}
               />
-              {meta.total > items.length && <p class="hint">{plural(meta.total, 'gap')} in all.</p>}
+              {meta.total > items.length && <p class="hint">{t('gapsInAll', { n: meta.total })}</p>}
             </>
           )
         }
@@ -53,7 +49,7 @@ export function Gaps({ walletId }: { walletId: string }) {
 }
 
 const toldOfMending = ({ mended, open }: Output<'wallets.mendGaps'>): string =>
-  open === 0 ? `${plural(mended, 'gap')} closed.` : `${plural(mended, 'gap')} closed, ${grouped(String(open))} left.`;
+  open === 0 ? t('gapsClosed', { n: mended }) : t('gapsClosedLeft', { n: mended, left: open });
 
 export function Audits({ walletId }: { walletId: string }) {
   const audits = useRead(
@@ -66,21 +62,19 @@ export function Audits({ walletId }: { walletId: string }) {
   const isRunning = audits.data?.items[0]?.status === 'RUNNING';
   return (
     <Section
-      title="Audits"
+      title={t('audits')}
       actions={
         canWrite &&
         !isRunning && (
-          <Act label="Audit now" write={start} input={{ id: walletId }} done={() => 'The audit has started.'} />
+          <Act label={t('auditNow')} write={start} input={{ id: walletId }} done={() => t('auditStarted')} />
         )
       }
     >
-      <p class="hint">
-        An audit compares the balances on the ledger with everything that moved them, and records missed payments.
-      </p>
+      <p class="hint">{t('auditComparesBalancesLedger')}</p>
       <Shown query={audits}>
         {({ items }) =>
           items.length === 0 ? (
-            <p class="empty">No audit yet.</p>
+            <p class="empty">{t('noAuditYet')}</p>
           ) : (
             <ul class="deliveries">
               {items.map((audit) => (
@@ -104,10 +98,8 @@ function One({ audit }: { audit: Audit }) {
         <summary>
           <Badge {...AUDIT_STATUS[status]} />
           <span class="hint">
-            {fromLedger !== null &&
-              toLedger !== null &&
-              `Ledgers ${grouped(String(fromLedger))} to ${grouped(String(toLedger))}`}
-            {missingPayments > 0 && `, ${plural(missingPayments, 'missed payment')} recorded`}
+            {fromLedger !== null && toLedger !== null && t('ledgersFromLedgerToLedger', { fromLedger, toLedger })}
+            {missingPayments > 0 && `, ${t('missedRecorded', { n: missingPayments })}`}
           </span>
           <Time at={createdAt} />
         </summary>
@@ -123,15 +115,15 @@ function One({ audit }: { audit: Audit }) {
 function OfAsset({ asset }: { asset: Audit['assets'][number] }) {
   const { assetCode, opening, movements, computed, closing, difference } = asset;
   const rows = [
-    ['Before', opening],
-    ['Received', movements.received],
-    ['Sent', movements.sent],
-    ['Fees', movements.fees],
-    ['Traded', movements.traded],
-    ['Other', movements.other],
-    ['Should be', computed],
-    ['On the ledger', closing],
-    ['Difference', difference],
+    [t('before'), opening],
+    [t('received'), movements.received],
+    [t('sent'), movements.sent],
+    [t('fees'), movements.fees],
+    [t('traded'), movements.traded],
+    [t('other'), movements.other],
+    [t('shouldBe'), computed],
+    [t('onLedger'), closing],
+    [t('difference'), difference],
   ] as const;
   return (
     <table class="days">

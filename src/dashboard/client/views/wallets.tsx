@@ -9,7 +9,9 @@ import { useDraft } from '../parts/draft.js';
 import { Field, Form, type Values } from '../parts/form.js';
 import { type Column, List } from '../parts/list.js';
 import { Loaded, Page, Section } from '../parts/page.js';
+import { rich } from '../parts/rich.js';
 import { say } from '../parts/toast.js';
+import { t } from '../texts/texts.js';
 import { networkOptions, syncShown } from '../words.js';
 import { Balances } from './wallet-assets.js';
 import { Audits, Gaps } from './wallet-proof.js';
@@ -17,26 +19,26 @@ import { Audits, Gaps } from './wallet-proof.js';
 type Wallet = Item<'wallets.list'>;
 
 const SyncBadge = ({ active, sync }: Wallet) =>
-  active ? <Badge {...syncShown(sync)} /> : <Badge label="Off" tone="quiet" />;
+  active ? <Badge {...syncShown(sync)} /> : <Badge label={t('off')} tone="quiet" />;
 
 function WalletSwitch({ wallet: { id, name, active } }: { wallet: Wallet }) {
   const { mutateAsync } = useWrite('wallets.update');
   return (
     <Toggle
-      what={`Watch ${name}`}
+      what={t('watchName', { name })}
       isOn={active}
       set={(isOn) => mutateAsync({ id, active: isOn })}
-      on="Watched"
-      off="Not watched"
+      on={t('watched')}
+      off={t('notWatched')}
     />
   );
 }
 
 const COLUMNS: readonly Column<Wallet>[] = [
-  { title: 'Name', kind: 'main', cell: ({ name }) => <bdi>{name}</bdi> },
-  { title: 'Address', cell: ({ address }) => <Code text={address} what="the address" /> },
-  { title: 'Network', kind: 'wide', cell: ({ network }) => network },
-  { title: 'State', cell: (wallet) => <SyncBadge {...wallet} /> },
+  { title: t('name'), kind: 'main', cell: ({ name }) => <bdi>{name}</bdi> },
+  { title: t('address'), cell: ({ address }) => <Code text={address} what={t('theAddress')} /> },
+  { title: t('network'), kind: 'wide', cell: ({ network }) => network },
+  { title: t('state'), cell: (wallet) => <SyncBadge {...wallet} /> },
 ];
 
 export function Wallets() {
@@ -44,27 +46,27 @@ export function Wallets() {
   const canWrite = useCanWrite();
   return (
     <Page
-      title="Wallets"
+      title={t('wallets')}
       actions={
         canWrite && (
           <LinkButton href="/wallets/new" icon="plus">
-            Add a wallet
+            {t('addWallet')}
           </LinkButton>
         )
       }
     >
       <List
-        title="Wallets"
+        title={t('wallets')}
         query={wallets}
         columns={COLUMNS}
         href={({ id }) => `/wallets/${id}`}
-        empty="No wallets yet. Add the Stellar account that payments go to."
+        empty={t('noWalletsYetAdd')}
       />
     </Page>
   );
 }
 
-const BACK = { href: '/wallets', label: 'Wallets' };
+const BACK = { href: '/wallets', label: t('wallets') };
 
 export function NewWallet() {
   const networks = useSession().data?.networks ?? [];
@@ -76,27 +78,22 @@ export function NewWallet() {
     try {
       const wallet = await create.mutateAsync({ name: values.text('name'), address: values.text('address'), network });
       draft.forget();
-      say(`${wallet.name} is watched.`);
+      say(t('nameWatched', { name: wallet.name }));
       navigate(`/wallets/${wallet.id}`);
     } catch {}
   };
   return (
-    <Page title="Add a wallet" back={BACK}>
+    <Page title={t('addWallet')} back={BACK}>
       <Form
-        submit="Add the wallet"
+        submit={t('addTheWallet')}
         isBusy={create.isPending}
         failure={create.error ? failureOf(create.error) : null}
         onSubmit={submit}
         draft={draft}
       >
-        <Field name="name" label="Name" hint="Only for you: customers do not see it." />
-        <Field
-          name="address"
-          label="Address"
-          placeholder="G…"
-          hint="Where payments go: your wallet’s app shows it under “Receive”. Never enter a secret key (S…) here."
-        />
-        <Field name="network" label="Network" options={networkOptions(networks)} value={networks[0] ?? ''} />
+        <Field name="name" label={t('name')} hint={t('onlyCustomersNotSee')} />
+        <Field name="address" label={t('address')} placeholder="G…" hint={t('wherePaymentsGoWallets')} />
+        <Field name="network" label={t('network')} options={networkOptions(networks)} value={networks[0] ?? ''} />
       </Form>
     </Page>
   );
@@ -105,7 +102,7 @@ export function NewWallet() {
 export function Wallet({ id }: { id: string }) {
   const wallet = useRead('wallets.get', { id }, { keepPrevious: false });
   return (
-    <Loaded query={wallet} title="Wallet" back={BACK}>
+    <Loaded query={wallet} title={t('wallet')} back={BACK}>
       {(data) => <Details wallet={data} />}
     </Loaded>
   );
@@ -125,54 +122,41 @@ function Details({ wallet }: { wallet: Wallet }) {
       actions={
         <>
           <LinkButton href={`/wallets/${id}/statement`} plain>
-            Statement
+            {t('statement')}
           </LinkButton>
           <WalletSwitch wallet={wallet} />
         </>
       }
     >
-      <p class="lead">
-        {active
-          ? syncShown(sync).sentence
-          : 'The wallet is not watched: payments that arrive now will not be found later.'}
-      </p>
+      <p class="lead">{active ? syncShown(sync).sentence : t('walletNotWatchedPayments')}</p>
       {canWrite && products.data?.meta.total === 0 && (
-        <p>
-          Next, <Link href="/products/new">create a product</Link>: what you sell, and what it costs.
-        </p>
+        <p>{rich('nextCreateProduct', { link: (words) => <Link href="/products/new">{words}</Link> })}</p>
       )}
       <Facts
         facts={[
-          ['Address', <Code key="address" text={address} what="the address" whole />],
-          ['Network', network],
-          ['Read up to ledger', sync.ledger !== null && grouped(String(sync.ledger))],
-          ['As of', sync.at && <Time at={sync.at} exact />],
-          ['Parked records', sync.parked > 0 && grouped(String(sync.parked))],
-          ['Added', <Time key="added" at={wallet.createdAt} exact />],
-          ['Wallet id', <Code key="id" text={id} what="the wallet’s id" whole />],
+          [t('address'), <Code key="address" text={address} what={t('theAddress')} whole />],
+          [t('network'), network],
+          [t('readUpLedger'), sync.ledger !== null && grouped(String(sync.ledger))],
+          [t('asOf'), sync.at && <Time at={sync.at} exact />],
+          [t('parkedRecords'), sync.parked > 0 && grouped(String(sync.parked))],
+          [t('added'), <Time key="added" at={wallet.createdAt} exact />],
+          [t('walletId'), <Code key="id" text={id} what={t('theWalletsId')} whole />],
         ]}
       />
       <Balances wallet={wallet} />
-      {sync.state === 'GAP' && active && (
-        <p class="callout bad">
-          Read the missed ledgers below. If no server has them any more, look for the payments of that time yourself,
-          then switch the wallet off and on again to continue from now.
-        </p>
-      )}
+      {sync.state === 'GAP' && active && <p class="callout bad">{t('readMissedLedgersBelow')}</p>}
       <Gaps walletId={id} />
       <Audits walletId={id} />
       {canWrite && (
-        <Section title="Rename">
+        <Section title={t('rename')}>
           <Rename wallet={wallet} />
         </Section>
       )}
       {canWrite && (
-        <Section title="Delete">
-          <p class="hint">
-            A wallet that has payments, products or checkouts cannot be deleted: switch it off instead.
-          </p>
-          <Delete what="wallet" name={name} id={id} write={remove} to="/wallets">
-            <p>The account on the ledger is not affected, but it is no longer watched.</p>
+        <Section title={t('delete')}>
+          <p class="hint">{t('walletPaymentsProductsCheckouts')}</p>
+          <Delete label={t('deleteTheWallet')} name={name} id={id} write={remove} to="/wallets">
+            <p>{t('accountLedgerNotAffected')}</p>
           </Delete>
         </Section>
       )}
@@ -185,17 +169,17 @@ function Rename({ wallet: { id, name } }: { wallet: Wallet }) {
   const submit = async (values: Values) => {
     try {
       await update.mutateAsync({ id, name: values.text('name') });
-      say('Saved.');
+      say(t('saved'));
     } catch {}
   };
   return (
     <Form
-      submit="Save"
+      submit={t('save')}
       isBusy={update.isPending}
       failure={update.error ? failureOf(update.error) : null}
       onSubmit={submit}
     >
-      <Field name="name" label="Name" value={name} />
+      <Field name="name" label={t('name')} value={name} />
     </Form>
   );
 }

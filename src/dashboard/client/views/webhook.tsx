@@ -8,36 +8,31 @@ import { useDraft } from '../parts/draft.js';
 import { Choice, Field, Form, type Values } from '../parts/form.js';
 import { Loaded, Page, Section } from '../parts/page.js';
 import { say } from '../parts/toast.js';
-import { EVENT_TYPE, EVENT_TYPES } from '../words.js';
+import { t } from '../texts/texts.js';
+import { EVENT_TYPES, eventWord } from '../words.js';
 import { Deliveries, Health, Replay } from './deliveries.js';
 import { WebhookBadge } from './webhooks.js';
 
 type Webhook = Item<'webhooks.list'>;
 
-const BACK = { href: '/webhooks', label: 'Webhooks' };
+const BACK = { href: '/webhooks', label: t('webhooks') };
 
 export function NewWebhook() {
   const [made, setMade] = useState<Output<'webhooks.create'> | null>(null);
   const [, navigate] = useLocation();
   return (
-    <Page title="New webhook" back={BACK}>
-      <p class="lead">
-        A webhook notifies your shop’s server of payments. People do not need one: they see payments here, or get
-        e-mails.
-      </p>
+    <Page title={t('newWebhook')} back={BACK}>
+      <p class="lead">{t('webhookNotifiesShopsServer')}</p>
       <WebhookForm webhook={null} onCreated={setMade} />
       {made && (
         <Once
-          title="The signing secret"
+          title={t('theSigningSecretTitle')}
           secret={made.secret}
-          what="the signing secret"
-          remedy="Replace it on the webhook’s page."
+          what={t('theSigningSecret')}
+          remedy={t('replaceWebhooksPage')}
           onClose={() => navigate(`/webhooks/${made.id}`)}
         >
-          <p>
-            Your shop’s server needs it to verify that messages come from this service. It is not shown again: save it
-            now, for the setup of that server.
-          </p>
+          <p>{t('shopsServerNeedsVerify')}</p>
         </Once>
       )}
     </Page>
@@ -62,7 +57,7 @@ function WebhookForm({
       if (webhook) {
         await update.mutateAsync({ id: webhook.id, ...fields });
         draft.forget();
-        say('Saved.');
+        say(t('saved'));
       } else {
         const made = await create.mutateAsync(fields);
         draft.forget();
@@ -72,27 +67,27 @@ function WebhookForm({
   };
   return (
     <Form
-      submit={webhook ? 'Save' : 'Create the webhook'}
+      submit={webhook ? t('save') : t('createWebhook')}
       isBusy={write.isPending}
       failure={write.error ? failureOf(write.error) : null}
       onSubmit={submit}
       draft={draft}
     >
-      <Field name="name" label="Name" value={webhook?.name ?? ''} hint="For yourself." />
+      <Field name="name" label={t('name')} value={webhook?.name ?? ''} hint={t('forYourself')} />
       <Field
         name="url"
-        label="Endpoint URL"
+        label={t('endpointUrl')}
         inputMode="url"
         placeholder="https://…"
         value={webhook?.url ?? ''}
-        hint="On your shop’s server: its developer knows the URL."
+        hint={t('shopsServerDeveloperKnows')}
       />
       <Choice
         name="events"
-        legend="Send an event when"
+        legend={t('sendEventWhen')}
         type="checkbox"
         value={webhook?.events ?? ['payment.completed']}
-        options={EVENT_TYPES.map((type) => ({ value: type, label: EVENT_TYPE[type], hint: type }))}
+        options={EVENT_TYPES.map((type) => ({ value: type, label: eventWord(type), hint: type }))}
       />
     </Form>
   );
@@ -101,7 +96,7 @@ function WebhookForm({
 export function Webhook({ id }: { id: string }) {
   const webhook = useRead('webhooks.get', { id }, { keepPrevious: false });
   return (
-    <Loaded query={webhook} title="Webhook" back={BACK}>
+    <Loaded query={webhook} title={t('webhook')} back={BACK}>
       {(data) => <Details webhook={data} />}
     </Loaded>
   );
@@ -123,24 +118,24 @@ function Details({ webhook }: { webhook: Webhook }) {
         canWrite && (
           <>
             <Toggle
-              what={`Deliver to ${name}`}
+              what={t('deliverName', { name })}
               isOn={status === 'ACTIVE'}
-              on="Delivers"
-              off="Paused"
+              on={t('delivers')}
+              off={t('paused')}
               set={(isOn) => mutateAsync({ id, status: isOn ? 'ACTIVE' : 'PAUSED' })}
             />
-            <Act label="Send a test" write={test} input={{ id }} done={toldOfTest} />
+            <Act label={t('sendTest')} write={test} input={{ id }} done={toldOfTest} />
           </>
         )
       }
     >
-      {status === 'PAUSED' && <p class="lead">Its deliveries wait, and are sent when it is switched on again.</p>}
+      {status === 'PAUSED' && <p class="lead">{t('deliveriesWaitSentWhen')}</p>}
       <Facts
         facts={[
-          ['Endpoint URL', <Code key="url" text={url} what="the URL" whole />],
-          ['Signing secret', <code key="secret">{webhook.secretMasked}</code>],
-          ['Created', <Time key="made" at={webhook.createdAt} exact />],
-          ['Webhook id', <Code key="id" text={id} what="the webhook’s id" whole />],
+          [t('endpointUrl'), <Code key="url" text={url} what={t('theUrl')} whole />],
+          [t('signingSecret'), <code key="secret">{webhook.secretMasked}</code>],
+          [t('created'), <Time key="made" at={webhook.createdAt} exact />],
+          [t('webhookId'), <Code key="id" text={id} what={t('theWebhooksId')} whole />],
         ]}
       />
       {test.data && <TestResult result={test.data} />}
@@ -149,13 +144,13 @@ function Details({ webhook }: { webhook: Webhook }) {
       {canWrite && (
         <>
           <Replay webhookId={id} />
-          <Section title="Change">
+          <Section title={t('change')}>
             <WebhookForm webhook={webhook} />
           </Section>
           <Secrets id={id} />
-          <Section title="Delete">
-            <Delete what="webhook" name={name} id={id} write={remove} to="/webhooks">
-              <p>Its endpoint gets no more events, and pending deliveries are cancelled.</p>
+          <Section title={t('delete')}>
+            <Delete label={t('deleteTheWebhook')} name={name} id={id} write={remove} to="/webhooks">
+              <p>{t('endpointGetsNoMore')}</p>
             </Delete>
           </Section>
         </>
@@ -167,11 +162,13 @@ function Details({ webhook }: { webhook: Webhook }) {
 type Result = Output<'webhooks.test'>;
 
 const toldOfTest = ({ responseStatus, error }: Result): string =>
-  error === null ? `The endpoint answered ${responseStatus}.` : `The test failed: ${error}`;
+  error === null
+    ? t('endpointAnsweredResponseStatus', { responseStatus: responseStatus ?? 0 })
+    : t('testFailedError', { error });
 
 const TestResult = ({ result }: { result: Result }) => (
   <p class={result.error === null ? 'callout good' : 'callout bad'}>
-    {toldOfTest(result)} It took {result.durationMs.toLocaleString('en')} ms.
+    {toldOfTest(result)} {t('tookMs', { ms: result.durationMs })}
   </p>
 );
 
@@ -180,44 +177,41 @@ function Secrets({ id }: { id: string }) {
   const end = useWrite('webhooks.deletePreviousSecret');
   const [rotated, setRotated] = useState<Output<'webhooks.rotateSecret'> | null>(null);
   return (
-    <Section title="Signing secret">
-      <p class="hint">With it your shop’s server verifies that messages come from this service.</p>
+    <Section title={t('signingSecret')}>
+      <p class="hint">{t('shopsServerVerifiesMessages')}</p>
       <div class="actions">
         <Ask
-          label="Replace it"
-          title="Replace the signing secret?"
-          confirm="Replace it"
+          label={t('replaceIt')}
+          title={t('replaceSigningSecretAsk')}
+          confirm={t('replaceIt')}
           write={rotate}
           input={{ id }}
-          done="The signing secret is replaced."
+          done={t('signingSecretReplaced')}
           onDone={setRotated}
         >
-          <p>
-            For 24 hours requests are signed with the old and the new secret, so that you can change it at your server
-            in peace.
-          </p>
+          <p>{t('for24HoursRequests')}</p>
         </Ask>
         <Ask
-          label="End older secrets"
-          title="End older secrets now?"
-          confirm="End them"
+          label={t('endOlderSecrets')}
+          title={t('endOlderSecretsNowAsk')}
+          confirm={t('endThem')}
           isDestructive
           write={end}
           input={{ id }}
-          done="Only the newest secret signs."
+          done={t('onlyNewestSecretSigns')}
         >
-          <p>For a leaked secret. A server that still uses an older one refuses messages from now on.</p>
+          <p>{t('leakedSecretServerStill')}</p>
         </Ask>
       </div>
       {rotated && (
         <Once
-          title="The new signing secret"
+          title={t('newSigningSecret')}
           secret={rotated.secret}
-          what="the signing secret"
-          remedy="Replace it once more."
+          what={t('theSigningSecret')}
+          remedy={t('replaceOnceMore')}
           onClose={() => setRotated(null)}
         >
-          <p>It is not shown again: save it now.</p>
+          <p>{t('notShownAgainSaveNow')}</p>
         </Once>
       )}
     </Section>

@@ -5,6 +5,7 @@ import { useMay } from '../parts/act.js';
 import { Badge, LinkButton } from '../parts/bits.js';
 import { type Column, List } from '../parts/list.js';
 import { Page } from '../parts/page.js';
+import { t } from '../texts/texts.js';
 import { WEBHOOK_HEALTH, WEBHOOK_STATUS } from '../words.js';
 
 type Webhook = Item<'webhooks.list'>;
@@ -17,10 +18,10 @@ export function WebhookBadge({ id, status }: Pick<Webhook, 'id' | 'status'>) {
 }
 
 const COLUMNS: readonly Column<Webhook>[] = [
-  { title: 'Name', kind: 'main', cell: ({ name }) => <bdi>{name}</bdi> },
-  { title: 'Status', cell: ({ id, status }) => <WebhookBadge id={id} status={status} /> },
-  { title: 'Endpoint URL', cell: ({ url }) => <span class="cut">{url}</span> },
-  { title: 'Told of', kind: 'wide', cell: ({ events }) => events.join(', ') },
+  { title: t('name'), kind: 'main', cell: ({ name }) => <bdi>{name}</bdi> },
+  { title: t('status'), cell: ({ id, status }) => <WebhookBadge id={id} status={status} /> },
+  { title: t('endpointUrl'), cell: ({ url }) => <span class="cut">{url}</span> },
+  { title: t('toldOf'), kind: 'wide', cell: ({ events }) => events.join(', ') },
 ];
 
 export function Webhooks() {
@@ -28,21 +29,21 @@ export function Webhooks() {
   const canMake = useMay('webhooks.create');
   return (
     <Page
-      title="Webhooks"
+      title={t('webhooks')}
       actions={
         canMake && (
           <LinkButton href="/webhooks/new" icon="plus">
-            New webhook
+            {t('newWebhook')}
           </LinkButton>
         )
       }
     >
       <List
-        title="Webhooks"
+        title={t('webhooks')}
         query={webhooks}
         columns={COLUMNS}
         href={({ id }) => `/webhooks/${id}`}
-        empty="No webhooks. Your server needs one to be notified of payments; people do not."
+        empty={t('noWebhooksServerNeeds')}
       />
     </Page>
   );
