@@ -54,6 +54,24 @@ export const checkoutSchema = z
     status: checkoutStatusSchema,
     reference: z.string().nullable().meta({ description: 'Your name for the order.' }),
     metadata: metadataSchema.meta({ description: 'Your own data for the checkout; its values can be searched.' }),
+    paymentLinkId: idOf('link', 'payment link')
+      .nullable()
+      .meta({ description: 'The order link that a payer made it by; null for others.' }),
+    customer: z
+      .object({
+        name: z.string().nullable(),
+        email: z.string().nullable(),
+        phone: z.string().nullable(),
+        address: z.string().nullable(),
+      })
+      .meta({
+        id: 'Customer',
+        description:
+          'What the payer told an order link: the answer to the field `name`, and to the first of each type. Null where it was not asked or answered.',
+      }),
+    answers: z
+      .record(z.string(), z.string())
+      .meta({ description: 'All that the payer told an order link, by the keys of its fields. A ticked box is `on`.' }),
     customerEmail: z.string().nullable().default(null).meta({
       description:
         'Gets a receipt by e-mail once the checkout is PAID, if this service sends e-mail (`GET /account/notifications` says so).',
@@ -293,7 +311,7 @@ export const checkouts = {
       reference: z.string().optional().meta({ description: 'Exactly this reference.' }),
       search: wordsQuery.meta({
         description:
-          'Words, compared without case and marks: each begins a word of the reference, the memo, the name, the customer’s e-mail address or a metadata value, or begins the id.',
+          'Words, compared without case and marks: each begins a word of the reference, the memo, the name, the customer’s e-mail address, an answer to an order link or a metadata value, or begins the id.',
       }),
       productId: z.string().optional(),
       walletId: z.string().optional(),

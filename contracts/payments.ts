@@ -29,6 +29,8 @@ export const PAYMENT_REASONS = [
   'below_price',
   'below_minimum',
   'link_inactive',
+  'link_ended',
+  'order_needed',
   'product_inactive',
   'wrong_asset',
   'checkout_cancelled',

@@ -116,6 +116,7 @@ export async function seed(db: mongo.Db, accountId: string, sizes: Sizes): Promi
       history: [{ from: null, terms }],
       stock: null,
       paymentLinkCount: Math.ceil(sizes.links / productCount),
+      plainLinkCount: Math.ceil(sizes.links / productCount),
       revision: 0,
       createdAt: new Date(nowMs),
     };
@@ -134,9 +135,11 @@ export async function seed(db: mongo.Db, accountId: string, sizes: Sizes): Promi
       ...names,
       suffixes: suffixesOf(names),
       active,
-      history: [{ from: null, terms: { active } }],
+      history: [{ from: null, terms: { active, endsAt: null, takesOrders: false } }],
       paymentCount: 3,
       receivedCount: 3,
+      ...{ order: null, endsAt: null, inactiveText: null, afterPayment: null, maxPayments: null },
+      ...{ completedCount: 0, orderCount: 0 },
       createdAt,
     };
   });

@@ -67,7 +67,12 @@ const READS: Partial<Record<keyof Contract, Read>> = {
   },
   async paymentLinks({ paymentLinks }, id, session) {
     const found = await paymentLinks.byId(id, session);
-    return found && { name: found.name, productId: found.productId, active: found.active };
+    if (!found) return null;
+    const { name, productId, active, order, endsAt, inactiveText, afterPayment, maxPayments } = found;
+    return {
+      ...{ name, productId, active, endsAt: time(endsAt), inactiveText, maxPayments },
+      ...Object.fromEntries(flat({ order, afterPayment })),
+    };
   },
   async coupons({ coupons }, id, session) {
     const found = await coupons.byId(id, session);

@@ -11,7 +11,7 @@ import type { Caller, ServiceOf, Services } from '../kit/caller.js';
 import type { Database } from '../kit/database.js';
 import { createdAtOf } from '../kit/ids.js';
 import { faultOfAssignment, findAssigned } from '../payments/index.js';
-import { lineProductFaults, productTermFaults } from '../selling/index.js';
+import { lineProductFaults, linkProductFaults, productTermFaults } from '../selling/index.js';
 import type { ForAccount } from '../stores.js';
 
 // Checks an operation's `contextRules` before its function, after the look-up of the Idempotency-Key.
@@ -75,7 +75,7 @@ export function createStoredRules(deps: {
   /** @param faultsWith returns the faults of the body with this product */
   async function ofProduct(
     { accountId }: Caller,
-    { productId }: RawBody,
+    { productId }: { productId?: unknown },
     faultsWith: (product: Parameters<typeof productTermFaults>[0]) => FieldError[] = () => [],
   ): Promise<FieldError[]> {
     const id = textIn(productId);
@@ -106,7 +106,14 @@ export function createStoredRules(deps: {
         return [...(before ? productFieldErrors({ ...before, ...given }) : []), ...(await ofWallet(caller, changes))];
       },
     },
-    paymentLinks: { create: (caller, sent) => ofProduct(caller, sent) },
+    paymentLinks: {
+      create: (caller, sent) =>
+        ofProduct(caller, sent, (product) => linkProductFaults(product, { order: sent.order ?? null }, true)),
+      async update(caller, { id, order }) {
+        const link = await forAccount(caller.accountId).paymentLinks.byId(String(id));
+        return link ? ofProduct(caller, link, (product) => linkProductFaults(product, { order }, false)) : [];
+      },
+    },
     checkouts: {
       async create(caller, sent) {
         const { productId, walletId } = onlyOf(sent, ['productId', 'walletId']);

@@ -26,7 +26,7 @@ import { createPageRouter, type PageRouter } from '../page/router.js';
 import { createPageSource, toPagePayment } from '../page/source.js';
 import { createStatusFeed } from '../page/status-feed.js';
 import type { PageProofs, TestPayer } from '../page/types.js';
-import { createExportService } from '../selling/index.js';
+import { createExportService, type TakeOrder } from '../selling/index.js';
 import type { Config } from './config.js';
 import type { Core } from './core.js';
 import { guardEach, guardExports } from './guarded.js';
@@ -50,6 +50,7 @@ interface ApiOptions {
   payUri: PayUri;
   /** Null if payment requests are not signed. */
   stellarToml: string | null;
+  takeOrder: TakeOrder;
   /** Proofs for payers. */
   proofs: PageProofs;
   /** Pays from a test account on the built-in ledger; null without one. */
@@ -69,6 +70,7 @@ export async function createApi(
     payUri,
     stellarToml,
     proofs,
+    takeOrder,
     testPayer,
   }: ApiOptions,
 ): Promise<Api> {
@@ -93,6 +95,7 @@ export async function createApi(
   const pages = createPageRouter({
     pages: guardEach(guard, createPageSource({ ...system, forAccount, destinationCheck, rateBook, clock })),
     status: { ...feed, since: (...since) => guard(() => feed.since(...since)) },
+    takeOrder: (...order) => guard(() => takeOrder(...order)),
     proofs: guardEach(guard, proofs),
     testPayer: testPayer && guardEach(guard, testPayer),
     payerLedger: guardEach(guard, createPayerLedger({ ledgers, monotonic })),

@@ -44,7 +44,7 @@ import { openDatabase, toStartupError } from './open-database.js';
 import { createProving } from './proving.js';
 import { createRates, type Rates } from './rates.js';
 import { checkSecretsKey, openSecretsKey } from './secrets-key.js';
-import { createServices } from './services.js';
+import { createOrders, createServices } from './services.js';
 import { createWorker, type Worker } from './worker.js';
 
 export type Role = 'all' | 'api' | 'worker';
@@ -167,6 +167,7 @@ async function compose(deps: ContextDeps, onClose: OnClose): Promise<Omit<Contex
           payUri,
           stellarToml,
           proofs: proving.pages,
+          takeOrder: createOrders(core, { networks: config.networks, needRate: rates.sampler.need }),
           testPayer: localLedger && toTestPayer(localLedger.client),
         });
   if (api) onClose(() => api.close());

@@ -34,6 +34,8 @@ import {
   createProductService,
   createQuotes,
   createReportService,
+  createTakeOrder,
+  type TakeOrder,
 } from '../selling/index.js';
 import { createBookByHash, createReadSync, createWalletService, type MendGaps } from '../watching/index.js';
 import { createDeliveryService, createWebhookService } from '../webhooks/index.js';
@@ -112,6 +114,18 @@ export function createServices(core: Core, options: ServicesOptions): Services {
     activity: createActivityService(common),
   };
   return withAllDoing(withAllRules(services, () => ({ now: clock.now(), networks, allowPrivate })));
+}
+
+/** Makes checkouts for payers of order links. */
+export function createOrders(
+  core: Core,
+  { networks, needRate }: Pick<ServicesOptions, 'networks' | 'needRate'>,
+): TakeOrder {
+  const { stores, rateBook } = core;
+  const { forAccount, system } = stores;
+  const quotes = createQuotes({ rateBook });
+  const rateNeeds = createRateNeeds({ forAccount, needRate, networks });
+  return createTakeOrder({ ...system, ...core, forAccount, quotes, rateNeeds });
 }
 
 type Limited = 'apiKeys' | 'users' | 'wallets' | 'webhooks';

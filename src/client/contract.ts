@@ -44,6 +44,11 @@ export type Actor = {
 
 export type ActorType = 'user' | 'key' | 'cli' | 'system';
 
+export type AfterPayment = {
+  message: string | null;
+  url: string | null;
+};
+
 /** Decimal string in canonical form, at most 7 decimals: `10.5`, never `10.5000000`. */
 export type Amount = string;
 
@@ -168,6 +173,11 @@ export type Checkout = {
   reference: string | null;
   /** Your own data for the checkout; its values can be searched. */
   metadata: Record<string, string>;
+  /** The order link that a payer made it by; null for others. */
+  paymentLinkId: string | null;
+  customer: Customer;
+  /** All that the payer told an order link, by the keys of its fields. A ticked box is `on`. */
+  answers: Record<string, string>;
   /** Gets a receipt by e-mail once the checkout is PAID, if this service sends e-mail (`GET /account/notifications` says so). */
   customerEmail: string | null;
   /** Language of the receipt; null for English. */
@@ -291,6 +301,14 @@ export type Coupon = {
   active: boolean;
   /** ISO 8601, UTC. */
   createdAt: string;
+};
+
+/** What the payer told an order link: the answer to the field `name`, and to the first of each type. Null where it was not asked or answered. */
+export type Customer = {
+  name: string | null;
+  email: string | null;
+  phone: string | null;
+  address: string | null;
 };
 
 /** What was deleted. */
@@ -610,6 +628,61 @@ export type Notifications = {
   lastFailure: MailFailure | null;
 };
 
+export type OrderField = {
+  key: string;
+  label: string;
+  type: 'text' | 'email' | 'phone' | 'address' | 'select' | 'checkbox';
+  required: boolean;
+  /** Of a `select`; null for other types. */
+  options: Array<string> | null;
+};
+
+export type OrderForm = {
+  fields: Array<OrderField>;
+  /** Null: one piece, not asked. */
+  quantity: {
+    min: number;
+    max: number;
+  } | null;
+  suggestedAmounts: Array<Amount>;
+  tipPercents: Array<string>;
+  /** Whether the form asks for a coupon. */
+  coupons: boolean;
+  /** From an order until its checkout ends. */
+  minutes: number;
+};
+
+export type OrderFormInput = {
+  /** At most 10; may be empty. */
+  fields: Array<{
+    /** Names the answer. The one of `name` is the customer’s name. */
+    key: string;
+    /** What payers are asked. */
+    label: string;
+    type: 'text' | 'email' | 'phone' | 'address' | 'select' | 'checkbox';
+    /** False when left out. A required checkbox must be ticked. */
+    required?: boolean | null | undefined;
+    /** Choices of a `select`, 1 to 50, each once; refused for other types. */
+    options?: Array<string> | null | undefined;
+  }>;
+  /** How many pieces of a FIXED product a payer may choose. One, not asked, when left out. */
+  quantity?:
+    | {
+        min: number;
+        max: number;
+      }
+    | null
+    | undefined;
+  /** To choose from for a CUSTOM product, at most 10; others may be typed. */
+  suggestedAmounts?: Array<AmountInput> | null | undefined;
+  /** Tips to choose from, at most 10, of the subtotal less the discount. */
+  tipPercents?: Array<string> | null | undefined;
+  /** Whether the form asks for a coupon; false when left out. */
+  coupons?: boolean | null | undefined;
+  /** Until a payer's checkout ends, 5 to 1,440; 60 when left out. What it holds of a stock is free again then. */
+  minutes?: number | null | undefined;
+};
+
 export type Passkey = {
   /** Credential id, base64url. */
   id: string;
@@ -715,6 +788,13 @@ export type PaymentLink = {
   active: boolean;
   /** Payments that were not rejected. */
   paymentCount: number;
+  /** The form of an order link; null for a plain one. */
+  order: OrderForm | null;
+  endsAt: string | null;
+  inactiveText: string | null;
+  afterPayment: AfterPayment | null;
+  /** Null for any number. */
+  maxPayments: number | null;
   product: ProductSummary;
   /** ISO 8601, UTC. */
   createdAt: string;
@@ -786,6 +866,8 @@ export type PaymentReason =
   | 'below_price'
   | 'below_minimum'
   | 'link_inactive'
+  | 'link_ended'
+  | 'order_needed'
   | 'product_inactive'
   | 'wrong_asset'
   | 'checkout_cancelled'
@@ -1616,13 +1698,30 @@ export interface Procedures {
     >;
   };
   paymentLinks: {
-    /** Create a payment link. Creates an active link with a memo, a slug and a hosted page of its own. */
+    /** Create a payment link. Creates an active link with a memo, a slug and a hosted page of its own. With `order` it is an order link, whose page asks each payer and makes a checkout for him; a product with a stock needs one. */
     create: Mutation<
       {
         /** Id of the product to pay for. */
         productId: string;
         /** Your name for the link; payers do not see it. */
         name?: string | null | undefined;
+        /** Makes it an order link: each payer fills in this form and gets a checkout of his own. What is paid to the link’s own memo is REJECTED, `order_needed`. Null: a plain link. */
+        order?: OrderFormInput | null | undefined;
+        /** What closes at or after it is REJECTED, `link_ended`, and no order is made any more. */
+        endsAt?: string | null | undefined;
+        /** Shown while the link takes no payments. */
+        inactiveText?: string | null | undefined;
+        afterPayment?:
+          | {
+              /** Shown once it is paid. */
+              message?: string | null | undefined;
+              /** Where the page leads then: https, or http on localhost. `payment=<id>` is added to its query, and `checkout=<id>` for an order. That is no proof of payment. */
+              url?: string | null | undefined;
+            }
+          | null
+          | undefined;
+        /** The page stops asking once so many payments are COMPLETED. Of an order link, so many checkouts at most are OPEN or PAID. A plain link cannot reserve: what still comes is judged as ever. */
+        maxPayments?: number | null | undefined;
       },
       PaymentLink
     >;
@@ -1651,7 +1750,7 @@ export interface Procedures {
       },
       PaymentLink
     >;
-    /** How to pay a payment link. Address, memo, amount, payment request and QR code, for a page or receipt of your own. `amount` is the price of a FIXED product, or the one asked for with `?amount=`. Refused (409) while the link, its product or its wallet is inactive. */
+    /** How to pay a payment link. Address, memo, amount, payment request and QR code, for a page or receipt of your own. `amount` is the price of a FIXED product, or the one asked for with `?amount=`. Refused (409) while the link, its product or its wallet is inactive, once the link has ended, and for an order link. */
     instructions: Query<
       {
         /** Id of the payment link. */
@@ -1661,18 +1760,35 @@ export interface Procedures {
       },
       Instructions
     >;
-    /** Change a payment link. Changes the name, or switches the link on or off. An inactive link rejects payments from the next ledger on; its page says that payments are not accepted. Setting the current state changes nothing. Refused (409) after 1,000 switches. */
+    /** Change a payment link. Changes the given fields; null removes one. An inactive link rejects payments from the next ledger on; its page says that payments are not accepted. `order` replaces the whole form. Checkouts that were made stay as they are. Setting the current state changes nothing. Refused (409) after 1,000 changes of `active`, `endsAt` and of whether it is an order link. */
     update: Mutation<
       {
         /** Id of the payment link. */
         id: string;
         active?: boolean | undefined;
-        /** Null removes the name. */
+        /** Your name for the link; payers do not see it. */
         name?: string | null | undefined;
+        /** Makes it an order link: each payer fills in this form and gets a checkout of his own. What is paid to the link’s own memo is REJECTED, `order_needed`. Null: a plain link. */
+        order?: OrderFormInput | null | undefined;
+        /** What closes at or after it is REJECTED, `link_ended`, and no order is made any more. */
+        endsAt?: string | null | undefined;
+        /** Shown while the link takes no payments. */
+        inactiveText?: string | null | undefined;
+        afterPayment?:
+          | {
+              /** Shown once it is paid. */
+              message?: string | null | undefined;
+              /** Where the page leads then: https, or http on localhost. `payment=<id>` is added to its query, and `checkout=<id>` for an order. That is no proof of payment. */
+              url?: string | null | undefined;
+            }
+          | null
+          | undefined;
+        /** The page stops asking once so many payments are COMPLETED. Of an order link, so many checkouts at most are OPEN or PAID. A plain link cannot reserve: what still comes is judged as ever. */
+        maxPayments?: number | null | undefined;
       },
       PaymentLink
     >;
-    /** Delete a payment link. Refused (409) when it has payments: make it inactive instead. */
+    /** Delete a payment link. Refused (409) when it has payments or orders: make it inactive instead. */
     delete: Mutation<
       {
         /** Id of the payment link. */
@@ -1847,7 +1963,7 @@ export interface Procedures {
         status?: CheckoutStatus | undefined;
         /** Exactly this reference. */
         reference?: string | undefined;
-        /** Words, compared without case and marks: each begins a word of the reference, the memo, the name, the customer’s e-mail address or a metadata value, or begins the id. */
+        /** Words, compared without case and marks: each begins a word of the reference, the memo, the name, the customer’s e-mail address, an answer to an order link or a metadata value, or begins the id. */
         search?: string | undefined;
         productId?: string | undefined;
         walletId?: string | undefined;

@@ -24,7 +24,8 @@ export interface Order {
   discount: Discount | null;
   /** Whether the discount takes from a line; without it, from all. */
   takesFrom?: (index: number) => boolean;
-  tip: bigint;
+  /** An amount, or a percentage of the subtotal less the discount, in hundredths of a percent. */
+  tip: bigint | { percent: bigint };
   /** Null for prices in the asset. */
   currency: string | null;
 }
@@ -35,6 +36,7 @@ export interface OrderTotals {
   subtotal: bigint;
   discount: bigint;
   tax: bigint;
+  tip: bigint;
   total: bigint;
 }
 
@@ -66,12 +68,15 @@ export function totalsOf({ lines, taxIncluded, discount, takesFrom = () => true,
     const tax = rounded(left * percent, ALL_PERCENT + percent, unit);
     return { total, net: left - tax, tax };
   });
+  const subtotal = sum(totals);
+  const given = typeof tip === 'bigint' ? tip : rounded((subtotal - taken) * tip.percent, ALL_DISCOUNT, unit);
   return {
     lines: taxed,
-    subtotal: sum(totals),
+    subtotal,
     discount: taken,
     tax: sum(taxed.map(({ tax }) => tax)),
-    total: sum(taxed.map(({ net, tax }) => net + tax)) + tip,
+    tip: given,
+    total: sum(taxed.map(({ net, tax }) => net + tax)) + given,
   };
 }
 

@@ -25,6 +25,8 @@ export const OUTCOMES = {
   no_rate: kind('UNDERPAID', 'no_rate', 'No rate is known for the time when it was paid.'),
   partial: kind('UNDERPAID', 'partial', 'It pays a part of what a checkout needs.'),
   link_inactive: kind('REJECTED', 'link_inactive', 'The link was inactive.'),
+  link_ended: kind('REJECTED', 'link_ended', 'It came after the end of the link.'),
+  order_needed: kind('REJECTED', 'order_needed', 'It came to an order link itself, which needs an order first.'),
   product_inactive: kind('REJECTED', 'product_inactive', 'The product was inactive.'),
   wrong_asset: kind('REJECTED', 'wrong_asset', 'It came in another asset.'),
   checkout_cancelled: kind('REJECTED', 'checkout_cancelled', 'It came after the checkout was cancelled.'),

@@ -76,6 +76,10 @@ export function mayBeInForce<T>(history: Versioned<T>, close: LedgerClose): T[] 
 
 export interface LinkTerms {
   active: boolean;
+  /** What closes at or after it is too late; null for no end. */
+  endsAt: Date | null;
+  /** Payers get checkouts of their own. */
+  takesOrders: boolean;
 }
 
 /** Amounts in stroops. */

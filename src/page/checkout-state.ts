@@ -3,7 +3,17 @@ import { formatAmount, parseSum } from '../domain/amount.js';
 import { askShop } from './brand.js';
 import { icon, money } from './document.js';
 import { type Html, html } from './html.js';
-import { closedBecause, endedBecause, hasNoPrice, outcome, type PageState, priceNow, waiting } from './page-state.js';
+import {
+  afterPayment,
+  closedBecause,
+  endedBecause,
+  hasNoPrice,
+  outcome,
+  type PageState,
+  priceNow,
+  waiting,
+  withQuery,
+} from './page-state.js';
 import { PAYMENTS_SHOWN, type PageCheckout, type PageLink, type PagePayment } from './types.js';
 import type { PlainKey, Words } from './words.js';
 
@@ -44,7 +54,7 @@ ${message && summary(words, message, link)}
 ${refused && outcome(words, refused, link)}
 ${payable && waiting(words)}
 ${checkout.status === 'PAID' && html`<p class="to-receipt"><a href="${receipt}" target="_blank" rel="noopener noreferrer">${say('receipt')}</a></p>`}
-${checkout.status === 'PAID' && checkout.successUrl !== null && html`<p class="back"><a class="button" id="back" href="${withCheckout(checkout.successUrl, checkout.id)}">${say('backToShop')}</a></p>`}
+${checkout.status === 'PAID' && afterPayment(words, link, successUrlOf(checkout, payments))}
 ${!payable && checkout.status !== 'PAID' && checkout.cancelUrl !== null && html`<p class="back"><a href="${checkout.cancelUrl}">${say('backToShop')}</a></p>`}
 ${
   newestFirst.length > 0 &&
@@ -122,9 +132,13 @@ function summary(words: Words, { tone, heading, sentence }: Message, { checkout,
 </article>`;
 }
 
-/** The shop's URL with `checkout=<id>` added to its query, which stays as it is. */
-export function withCheckout(url: string, id: string): string {
-  const [whole = '', ...fragment] = url.split('#');
-  const glue = !whole.includes('?') ? '?' : /[?&]$/.test(whole) ? '' : '&';
-  return [`${whole}${glue}checkout=${encodeURIComponent(id)}`, ...fragment].join('#');
+/** The shop's URL, with the ids of the checkout and, of an order link's, of the payment that completed it. */
+function successUrlOf(
+  { id, successUrl, isOrdered, paidAt }: PageCheckout,
+  payments: readonly PagePayment[],
+): string | null {
+  if (successUrl === null) return null;
+  const completed = payments.filter(({ status }) => status === 'COMPLETED');
+  const payment = completed.find(({ closedAt }) => closedAt.getTime() === paidAt?.getTime()) ?? completed[0];
+  return withQuery(successUrl, { checkout: id, ...(isOrdered && payment && { payment: payment.id }) });
 }

@@ -8,6 +8,7 @@ import { type PayRequest, type PayUri, payUri } from '../domain/sep7.js';
 import { ApiError } from '../kit/api-error.js';
 import type { Clock } from '../kit/clock.js';
 import { quoteOf } from '../rates/index.js';
+import type { TakeOrder } from '../selling/index.js';
 import { type Assets, createAssets } from './assets.js';
 import { checkoutStateOf } from './checkout-state.js';
 import { unknownView } from './document.js';
@@ -30,6 +31,8 @@ export interface PageDeps {
   testPayer: TestPayer | null;
   /** For payers with a wallet in the browser; null if not offered. */
   payerLedger: PayerLedger | null;
+  /** Makes a checkout for a payer of an order link. */
+  takeOrder: TakeOrder;
   /** Null or missing without proofs. */
   proofs?: PageProofs | null;
   clock: Clock;
@@ -156,7 +159,9 @@ export const sendUnknown = (context: PageContext, req: Request, res: Response) =
   send(res, 404, unknownView(frameOf(context, req)));
 
 /** The amount to pay in the asset: the price, or the payer's amount, at the current rate if in a currency. */
-export function termsOf(words: Words, { product, priced }: PageLink, enteredAmount: unknown) {
+export function termsOf(words: Words, { product, priced, order }: PageLink, enteredAmount: unknown) {
+  // A payer's checkout says what he pays.
+  if (order) return { entered: { state: 'none' } as const, amount: null };
   if (product.priceType === 'FIXED') return { entered: { state: 'none' } as const, amount: product.price };
   const entered = judgeEntered(words, enteredAmount, product, priced);
   if (entered.state !== 'valid') return { entered, amount: null };

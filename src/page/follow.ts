@@ -94,9 +94,9 @@ const knownOf = (link: PageLink | null): Known => link && { link, terms: JSON.st
 const spelled = (name: string, value: unknown) =>
   name === 'validUntil' ? undefined : typeof value === 'bigint' ? String(value) : value;
 
-/** Null where payments alone change the page: a link with a price in the asset. */
+/** Null where payments alone change the page: a plain link with a price in the asset, without an end. */
 function lookOf({ find, clock }: FollowDeps, req: Request, known: Known): Look<Known> | null {
-  if (!known?.link.priced && !known?.link.checkout) return null;
+  if (!known || !changesByItself(known.link)) return null;
   return {
     known,
     find: async () => knownOf(await find(req)),
@@ -104,8 +104,14 @@ function lookOf({ find, clock }: FollowDeps, req: Request, known: Known): Look<K
   };
 }
 
-function pauseMs({ checkout }: PageLink, nowMs: number): number | null {
-  if (!checkout) return LOOK_MS;
+const changesByItself = ({ priced, checkout, order, endsAt, isLimited }: PageLink): boolean =>
+  Boolean(priced ?? checkout ?? order ?? endsAt ?? isLimited);
+
+function pauseMs({ checkout, endsAt }: PageLink, nowMs: number): number | null {
+  if (!checkout) {
+    const leftMs = endsAt ? endsAt.getTime() - nowMs : 0;
+    return leftMs > 0 ? Math.min(LOOK_MS, leftMs + JUST_AFTER_MS) : LOOK_MS;
+  }
   if (checkout.status !== 'OPEN') return null;
   if (checkout.ended) return LOOK_AGAIN_MS;
   return Math.min(LOOK_MS, Math.max(0, checkout.expiresAt.getTime() - nowMs) + JUST_AFTER_MS);

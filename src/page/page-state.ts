@@ -31,12 +31,14 @@ export const hasNoPrice = ({ priced, product, checkout }: PageLink): boolean =>
   (priced.rate === null || (product.priceType === 'FIXED' && product.price === null));
 
 /** Why nothing is accepted any more, regardless of the price. */
-export function endedBecause({ active, product, wallet, checkout }: PageLink): PlainKey | null {
+export function endedBecause({ active, product, wallet, checkout, over }: PageLink): PlainKey | null {
   if (checkout && checkout.status !== 'OPEN') return 'orderClosed';
   if (checkout?.ended) return 'timeOver';
   if (!active) return 'linkOff';
+  if (over === 'linkEnded') return over;
   if (!product.active) return 'productOff';
-  return wallet.active ? null : 'walletOff';
+  if (!wallet.active) return 'walletOff';
+  return over ?? null;
 }
 
 /** @param payments since the page was opened, in any order
@@ -56,7 +58,7 @@ export function pageStateOf(
   if (!main) {
     const shown = { title: `${requested(words, link)} · ${name}`, announcement: '', ...priceNow(link) };
     return closed === null
-      ? { ...shown, state: 'WAITING', payable: true, html: waiting(words) }
+      ? { ...shown, state: 'WAITING', payable: true, html: link.order ? html`` : waiting(words) }
       : {
           ...shown,
           state: 'CLOSED',
@@ -75,6 +77,7 @@ export function pageStateOf(
     announcement: `${message.heading}. ${words.say('came', { amount: `${main.amount} ${main.assetCode}` })}. ${message.sentence}`,
     html: html`
 ${outcome(words, main, link)}
+${paid && afterPayment(words, link, link.afterPayment?.url ? withQuery(link.afterPayment.url, { payment: paid.id }) : null)}
 ${
   paid &&
   closed === null &&
@@ -89,8 +92,9 @@ ${
 }
 
 /** The parts of the page that change with the rate. The amount shown for a payer's entered amount holds, so it stays. */
-export function priceNow({ priced, product }: PageLink): { due?: string } {
-  if (!priced) return {};
+export function priceNow({ priced, product, order }: PageLink): { due?: string } {
+  // A form that is being filled in stays as it is.
+  if (!priced || order) return {};
   if (product.priceType === 'FIXED') return { due: product.price ?? '' };
   return { due: priced.rate ? 'open' : '' };
 }
@@ -114,11 +118,24 @@ const noPriceView = ({ say }: Words): Html => html`
 const closedView = (words: Words, link: PageLink, because: PlainKey): Html =>
   endedBecause(link) === null ? noPriceView(words) : endedView(words, link, because);
 
-const endedView = (words: Words, { brand }: PageLink, because: PlainKey): Html => html`
+/** What the link says once it is paid, and the way on. */
+export const afterPayment = ({ say }: Words, { afterPayment: after }: PageLink, url: string | null): Html => html`
+${after?.message && html`<p class="thanks" dir="auto">${after.message}</p>`}
+${url !== null && html`<p class="back"><a class="button" id="back" href="${url}">${say('backToShop')}</a></p>`}`;
+
+/** The shop's URL with these added to its query, which stays as it is. */
+export function withQuery(url: string, added: Readonly<Record<string, string>>): string {
+  const [whole = '', ...fragment] = url.split('#');
+  const glue = !whole.includes('?') ? '?' : /[?&]$/.test(whole) ? '' : '&';
+  return [`${whole}${glue}${new URLSearchParams(added)}`, ...fragment].join('#');
+}
+
+const endedView = (words: Words, { brand, inactiveText }: PageLink, because: PlainKey): Html => html`
 <div class="outcome closed">
   <span class="badge">${icon('pause')}</span>
-  <h2>${words.say('closedTitle')}</h2>
-  <p>${words.say(because)} ${words.say('doNotSend')}</p>
+  <h2>${words.say(because === 'soldOut' ? 'soldOut' : 'closedTitle')}</h2>
+  ${inactiveText !== undefined && html`<p dir="auto">${inactiveText}</p>`}
+  <p>${because === 'soldOut' ? words.say('soldOutWhy') : `${words.say(because)} ${words.say('doNotSend')}`}</p>
   ${askShop(words, brand)}
 </div>`;
 
@@ -147,6 +164,8 @@ function describe(words: Words, payment: PagePayment, link: PageLink): PaymentMe
 const REFUSALS: Partial<Record<NonNullable<PagePayment['reason']>, readonly [heading: PlainKey, sentence: PlainKey]>> =
   {
     link_inactive: ['refused', 'wasLinkOff'],
+    link_ended: ['refusedLate', 'wasLinkEnded'],
+    order_needed: ['refused', 'wasOrderNeeded'],
     product_inactive: ['refused', 'wasProductOff'],
     checkout_paid: ['refused', 'wasPaid'],
     checkout_expired: ['refusedLate', 'wasLate'],

@@ -169,6 +169,7 @@ export function createPayerAnswer({ find, limit, addressOf, wordsOf, clock, log 
           if (!link) throw notFound('payment page');
           const closed = closedBecause(link);
           if (closed !== null) throw conflict(visitor.words.say(closed));
+          if (link.order) throw conflict(visitor.words.say('wasOrderNeeded'));
           const more = faultsOf(visitor.words, link, body);
           if (more.length > 0) throw refusal(operation, more);
           return link;

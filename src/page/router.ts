@@ -29,6 +29,7 @@ import { createFollow, type Known } from './follow.js';
 import { contentSecurityPolicy, strictHeaders } from './headers.js';
 import { createLinkUpdates } from './link-updates.js';
 import { openerOf, refererOf } from './opener.js';
+import { createOrders } from './orders.js';
 import { createProofRoutes } from './proof.js';
 import { qrCode } from './qr.js';
 import { createImages, MOST_PAYMENTS, payFromTestAccount, posterView, receiptView, showPage } from './show.js';
@@ -79,6 +80,7 @@ export function createPageRouter(deps: PageDeps): PageRouter {
   }
   router.use(['/p', '/c', '/proof'], limitRequests(context));
   if (context.proofs) router.use(createProofRoutes(context, context.proofs));
+  router.use(createOrders(context, context.takeOrder));
   router.use(createViews(context));
   router.use(createImages(context));
   router.use(createStatus(context, streams));

@@ -25,6 +25,7 @@ import {
 import { documentOf, type Frame, moment, money, orderFacts, worth } from './document.js';
 import { contentSecurityPolicy, embeddedAnywhere, opensWallets, shownImage, watchedByOpener } from './headers.js';
 import { type Html, html } from './html.js';
+import { EMPTY_FORM, type FilledForm } from './order-form.js';
 import { closedBecause } from './page-state.js';
 import { refusalSentence } from './payer-answer.js';
 import { qrCode } from './qr.js';
@@ -130,7 +131,8 @@ export function createImages(context: PageContext): Router {
     ['/p/:slug/qr', '/c/:slug/qr'],
     withCode(context, async (req, res, link) => {
       const { entered, amount } = termsOf(PROGRAMS, link, req.query.amount);
-      if (closedBecause(link) !== null || entered.state === 'wrong') return sendUnknown(context, req, res);
+      if (closedBecause(link) !== null || link.order || entered.state === 'wrong')
+        return sendUnknown(context, req, res);
       res.type('svg').send((await qrCode(uriOf(context, link, amount))).text);
     }),
   );
@@ -142,7 +144,7 @@ export function createImages(context: PageContext): Router {
       [`/p/:slug/${file}`, `/c/:slug/${file}`],
       withCode(context, async (req, res, link) => {
         res.set(embeddedAnywhere);
-        if (closedBecause(link) !== null) return sendUnknown(context, req, res);
+        if (closedBecause(link) !== null || link.order) return sendUnknown(context, req, res);
         const { entered, amount } = termsOf(PROGRAMS, link, req.query.amount);
         if (entered.state === 'wrong') return refuseAmount(res, entered.problem);
         res.set('cache-control', `public, max-age=${QR_CACHE_SECONDS}`);
@@ -202,6 +204,8 @@ interface ShownFor {
   since?: unknown;
   /** Why a test payment failed; answered with 502. */
   problem?: string;
+  /** An order that was refused. */
+  order?: FilledForm & { status: number };
 }
 
 /** @param opener origin of the opening page, which is told how the checkout ends; null for none */
@@ -235,6 +239,10 @@ export async function showPage(
     testPayable: isTestPayable(context, link),
     walletPayable: payerLedger !== null,
     problem: given.problem ?? null,
+    filled: given.order ?? {
+      ...EMPTY_FORM,
+      ...(typeof given.amount === 'string' && { typed: new Map([['amount', given.amount]]) }),
+    },
     opener,
   });
   res.set({
@@ -242,5 +250,6 @@ export async function showPage(
     ...(payerLedger !== null && opensWallets),
     ...(opener !== null && watchedByOpener),
   });
-  send(res, given.problem !== undefined ? 502 : terms.entered.state === 'wrong' ? 422 : 200, view);
+  const status = given.problem !== undefined ? 502 : terms.entered.state === 'wrong' ? 422 : 200;
+  send(res, given.order?.status ?? status, view);
 }

@@ -11,7 +11,13 @@ import { muxedAddressOf } from '../domain/strkey.js';
 import type { Clock } from '../kit/clock.js';
 import { loadPayable, type PaymentDoc } from '../payments/index.js';
 import { type CurrentRate, quoteOf, type RateBook } from '../rates/index.js';
-import { balanceOf, type CheckoutStore, type PaymentLinkStore } from '../selling/index.js';
+import {
+  balanceOf,
+  type CheckoutStore,
+  type PaymentLinkDoc,
+  type PaymentLinkStore,
+  type ProductDoc,
+} from '../selling/index.js';
 import type { ForAccount } from '../stores.js';
 import type { WalletDoc } from '../watching/index.js';
 import type { PageLink, PagePayment, PageSource } from './types.js';
@@ -90,10 +96,30 @@ const linkBySlug =
       product: { name, description, imageUrl, assetCode, assetIssuer, priceType, price, minAmount, active },
       ...(currency && { priced: { currency, due: product.price, minAmount: product.minAmount, rate } }),
       wallet: { address: wallet.address, network: wallet.network, active: wallet.active },
+      ...termsOfLink(link, product, deps.clock.now()),
       ...(await sellerOf(deps, link.accountId, visitor)),
       warnings: await warningsOf(deps, wallet, product, visitor),
     };
   };
+
+/** What an order link asks, and why a link takes nothing any more. */
+function termsOfLink(
+  { order, endsAt, maxPayments, inactiveText, afterPayment, orderCount, completedCount }: PaymentLinkDoc,
+  { stock }: ProductDoc,
+  now: Date,
+): Partial<PageLink> {
+  const isFull = maxPayments !== null && (order ? orderCount : completedCount) >= maxPayments;
+  const isSoldOut = order !== null && stock !== null && stock < (order.quantity?.min ?? 1);
+  const over = endsAt && endsAt <= now ? 'linkEnded' : isFull ? 'linkFull' : isSoldOut ? 'soldOut' : null;
+  return {
+    ...(order && { order: { form: order, isStocked: stock !== null } }),
+    ...(endsAt && { endsAt }),
+    ...(maxPayments !== null && { isLimited: true }),
+    ...(over && { over }),
+    ...(inactiveText !== null && { inactiveText }),
+    ...(afterPayment && { afterPayment }),
+  };
+}
 
 const checkoutBySlug =
   (deps: PageSourceDeps): PageSource['checkoutBySlug'] =>
@@ -148,7 +174,9 @@ const checkoutBySlug =
         ended: expiresAt <= clock.now(),
         successUrl: checkout.successUrl,
         cancelUrl: checkout.cancelUrl,
+        isOrdered: checkout.paymentLinkId !== undefined,
       },
+      ...(checkout.paidMessage !== undefined && { afterPayment: { message: checkout.paidMessage, url: null } }),
       warnings: status === 'OPEN' ? await warningsOf(deps, wallet, checkout, visitor) : [],
     };
   };

@@ -4,6 +4,7 @@ import type { CheckoutStatus } from '../../contracts/checkouts.js';
 import type { Contract } from '../../contracts/index.js';
 import type { Network } from '../../contracts/networks.js';
 import type { OutputOf } from '../../contracts/operation.js';
+import type { OrderForm } from '../../contracts/payment-links.js';
 import type { PaymentReason } from '../../contracts/payments.js';
 import type { ProofLevel } from '../../contracts/proofs.js';
 import type { Brand } from '../domain/brand.js';
@@ -43,6 +44,16 @@ export interface PageLink {
   accountName: string | null;
   /** Set for a checkout: then `product.price` is what remains. */
   checkout?: PageCheckout;
+  /** Set for an order link. */
+  order?: PageOrder;
+  /** Of a link that ends, or takes so many payments only: it changes without a payment. */
+  endsAt?: Date;
+  isLimited?: true;
+  /** Why it takes nothing by its own terms. */
+  over?: 'linkEnded' | 'linkFull' | 'soldOut';
+  inactiveText?: string;
+  /** What is said, and where the page leads, once it is paid. */
+  afterPayment?: { message: string | null; url: string | null };
   /** Why a payment might fail, shown above the payment details. */
   warnings?: PageWarning[];
 }
@@ -62,6 +73,12 @@ export interface PagePrice {
 
 /** A proof of a payment, as payers get it. */
 export type PageProof = OutputOf<Contract['payments']['proof']>;
+
+export interface PageOrder {
+  form: OrderForm;
+  /** Its product has a stock. */
+  isStocked: boolean;
+}
 
 export interface PageCheckout {
   id: string;
@@ -90,6 +107,8 @@ export interface PageCheckout {
   /** Past its end, by the clock. */
   ended: boolean;
   successUrl: string | null;
+  /** Made by an order link: its payment is added to `successUrl`, too. */
+  isOrdered: boolean;
   cancelUrl: string | null;
 }
 
@@ -124,7 +143,7 @@ export interface PaidBy {
 
 /** The fields of a payment that a payer may know. Amounts are canonical decimal text. */
 export interface PagePayment {
-  /** Identifies the payment; shown in the address of its proof alone. */
+  /** Identifies the payment; shown in the address of its proof, and to the shop's page after it. */
   id: string;
   status: 'COMPLETED' | 'UNDERPAID' | 'REJECTED';
   reason: PaymentReason | null;

@@ -21,6 +21,7 @@ import {
 import type { EnteredAmount } from './entered-amount.js';
 import type { ShownImage } from './headers.js';
 import { type Html, html } from './html.js';
+import { type FilledForm, orderForm } from './order-form.js';
 import type { PageState } from './page-state.js';
 import type { PageLink, PagePrice, PageWarning } from './types.js';
 import type { PlainKey, Words } from './words.js';
@@ -100,6 +101,8 @@ interface PageModel {
   walletPayable: boolean;
   /** The failure of a test payment. */
   problem: string | null;
+  /** The form of an order link. */
+  filled: FilledForm;
   /** The origin to tell how a checkout ended. */
   opener: string | null;
 }
@@ -176,7 +179,7 @@ function countdown({ words, link: { checkout }, nowMs }: PageModel): Html | null
 function price({ words, link, amount: asked, entered, pageState }: PageModel): Html {
   const { product, checkout, priced } = link;
   const { assetCode, assetIssuer, minAmount } = product;
-  const amount = checkout && !pageState.payable ? checkout.amount : asked;
+  const amount = checkout && !pageState.payable ? checkout.amount : link.order && !priced ? product.price : asked;
   const whole =
     checkout?.price !== undefined
       ? worth(words, checkout.price, priced!.currency)
@@ -226,6 +229,8 @@ function inCurrency(words: Words, { currency, due, rate }: PagePrice, entered: E
 
 function ask(model: PageModel): Html {
   const { words, link, entered, pageState } = model;
+  const { order } = link;
+  if (order) return orderForm(words, { ...link, order }, model.filled, model.address);
   const waiting = pageState.state === 'WAITING' || link.checkout !== undefined;
   return html`
 <details class="ask"${waiting && html` open`}>

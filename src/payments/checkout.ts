@@ -60,7 +60,7 @@ export const withState = (
   giveBackAt: status === 'CANCELLED' && paidIn === 0n && isHolding(checkout) ? (checkout.giveBackAt ?? now) : null,
 });
 
-const isHolding = ({ holds }: CheckoutDoc): boolean => holds !== undefined && (holds.coupon || holds.pieces);
+const isHolding = ({ holds }: CheckoutDoc): boolean => holds !== undefined && Object.values(holds).includes(true);
 
 export const assetOf = ({ assetCode, assetIssuer }: Pick<PaymentDoc, 'assetCode' | 'assetIssuer'>) => ({
   code: assetCode,

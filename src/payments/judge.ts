@@ -137,12 +137,12 @@ export function judgeForLink(
 export function judgeByTerms(
   link: LinkTerms,
   product: ProductTerms,
-  { asset, amount, by = null }: Pick<Paid, 'asset' | 'amount'> & { by?: PaidBy | 'no_rate' },
+  { asset, amount, closedAt, by = null }: Pick<Paid, 'asset' | 'amount' | 'closedAt'> & { by?: PaidBy | 'no_rate' },
 ): Verdict {
   const fixed = product.priceType === 'FIXED';
   const due = fixed ? product.price : product.minAmount;
   if (fixed && due === null) throw new RangeError('a FIXED product has a price');
-  const refusal = refusalOf(link, product, asset);
+  const refusal = refusalOf(link, product, { asset, closedAt });
   if (by === 'no_rate') return verdictOf(refusal ?? 'no_rate', null);
 
   const { asked, side, value } = measure(by, due ?? 0n, amount);
@@ -162,8 +162,10 @@ export function judgeByTerms(
 }
 
 /** Rules in order: the first that applies decides. */
-function refusalOf(link: LinkTerms, product: ProductTerms, asset: Asset) {
+function refusalOf(link: LinkTerms, product: ProductTerms, { asset, closedAt }: Pick<Paid, 'asset' | 'closedAt'>) {
   if (!link.active) return 'link_inactive';
+  if (link.endsAt && closedAt >= link.endsAt) return 'link_ended';
+  if (link.takesOrders) return 'order_needed';
   if (!product.active) return 'product_inactive';
   return sameAsset(asset, product.asset) ? null : 'wrong_asset';
 }
@@ -194,7 +196,7 @@ const toProductTerms = (terms: StoredTerms): ProductTerms => ({
 
 const wordsOfPayment = (memo: string | null, payable: Payable | null): string[] => {
   const { link = null, checkout = null, product = null } = payable ?? {};
-  const metadata = checkout ? Object.values(JSON.parse(checkout.metadata) as Record<string, string>) : [];
+  const told = [checkout?.metadata ?? '{}', checkout?.answers ?? '{}'];
   return wordsOf([
     memo,
     checkout?.reference,
@@ -202,7 +204,7 @@ const wordsOfPayment = (memo: string | null, payable: Payable | null): string[] 
     checkout?.customerEmail,
     link?.name,
     product?.name,
-    ...metadata,
+    ...told.flatMap((json) => Object.values(JSON.parse(json) as Record<string, string>)),
   ]);
 };
 

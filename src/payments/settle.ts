@@ -151,12 +151,13 @@ const EVENT_OF: Partial<Record<CheckoutStatus, 'checkout.paid' | 'checkout.expir
 function countedIn(
   counts: Map<string, LinkCountChange>,
   payable: LinkPayable,
-  counted: Pick<LinkCountChange, 'payments' | 'received'>,
+  counted: Following['counted'],
 ): LinkPayable {
   const { _id: id, accountId, paymentCount } = payable.link;
-  const count = counts.get(id) ?? { id, accountId, payments: 0, received: 0 };
+  const count = counts.get(id) ?? { id, accountId, payments: 0, received: 0, completed: 0 };
   count.payments += counted.payments;
   count.received += counted.received;
+  count.completed += counted.completed;
   counts.set(id, count);
   return { ...payable, link: { ...payable.link, paymentCount: paymentCount + count.payments } };
 }
@@ -203,7 +204,7 @@ interface Following {
   /** In publishing order. */
   events: ('payment.received' | 'payment.completed')[];
   /** Increments of the link's counts: `payments` leaves out REJECTED ones, `received` does not. */
-  counted: { payments: 0 | 1; received: 0 | 1 };
+  counted: { payments: 0 | 1; received: 0 | 1; completed: 0 | 1 };
 }
 
 /** The consequences of a change to a payment. @param before null for a new payment */
@@ -216,7 +217,7 @@ export function followingFrom(before: PaymentState | null, after: PaymentState):
       ...(arrives ? (['payment.received'] as const) : []),
       ...(completes ? (['payment.completed'] as const) : []),
     ],
-    counted: { payments: isCounted ? 1 : 0, received: arrives ? 1 : 0 },
+    counted: { payments: isCounted ? 1 : 0, received: arrives ? 1 : 0, completed: completes ? 1 : 0 },
   };
 }
 

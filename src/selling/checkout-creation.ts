@@ -50,11 +50,12 @@ export function createCheckoutCreation(deps: CheckoutCreationDeps): ServiceOf<Co
   const insert = createGroupCommit<Creation, CheckoutDoc | ApiError>((creations) =>
     commit.all(creations, async (session) => {
       const { checkouts } = forAccount(creations[0]!.checkout.accountId);
-      const results: (CheckoutDoc | ApiError)[] = [];
-      for (const { checkout } of creations) results.push(await holding(checkouts, checkout, session));
-      const made = results.flatMap((result) => (result instanceof ApiError ? [] : result));
-      if (made.length > 0 && !(await checkouts.insert(made, session))) throw new Taken();
-      return results;
+      return storeAll(
+        checkouts,
+        creations.map(({ checkout }) => checkout),
+        clock.now(),
+        session,
+      );
     }),
   );
 
@@ -78,32 +79,51 @@ export function createCheckoutCreation(deps: CheckoutCreationDeps): ServiceOf<Co
       });
       if (result === null) continue;
       if (result instanceof ApiError) throw result;
-      const shown = toCheckout(await confirm(deps, caller, result), publicUrl);
+      const shown = toCheckout(await confirm(deps, result, takingBack(deps, caller, result)), publicUrl);
       return quote ? withQuote(shown, quote) : shown;
     }
   };
+}
+
+/** Stores checkouts of one account with what they take. @returns each as stored, or why it is not
+ *  @throws Taken when a memo or slug is */
+export async function storeAll(
+  checkouts: Pick<AccountStores['checkouts'], 'take' | 'insert'>,
+  batch: readonly CheckoutDoc[],
+  now: Date,
+  session: Session,
+): Promise<(CheckoutDoc | ApiError)[]> {
+  const results: (CheckoutDoc | ApiError)[] = [];
+  for (const checkout of batch) results.push(await holding(checkouts, checkout, now, session));
+  const made = results.flatMap((result) => (result instanceof ApiError ? [] : result));
+  if (made.length > 0 && !(await checkouts.insert(made, session))) throw new Taken();
+  return results;
 }
 
 /** The checkout with what it takes, or why there is too little of it. */
 async function holding(
   checkouts: Pick<AccountStores['checkouts'], 'take'>,
   checkout: CheckoutDoc,
+  now: Date,
   session: Session,
 ): Promise<CheckoutDoc | ApiError> {
   if (!checkout.takes) return checkout;
-  const taken = await checkouts.take(checkout.takes, session);
+  const taken = await checkouts.take(checkout.takes, now, session);
+  if (taken === 'link') return linkClosed();
   if (taken === 'coupon') return usedUp();
   if ('holds' in taken) return { ...checkout, ...taken };
   const { name } = checkout.lines.find((line) => line.productId === taken.productId)!;
   return conflict(`Not enough pieces of “${name}” are left.`);
 }
 
+export const linkClosed = () => conflict('This link takes no more orders.');
+
 const show = async ({ quotes, publicUrl }: CheckoutCreationDeps, facts: CheckoutFacts) =>
   (await quotes.checkouts(facts.checkout.accountId, [toCheckout(facts, publicUrl)]))[0]!;
 
 /** The current quote; null for a price in the asset. @throws ApiError `conflict` when a price in a currency has no rate at the moment */
-async function quoteOf(
-  { forAccount, rateNeeds, quotes }: CheckoutCreationDeps,
+export async function quoteOf(
+  { forAccount, rateNeeds, quotes }: Pick<CheckoutCreationDeps, 'forAccount' | 'rateNeeds' | 'quotes'>,
   accountId: string,
   terms: CheckoutTerms,
   until: Date,
@@ -118,19 +138,19 @@ async function quoteOf(
 }
 
 /** Checks, after the checkout is stored, that product and wallet still exist. @throws ApiError after removing the checkout */
-async function confirm(
-  { forAccount, commit }: CheckoutCreationDeps,
-  caller: Caller,
+export async function confirm(
+  { forAccount }: Pick<CheckoutCreationDeps, 'forAccount'>,
   checkout: CheckoutDoc,
+  remove: () => Promise<unknown>,
 ): Promise<CheckoutFacts> {
-  const { checkouts, products, wallets } = forAccount(checkout.accountId);
+  const { products, wallets } = forAccount(checkout.accountId);
   const [product, wallet] = await Promise.all([
     checkout.productId === null ? null : products.byId(checkout.productId),
     wallets.byId(checkout.walletId),
   ]);
   const confirmed = wallet?.active && !wallet.takesCheckouts ? await wallets.takeCheckouts(wallet._id) : wallet;
   if (confirmed?.active && (product || checkout.productId === null)) return { checkout, product, wallet: confirmed };
-  await commit(takingBack(caller, checkout._id), (session) => checkouts.removeUnpaid([checkout._id], session));
+  await remove();
   if (!product && checkout.productId !== null) throw unknownProduct();
   throw wallet ? inactiveWallet() : unknownWallet();
 }
@@ -139,19 +159,23 @@ async function confirm(
 async function shownAgain(deps: CheckoutCreationDeps, caller: Caller, made: CheckoutDoc): Promise<CheckoutFacts> {
   // Only a checkout that is neither paid nor ended can be removed.
   const isFresh = made.status === 'OPEN' && made.paymentCount === 0;
-  const facts = isFresh ? await confirm(deps, caller, made) : await loadPayable(deps.forAccount(made.accountId), made);
+  const facts = isFresh
+    ? await confirm(deps, made, takingBack(deps, caller, made))
+    : await loadPayable(deps.forAccount(made.accountId), made);
   if (!facts) throw notFound('checkout');
   return facts;
 }
 
 /** Its creation was recorded, so record its removal, too. */
-const takingBack = (caller: Caller, subjectId: string): Act => ({
-  caller: { ...caller, doing: { ...caller.doing!, effect: 'changes' } },
-  subjectId,
-});
+const takingBack =
+  ({ forAccount, commit }: CheckoutCreationDeps, caller: Caller, { _id, accountId }: CheckoutDoc) =>
+  () =>
+    commit({ caller: { ...caller, doing: { ...caller.doing!, effect: 'changes' } }, subjectId: _id }, (session) =>
+      forAccount(accountId).checkouts.removeUnpaid([_id], session),
+    );
 
 /** A new checkout. */
-function newCheckout(
+export function newCheckout(
   named: Pick<CheckoutDoc, '_id' | 'accountId' | 'slug' | 'memo'>,
   terms: CheckoutTerms,
   { reference, metadata, customerEmail, language, successUrl, cancelUrl }: Input,

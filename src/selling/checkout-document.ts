@@ -24,6 +24,12 @@ export interface CheckoutDoc extends StoredOrder {
   reference: string | null;
   /** JSON text of an object: its keys may have dots. */
   metadata: string;
+  /** The order link that it was made by, and what the payer told it: JSON text of an object, as `metadata`. Missing for other checkouts. */
+  paymentLinkId?: string;
+  answers?: string;
+  customer?: { name: string | null; email: string | null; phone: string | null; address: string | null };
+  /** What its link says once it is paid. Missing for nothing. */
+  paidMessage?: string;
   /** The payer's address, which gets a receipt. Missing where there is none. */
   customerEmail?: string;
   /** The receipt's language. Missing means English. */
@@ -96,6 +102,13 @@ const checkoutSchema = new mongoose.Schema<CheckoutDoc>(
     memo: String,
     reference: nullable,
     metadata: String,
+    paymentLinkId: String,
+    answers: String,
+    customer: {
+      type: new mongoose.Schema({ name: nullable, email: nullable, phone: nullable, address: nullable }, PART_OPTIONS),
+      required: false,
+    },
+    paidMessage: String,
     customerEmail: String,
     language: String,
     name: String,
@@ -119,10 +132,13 @@ const checkoutSchema = new mongoose.Schema<CheckoutDoc>(
     taxIncluded: Boolean,
     tolerancePercent: String,
     takes: {
-      type: new mongoose.Schema<Takes>({ couponId: nullable, pieces: [piecesSchema] }, PART_OPTIONS),
+      type: new mongoose.Schema<Takes>({ couponId: nullable, pieces: [piecesSchema], linkId: nullable }, PART_OPTIONS),
       required: false,
     },
-    holds: { type: new mongoose.Schema<Holds>({ coupon: Boolean, pieces: Boolean }, PART_OPTIONS), required: false },
+    holds: {
+      type: new mongoose.Schema<Holds>({ coupon: Boolean, pieces: Boolean, place: Boolean }, PART_OPTIONS),
+      required: false,
+    },
     giveBackAt: { type: Date, default: null },
     discount: { type: new mongoose.Schema({ name: nullable, amount: String }, PART_OPTIONS), required: false },
     tip: String,

@@ -62,6 +62,11 @@ export const toPaymentLink = (link: PaymentLinkDoc, product: ProductDoc, publicU
   url: `${publicUrl}/p/${link.slug}`,
   active: link.active,
   paymentCount: link.paymentCount,
+  order: link.order,
+  endsAt: link.endsAt?.toISOString() ?? null,
+  inactiveText: link.inactiveText,
+  afterPayment: link.afterPayment,
+  maxPayments: link.maxPayments,
   product: toProductSummary(product),
   createdAt: link.createdAt.toISOString(),
 });
@@ -113,6 +118,11 @@ function orderOf(checkout: CheckoutDoc) {
 
 export const checkoutUrl = (publicUrl: string, slug: string): string => `${publicUrl}/c/${slug}`;
 
+const NO_CUSTOMER: Checkout['customer'] = { name: null, email: null, phone: null, address: null };
+
+export const answersOf = ({ answers }: Pick<CheckoutDoc, 'answers'>): Record<string, string> =>
+  answers === undefined ? {} : JSON.parse(answers);
+
 export function toCheckout({ checkout, product, wallet }: CheckoutFacts, publicUrl: string): Checkout {
   const memoId = memoIdOf(checkout.memo);
   return {
@@ -120,6 +130,9 @@ export function toCheckout({ checkout, product, wallet }: CheckoutFacts, publicU
     status: checkout.status,
     reference: checkout.reference,
     metadata: JSON.parse(checkout.metadata),
+    paymentLinkId: checkout.paymentLinkId ?? null,
+    customer: { ...NO_CUSTOMER, ...checkout.customer },
+    answers: answersOf(checkout),
     customerEmail: checkout.customerEmail ?? null,
     language: checkout.language ?? null,
     name: checkout.name,

@@ -53,8 +53,12 @@ const wordsOfCheckout = ({
   memo,
   metadata,
   customerEmail,
-}: Pick<CheckoutDoc, 'name' | 'reference' | 'memo' | 'metadata' | 'customerEmail'>): string[] =>
-  wordsOf([reference, memo, name, customerEmail, ...Object.values(JSON.parse(metadata) as Record<string, string>)]);
+  answers = '{}',
+}: Pick<CheckoutDoc, 'name' | 'reference' | 'memo' | 'metadata' | 'customerEmail' | 'answers'>): string[] =>
+  wordsOf([
+    ...[reference, memo, name, customerEmail],
+    ...[metadata, answers].flatMap((json) => Object.values(JSON.parse(json) as Record<string, string>)),
+  ]);
 
 /** For MongoDB: equal fields, and bounds of the ids. */
 function criteriaOf({ createdFrom, createdTo, search, ...filter }: CheckoutFilter) {
@@ -151,7 +155,7 @@ export function createCheckoutStore(
       ...listsOf(store, accountId),
       ...makingOf(store, accountId),
       /** Takes what a new checkout holds. Call in the transaction that makes it. */
-      take: (takes: Takes, session: Session) => holdings.take(accountId, takes, session),
+      take: (takes: Takes, now: Date, session: Session) => holdings.take(accountId, takes, now, session),
       takeAgain: (checkout: CheckoutDoc, session: Session) => holdings.takeAgain({ ...checkout, accountId }, session),
       ...changesOf(store, accountId),
     }),

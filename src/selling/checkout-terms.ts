@@ -21,7 +21,10 @@ import { couponRefusal, discountBy, refusedCoupon, takesFrom } from './coupons.j
 import type { Takes } from './holdings.js';
 import type { ProductDoc } from './product-document.js';
 
-type Input = ParsedInputOf<Contract['checkouts']['create']>;
+type Input = ParsedInputOf<Contract['checkouts']['create']> & {
+  /** In place of `tip`, of the subtotal less the discount; canonical. */
+  tipPercent?: string | null;
+};
 
 /** Fields that never change after the creation. */
 export type CheckoutTerms = Pick<
@@ -194,7 +197,10 @@ async function pricedWith({ coupons }: Stores, { pieces, ...sold }: Sold, input:
   const { discount, couponCode } = input;
   if (couponCode == null) {
     const off = discount ? { name: discount.name ?? null, discount: discountOf(discount) } : null;
-    return { ...pricedBy(sold, input, off), ...(pieces.length > 0 && { takes: { couponId: null, pieces } }) };
+    return {
+      ...pricedBy(sold, input, off),
+      ...(pieces.length > 0 && { takes: { couponId: null, pieces, linkId: null } }),
+    };
   }
   const coupon = await coupons.byCode(couponCode.toUpperCase());
   if (!coupon) throw refusedCoupon('There is no such coupon.', 'not_found');
@@ -207,13 +213,13 @@ async function pricedWith({ coupons }: Stores, { pieces, ...sold }: Sold, input:
     discount: discountBy(coupon, DISCOUNT_DECIMALS),
     takesFrom: (index) => takesFrom(coupon, lines[index]!),
   });
-  return { ...priced, takes: { couponId: coupon._id, pieces } };
+  return { ...priced, takes: { couponId: coupon._id, pieces, linkId: null } };
 }
 
 /** What it comes to. @throws ApiError for an order that no payment could pay */
 function pricedBy(
   { lines, ...sold }: Omit<Sold, 'pieces'>,
-  { tip, taxIncluded }: Input,
+  { tip, tipPercent, taxIncluded }: Input,
   off: Off | null,
 ): Omit<CheckoutTerms, 'tolerancePercent' | 'gapBefore'> {
   const order: Order = {
@@ -225,7 +231,7 @@ function pricedBy(
     taxIncluded: taxIncluded ?? true,
     discount: off?.discount ?? null,
     ...(off?.takesFrom && { takesFrom: off.takesFrom }),
-    tip: parseAmount(tip ?? '0')!,
+    tip: tipPercent == null ? parseAmount(tip ?? '0')! : { percent: parsePercent(tipPercent, DISCOUNT_DECIMALS) },
     currency: sold.currency ?? null,
   };
   const totals = totalsOf(order);
@@ -243,7 +249,7 @@ function pricedBy(
     }),
     taxIncluded: order.taxIncluded,
     ...(off && { discount: { name: off.name, amount: formatAmount(totals.discount) } }),
-    ...(order.tip > 0n && { tip: formatAmount(order.tip) }),
+    ...(totals.tip > 0n && { tip: formatAmount(totals.tip) }),
   };
 }
 

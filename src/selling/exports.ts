@@ -128,7 +128,11 @@ const checkoutLines = linesIn<Checkout, Seller>({
   discount: ({ discountAmount }) => discountAmount,
   tax: ({ taxAmount }) => taxAmount,
   tip: ({ tipAmount }) => tipAmount,
-  ...plain<CheckoutCells>('total'),
+  ...plain<CheckoutCells>('total', 'paymentLinkId'),
+  customerName: ({ customer }) => customer.name,
+  customerPhone: ({ customer }) => customer.phone,
+  customerAddress: ({ customer }) => customer.address,
+  answers: ({ answers }) => JSON.stringify(answers),
 });
 
 type Downloads = typeof downloads;

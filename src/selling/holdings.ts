@@ -1,8 +1,9 @@
-/** What orders hold of things that run out: redemptions of coupons and pieces of stock. They are taken in the transaction that makes a checkout, and given back
+/** What orders hold of things that run out: redemptions of coupons, pieces of stock, and places of links with `maxPayments`. They are taken in the transaction that makes a checkout, and given back
  *  in the one that finds it unpaid, each by a conditional update: whatever comes at once or dies, what is held and what is left add up. */
 import type mongoose from 'mongoose';
 import type { Session } from '../kit/database.js';
 import { couponModel } from './coupons.js';
+import { paymentLinkModel } from './link-store.js';
 import { productModel } from './product-document.js';
 
 interface Pieces {
@@ -15,6 +16,8 @@ export interface Takes {
   couponId: string | null;
   /** Pieces of products with a stock, each product once. */
   pieces: Pieces[];
+  /** The order link that it counts for. */
+  linkId: string | null;
 }
 
 /** What it has of that. */
@@ -22,10 +25,12 @@ export interface Holds {
   coupon: boolean;
   /** All of them. */
   pieces: boolean;
+  /** It counts for its link. */
+  place: boolean;
 }
 
-/** Why an order does not get what it takes: its coupon is used up, or of this product there are not enough pieces. */
-export type Lack = 'coupon' | { productId: string };
+/** Why an order does not get what it takes: its link takes no more, its coupon is used up, or of this product there are not enough pieces. */
+export type Lack = 'link' | 'coupon' | { productId: string };
 
 /** A checkout, as far as it takes something. */
 export interface Holder {
@@ -56,6 +61,20 @@ export type Holdings = ReturnType<typeof createHoldings>;
 export function createHoldings(connection: mongoose.Connection) {
   const coupons = couponModel(connection).collection;
   const products = productModel(connection).collection;
+  const links = paymentLinkModel(connection).collection;
+
+  /** False where the link takes no order any more. @param now null for an order that was there before: it counts whatever has become of the link */
+  const takePlace = async (accountId: string, _id: string, now: Date | null, session: Session): Promise<boolean> => {
+    const isOpen = now && {
+      ...{ active: true, order: { $ne: null } },
+      $and: [
+        { $or: [{ endsAt: null }, { endsAt: { $gt: now } }] },
+        { $or: [{ maxPayments: null }, { $expr: { $lt: ['$orderCount', '$maxPayments'] } }] },
+      ],
+    };
+    const filter = { _id, accountId, ...isOpen } as object;
+    return (await links.updateOne(filter, { $inc: { orderCount: 1 } }, { session })).matchedCount === 1;
+  };
 
   const redeem = async (accountId: string, _id: string, session: Session): Promise<boolean> => {
     const isLeft = { $or: [{ maxRedemptions: null }, { $expr: { $lt: ['$redemptions', '$maxRedemptions'] } }] };
@@ -90,13 +109,28 @@ export function createHoldings(connection: mongoose.Connection) {
 
   return {
     /** All or nothing. */
-    async take(accountId: string, takes: Takes, session: Session): Promise<Lack | { takes: Takes; holds: Holds }> {
-      const { couponId } = takes;
+    async take(
+      accountId: string,
+      takes: Takes,
+      now: Date,
+      session: Session,
+    ): Promise<Lack | { takes: Takes; holds: Holds }> {
+      const { couponId, linkId } = takes;
       const pieces = await takePieces(accountId, takes.pieces, session);
       if (!Array.isArray(pieces)) return pieces;
+      const giveBackPieces = async () => {
+        for (const each of pieces) await addPieces(accountId, each, session);
+      };
+      if (linkId !== null && !(await takePlace(accountId, linkId, now, session))) {
+        await giveBackPieces();
+        return 'link';
+      }
       const coupon = couponId !== null && (await redeem(accountId, couponId, session));
-      if (couponId === null || coupon) return { takes: { couponId, pieces }, holds: { coupon, pieces: true } };
-      for (const each of pieces) await addPieces(accountId, each, session);
+      if (couponId === null || coupon)
+        return { takes: { ...takes, pieces }, holds: { coupon, pieces: true, place: linkId !== null } };
+      await giveBackPieces();
+      if (linkId !== null)
+        await links.updateOne({ _id: linkId, accountId } as object, { $inc: { orderCount: -1 } }, { session });
       return 'coupon';
     },
 
@@ -105,16 +139,20 @@ export function createHoldings(connection: mongoose.Connection) {
     async takeAgain<Doc extends Holder>(order: Doc, session: Session): Promise<Doc> {
       const { accountId, takes, holds } = order;
       if (!takes || !holds) return order;
-      const coupon = holds.coupon || (takes.couponId !== null && (await redeem(accountId, takes.couponId, session)));
+      const { couponId, linkId } = takes;
+      const coupon = holds.coupon || (couponId !== null && (await redeem(accountId, couponId, session)));
       const pieces = holds.pieces || Array.isArray(await takePieces(accountId, takes.pieces, session));
-      return { ...order, holds: { coupon, pieces } };
+      const place = holds.place || (linkId !== null && (await takePlace(accountId, linkId, null, session)));
+      return { ...order, holds: { coupon, pieces, place } };
     },
 
     /** Gives back what these orders hold. Call in a transaction that reads and changes them. @returns them, holding nothing */
     async giveBack<Doc extends Holder>(orders: readonly Doc[], session: Session): Promise<Doc[]> {
       const redeemed: Given[] = [];
       const pieces: Given[] = [];
+      const places: Given[] = [];
       for (const { accountId, takes, holds } of orders) {
+        if (holds?.place) places.push({ accountId, _id: takes!.linkId!, count: 1 });
         if (holds?.coupon) redeemed.push({ accountId, _id: takes!.couponId!, count: 1 });
         for (const { productId, quantity } of holds?.pieces ? takes!.pieces : [])
           pieces.push({ accountId, _id: productId, count: quantity });
@@ -129,7 +167,13 @@ export function createHoldings(connection: mongoose.Connection) {
           summed(pieces).map(({ count, ...filter }) => updateOf({ ...filter, stock: { $ne: null } }, { stock: count })),
           { session, ordered: false },
         );
-      return orders.map((order) => (order.holds ? { ...order, holds: { coupon: false, pieces: false } } : order));
+      if (places.length > 0)
+        await links.bulkWrite(
+          summed(places).map(({ count, ...filter }) => updateOf(filter, { orderCount: -count })),
+          { session, ordered: false },
+        );
+      const none = { coupon: false, pieces: false, place: false };
+      return orders.map((order) => (order.holds ? { ...order, holds: none } : order));
     },
   };
 }

@@ -13,7 +13,8 @@ export {
   type PaymentLinkDoc,
   type PaymentLinkStore,
 } from './link-store.js';
-export { createPaymentLinkService } from './links.js';
+export { createPaymentLinkService, linkProductFaults } from './links.js';
+export { createPayerOrderStore, createTakeOrder, type OrderSent, type TakeOrder } from './order-taking.js';
 export { createPayableNames, type PayableNameStore } from './payable-documents.js';
 export type { ProductDoc, StoredTerms } from './product-document.js';
 export { type AccountProducts, createProductStore, type ProductStore } from './product-store.js';

@@ -1,6 +1,7 @@
 /** Payment links. Memo and slug are unique over all accounts, by their names; a link with payments is never deleted. */
 import mongoose from 'mongoose';
-import type { LedgerStamp } from '../domain/terms.js';
+import type { OrderForm } from '../../contracts/payment-links.js';
+import type { LedgerStamp, LinkTerms } from '../domain/terms.js';
 import { type CountSegments, createCountSegments } from '../kit/count-segments.js';
 import { makeIndexes, PART_OPTIONS, SCHEMA_OPTIONS, type Session, stampSchema } from '../kit/database.js';
 import type { PageRequest } from '../kit/paging.js';
@@ -17,12 +18,22 @@ export interface PaymentLinkDoc {
   /** In canonical form: what `normalizeMemo` makes of what a payer types. */
   memo: string;
   active: boolean;
+  /** What an order link asks; null for a plain one. */
+  order: OrderForm | null;
+  endsAt: Date | null;
+  inactiveText: string | null;
+  afterPayment: { message: string | null; url: string | null } | null;
+  maxPayments: number | null;
   /** Oldest first; the first has always been in force. */
-  history: { from: LedgerStamp | null; terms: { active: boolean } }[];
+  history: { from: LedgerStamp | null; terms: LinkTerms }[];
   /** Payments that are not REJECTED. */
   paymentCount: number;
   /** All payments. */
   receivedCount: number;
+  /** COMPLETED payments. */
+  completedCount: number;
+  /** Checkouts of an order link that are OPEN or PAID, or not yet proven unpaid. */
+  orderCount: number;
   createdAt: Date;
   /** Number of refunds read before their payment. Missing means 0. */
   earlyRefunds?: number;
@@ -49,17 +60,27 @@ const paymentLinkSchema = new mongoose.Schema<PaymentLinkDoc>(
     slug: String,
     memo: String,
     active: Boolean,
+    order: { type: mongoose.Schema.Types.Mixed, default: null },
+    endsAt: { type: Date, default: null },
+    inactiveText: { type: String, default: null },
+    afterPayment: { type: mongoose.Schema.Types.Mixed, default: null },
+    maxPayments: { type: Number, default: null },
     history: [
       new mongoose.Schema(
         {
           from: { type: stampSchema, default: null },
-          terms: new mongoose.Schema({ active: Boolean }, PART_OPTIONS),
+          terms: new mongoose.Schema(
+            { active: Boolean, endsAt: { type: Date, default: null }, takesOrders: Boolean },
+            PART_OPTIONS,
+          ),
         },
         PART_OPTIONS,
       ),
     ],
     paymentCount: Number,
     receivedCount: Number,
+    completedCount: Number,
+    orderCount: Number,
     createdAt: Date,
     earlyRefunds: Number,
     suffixes: { type: [String], select: false },
@@ -83,13 +104,17 @@ export interface LinkCountChange {
   accountId: string;
   payments: number;
   received: number;
+  completed: number;
 }
 
 /** What works across accounts: for the hosted page, which finds links by slug, and the watcher, by memo. */
 export type PaymentLinkStore = ReturnType<typeof createPaymentLinkStore>['system'];
 
+export const paymentLinkModel = (connection: mongoose.Connection): mongoose.Model<PaymentLinkDoc> =>
+  connection.model<PaymentLinkDoc>('PaymentLink', paymentLinkSchema);
+
 const openLinks = (connection: mongoose.Connection, countSegments: CountSegments, names: PayableNames): Store =>
-  createPayableDocuments<PaymentLinkDoc>(connection.model<PaymentLinkDoc>('PaymentLink', paymentLinkSchema), {
+  createPayableDocuments<PaymentLinkDoc>(paymentLinkModel(connection), {
     listsOf: (accountId) => [listOf(accountId)],
     unpaid: { receivedCount: 0 },
     ...{ countSegments, names },
@@ -163,24 +188,24 @@ const makingOf = (store: Store, accountId: string) => ({
 });
 
 const changesOf = ({ collection, countSegments }: Store, accountId: string) => ({
-  /** Null when the link already is `active` or does not exist. */
-  async setActive(id: string, active: boolean, from: LedgerStamp, session: Session): Promise<PaymentLinkDoc | null> {
-    const changed = await collection.findOneAndUpdate(
-      { _id: id, accountId, active: !active },
-      { $set: { active }, $push: { history: { from, terms: { active } } } },
-      { returnDocument: 'after', projection: { suffixes: 0 }, session },
-    );
-    if (changed) await countSegments.touch(listOf(accountId), [id], 0, session);
-    return changed;
-  },
-  /** @param link whose memo and slug never change */
-  async rename(
-    { _id, memo, slug }: Pick<PaymentLinkDoc, '_id' | 'memo' | 'slug'>,
-    name: string | null,
+  /** Stores a changed link, in the transaction that read it. @param version its terms, where they change */
+  async change(
+    link: PaymentLinkDoc,
+    fields: Partial<PaymentLinkDoc>,
+    version: PaymentLinkDoc['history'][number] | null,
     session: Session,
-  ): Promise<void> {
-    const renamed = { name, suffixes: suffixesOf({ name, memo, slug }) };
-    await collection.updateOne({ _id, accountId }, { $set: renamed }, { session });
+  ): Promise<PaymentLinkDoc> {
+    const changed = { ...link, ...fields };
+    await collection.updateOne(
+      { _id: link._id, accountId },
+      {
+        $set: { ...fields, suffixes: suffixesOf(changed) },
+        ...(version && { $push: { history: version } }),
+      },
+      { session },
+    );
+    if (changed.active !== link.active) await countSegments.touch(listOf(accountId), [link._id], 0, session);
+    return version ? { ...changed, history: [...link.history, version] } : changed;
   },
 });
 
@@ -189,10 +214,10 @@ const ledgerSideOf = ({ collection }: Store) => ({
   async count(changes: readonly LinkCountChange[], session: Session): Promise<void> {
     if (changes.length === 0) return;
     await collection.bulkWrite(
-      changes.map(({ id, accountId, payments, received }) => ({
+      changes.map(({ id, accountId, payments, received, completed }) => ({
         updateOne: {
           filter: { _id: id, accountId },
-          update: { $inc: { paymentCount: payments, receivedCount: received } },
+          update: { $inc: { paymentCount: payments, receivedCount: received, completedCount: completed } },
         },
       })),
       { session, ordered: false },

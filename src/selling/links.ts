@@ -1,17 +1,23 @@
 /** Payment links in the API. */
 
+import { isDeepStrictEqual } from 'node:util';
+import type { FieldError } from '../../contracts/errors.js';
 import type { Contract } from '../../contracts/index.js';
+import type { ParsedInputOf, RawBody } from '../../contracts/operation.js';
+import { type OrderForm, toOrderForm } from '../../contracts/payment-links.js';
 import { minorDigitErrors } from '../../contracts/rates.js';
 import type { Act, Commit } from '../accounts/index.js';
 import type { LedgerStamper } from '../asking/index.js';
 import { formatAmount, parseAmount } from '../domain/amount.js';
 import { createMemo } from '../domain/memo.js';
+import { canonicalPercent } from '../domain/order.js';
 import type { PayUri } from '../domain/sep7.js';
+import { beginAfter, type LinkTerms } from '../domain/terms.js';
 import { badRequest, conflict, invalid, NO_SUCH, notFound } from '../kit/api-error.js';
 import type { ServiceOf } from '../kit/caller.js';
 import type { Clock } from '../kit/clock.js';
 import { Taken } from '../kit/database.js';
-import { countBy, createGroupCommit } from '../kit/group-commit.js';
+import { createGroupCommit } from '../kit/group-commit.js';
 import type { NewId } from '../kit/ids.js';
 import type { AccountStores, ForAccount } from '../stores.js';
 import { type PaymentLink, toPaymentLink } from './checkout-resource.js';
@@ -19,6 +25,7 @@ import { toInstructions } from './instructions.js';
 import type { PaymentLinkDoc } from './link-store.js';
 import { createSlug } from './payable-documents.js';
 import { type ProductDoc, type WithWallet, withWallet } from './product-document.js';
+import type { LinkCounts } from './product-store.js';
 import type { Quotes } from './quotes.js';
 
 /** Bounds the size of the link's document, which is read with every payment. */
@@ -34,11 +41,85 @@ async function idsOfNamed(search: string, products: Pick<AccountStores['products
   throw badRequest(`search: More than ${most} products have this in their name; search for more of it.`);
 }
 
-/** Its payers come unasked, so that nothing could be held for them. */
-const STOCKED = {
-  path: 'productId',
-  message: 'The product has a stock, which a plain payment link cannot keep to.',
-  code: 'not_allowed',
+const STOCKED = 'The product has a stock, which a plain payment link cannot keep to: give it an order.';
+
+/** Faults of a link that does not fit its product. @param body as sent, valid or not; a PATCH names its `order` alone */
+export function linkProductFaults(product: ProductDoc, { order }: RawBody, isNew: boolean): FieldError[] {
+  if (order === undefined) return [];
+  // The payers of a plain link come unasked, so that nothing could be held for them.
+  if (order === null)
+    return product.stock === null
+      ? []
+      : [{ path: isNew ? 'productId' : 'order', message: STOCKED, code: 'not_allowed' }];
+  if (typeof order !== 'object') return [];
+  const { quantity, suggestedAmounts } = order as RawBody;
+  const amounts = Array.isArray(suggestedAmounts) ? suggestedAmounts : [];
+  if (product.priceType === 'CUSTOM') {
+    const least = product.minAmount === null ? 0n : parseAmount(product.minAmount)!;
+    const faults = amounts.flatMap((amount, index): FieldError[] => {
+      const path = `order.suggestedAmounts.${index}`;
+      const stroops = typeof amount === 'string' ? parseAmount(amount) : null;
+      if (stroops !== null && stroops < least)
+        return [
+          {
+            path,
+            message: `The minimum is ${product.minAmount} ${product.currency ?? product.assetCode}.`,
+            code: 'too_small',
+          },
+        ];
+      return minorDigitErrors(product.currency, { [path]: amount });
+    });
+    if (quantity == null) return faults;
+    return [
+      ...faults,
+      { path: 'order.quantity', message: 'Only a FIXED product has a quantity.', code: 'not_allowed' },
+    ];
+  }
+  return amounts.length === 0
+    ? []
+    : [{ path: 'order.suggestedAmounts', message: 'The product has a fixed price.', code: 'not_allowed' }];
+}
+
+function checkProduct(product: ProductDoc, body: RawBody, isNew: boolean): void {
+  const [fault, ...others] = linkProductFaults(product, body, isNew);
+  if (fault) throw invalid(fault, ...others);
+}
+
+type Input = Omit<ParsedInputOf<Contract['paymentLinks']['create']>, 'productId'>;
+type Settings = Pick<PaymentLinkDoc, 'name' | 'order' | 'endsAt' | 'inactiveText' | 'afterPayment' | 'maxPayments'>;
+
+/** As they are stored; null for those that are not given. */
+const settingsOf = ({ name, order, endsAt, inactiveText, afterPayment, maxPayments }: Input): Settings => ({
+  name: name ?? null,
+  order: order ? canonicalForm(toOrderForm(order)) : null,
+  endsAt: endsAt == null ? null : new Date(endsAt),
+  inactiveText: inactiveText ?? null,
+  afterPayment:
+    afterPayment?.message || afterPayment?.url
+      ? { message: afterPayment.message || null, url: afterPayment.url ?? null }
+      : null,
+  maxPayments: maxPayments ?? null,
+});
+
+const canonicalForm = (form: OrderForm): OrderForm => ({
+  ...form,
+  suggestedAmounts: form.suggestedAmounts.map((amount) => formatAmount(parseAmount(amount)!)),
+  tipPercents: form.tipPercents.map(canonicalPercent),
+});
+
+const termsOf = ({ active, endsAt, order }: Pick<PaymentLinkDoc, 'active' | 'endsAt' | 'order'>): LinkTerms => ({
+  ...{ active, endsAt },
+  takesOrders: order !== null,
+});
+
+/** Each is one link. */
+const countsOf = (links: readonly Pick<PaymentLinkDoc, 'productId' | 'order'>[]): Map<string, LinkCounts> => {
+  const counts = new Map<string, LinkCounts>();
+  for (const { productId, order } of links) {
+    const { all, plain } = counts.get(productId) ?? { all: 0, plain: 0 };
+    counts.set(productId, { all: all + 1, plain: plain + (order ? 0 : 1) });
+  }
+  return counts;
 };
 
 interface Creation extends Act {
@@ -68,35 +149,38 @@ export function createPaymentLinkService(deps: PaymentLinkServiceDeps): Service 
       const { paymentLinks, products } = forAccount(links[0]!.accountId);
       if (!(await paymentLinks.insert(links, session))) throw new Taken();
       // Last, because all processes write this document, and the later of two must retry.
-      const productById = await products.countLinks(countBy(links.map(({ productId }) => productId)), session);
-      return links.map(({ productId }) => {
+      const productById = await products.countLinks(countsOf(links), session);
+      return links.map(({ productId, order }) => {
         const product = productById.get(productId);
         if (!product) throw invalid(NO_SUCH.product);
-        if (product.stock !== null) throw invalid(STOCKED);
+        checkProduct(product, { order }, true);
         return product;
       });
     });
   });
 
   return {
-    async create(caller, { productId, name }) {
+    async create(caller, { productId, ...input }) {
       const { accountId, reservedId } = caller;
       const { paymentLinks } = forAccount(accountId);
       const _id = reservedId?.('link') ?? newId('link');
       const made = reservedId && (await paymentLinks.byId(_id));
       if (made) return show(deps, made, await productOf(deps, made));
+      const settings = settingsOf(input);
       for (;;) {
         const link: PaymentLinkDoc = {
           _id,
           accountId,
           productId,
-          name: name ?? null,
+          ...settings,
           slug: createSlug(clock),
           memo: createMemo(clock, 'link'),
           active: true,
-          history: [{ from: null, terms: { active: true } }],
+          history: [{ from: null, terms: termsOf({ ...settings, active: true }) }],
           paymentCount: 0,
           receivedCount: 0,
+          completedCount: 0,
+          orderCount: 0,
           createdAt: clock.now(),
         };
         try {
@@ -178,13 +262,15 @@ const get =
 const instructions =
   (deps: PaymentLinkServiceDeps): Service['instructions'] =>
   async ({ accountId }, { id, amount }) => {
-    const { forAccount, quotes, publicUrl, payUri } = deps;
+    const { forAccount, quotes, publicUrl, payUri, clock } = deps;
     const { paymentLinks } = forAccount(accountId);
     const link = await paymentLinks.byId(id);
     if (!link) throw notFound('payment link');
     const { product, wallet } = await soldBy(deps, link);
     const asked = amountToPay(product, amount || null);
     if (!link.active) throw conflict('This payment link is inactive.');
+    if (link.endsAt && link.endsAt <= clock.now()) throw conflict('This payment link has ended.');
+    if (link.order) throw conflict('This is an order link: its page makes a checkout for each payer.');
     if (!product.active) throw conflict('The product of this payment link is inactive.');
     if (!wallet.active) throw conflict('The wallet of this payment link is inactive.');
     const due = asked === null ? null : await quotes.asked(accountId, product, wallet.network, asked);
@@ -203,27 +289,44 @@ const instructions =
 
 const update =
   (deps: PaymentLinkServiceDeps): Service['update'] =>
-  async (caller, { id, active, name }) => {
+  async (caller, { id, active, ...changes }) => {
     const { forAccount, stamper, commit } = deps;
-    const { paymentLinks } = forAccount(caller.accountId);
-    const before = await paymentLinks.byId(id);
-    if (!before) throw notFound('payment link');
-    const { product, wallet } = await soldBy(deps, before);
-    const switched = active !== undefined && active !== before.active;
-    const renamed = name !== undefined && name !== before.name;
-    if (!switched && !renamed) return show(deps, before, product);
-    if (switched && before.history.length > MAX_SWITCHES) {
-      throw conflict(`This payment link was switched on or off ${MAX_SWITCHES} times: make another one.`);
-    }
-    const stamp = switched ? await stamper.stamp(wallet.network) : null;
-    await commit({ caller, subjectId: id }, async (session) => {
-      if (renamed) await paymentLinks.rename(before, name, session);
-      if (stamp) await paymentLinks.setActive(id, !before.active, stamp, session);
+    const { paymentLinks, products } = forAccount(caller.accountId);
+    const found = await paymentLinks.byId(id);
+    if (!found) throw notFound('payment link');
+    const { product, wallet } = await soldBy(deps, found);
+    const given = Object.entries(changes).flatMap(([name, value]) => (value === undefined ? [] : name));
+    const fields: Partial<PaymentLinkDoc> = {
+      ...pick(settingsOf(changes), given as (keyof Settings)[]),
+      ...(active === undefined ? {} : { active }),
+    };
+    const isSame = (link: PaymentLinkDoc) => isDeepStrictEqual(link, { ...link, ...fields });
+    if (isSame(found)) return show(deps, found, product);
+    // Before the transaction, which may run more than once.
+    const stamp = await stamper.stamp(wallet.network);
+    const after = await commit({ caller, subjectId: id }, async (session) => {
+      const before = await paymentLinks.byId(id, session);
+      if (!before) throw notFound('payment link');
+      if (isSame(before)) return before;
+      const terms = termsOf({ ...before, ...fields });
+      const isSwitched = !isDeepStrictEqual(terms, termsOf(before));
+      if (isSwitched && before.history.length > MAX_SWITCHES)
+        throw conflict(`This payment link was changed ${MAX_SWITCHES} times: make another one.`);
+      const last = before.history.at(-1)!.from;
+      const from = beginAfter(last && { from: last }, stamp);
+      const plain =
+        Number((fields.order === undefined ? before.order : fields.order) === null) - Number(before.order === null);
+      if (fields.order !== undefined) {
+        const counted = await products.countLinks(new Map([[before.productId, { all: 0, plain }]]), session);
+        checkProduct(counted.get(before.productId)!, { order: fields.order }, false);
+      }
+      return paymentLinks.change(before, fields, isSwitched ? { from, terms } : null, session);
     });
-    const after = await paymentLinks.byId(id);
-    if (!after) throw notFound('payment link');
     return show(deps, after, product);
   };
+
+const pick = <T extends object, K extends keyof T>(from: T, names: readonly K[]): Pick<T, K> =>
+  Object.fromEntries(names.map((name) => [name, from[name]])) as Pick<T, K>;
 
 const remove =
   ({ forAccount, commit }: PaymentLinkServiceDeps): Service['delete'] =>
@@ -232,10 +335,11 @@ const remove =
     await commit({ caller, subjectId: id }, async (session) => {
       const link = await paymentLinks.byId(id, session);
       if (!link) throw notFound('payment link');
+      if (link.orderCount > 0) throw conflict('This payment link has orders: make it inactive instead.');
       if (!(await paymentLinks.removeUnpaid(id, session))) {
         throw conflict('This payment link has payments: make it inactive instead.');
       }
-      await products.countLinks(new Map([[link.productId, -1]]), session);
+      await products.countLinks(new Map([[link.productId, { all: -1, plain: link.order ? 0 : -1 }]]), session);
     });
     return { id, deleted: true };
   };

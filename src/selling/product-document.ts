@@ -203,6 +203,8 @@ export interface ProductDoc extends StoredTerms {
   /** Archived versions: their number, and `since` of the last. Missing for none. */
   archived?: { count: number; since: Date };
   paymentLinkCount: number;
+  /** Those that are no order links. */
+  plainLinkCount: number;
   /** A link or checkout of it has a payment. Missing means false. */
   hasPayments?: boolean;
   revision: number;
@@ -244,6 +246,7 @@ const productSchema = new mongoose.Schema<ProductDoc>(
     ],
     archived: { type: new mongoose.Schema({ count: Number, since: Date }, PART_OPTIONS), required: false },
     paymentLinkCount: Number,
+    plainLinkCount: Number,
     hasPayments: Boolean,
     revision: Number,
     createdAt: Date,

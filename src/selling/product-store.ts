@@ -33,6 +33,12 @@ const deletedProductSchema = new mongoose.Schema<DeletedProductDoc>(
   { ...SCHEMA_OPTIONS, collection: 'deletedProducts' },
 );
 
+/** How many links a product has more. */
+export interface LinkCounts {
+  all: number;
+  plain: number;
+}
+
 export interface ProductFilter {
   active?: boolean;
   search?: string;
@@ -182,13 +188,13 @@ const changesOf = ({ collection, versions, versionsKept }: Store, accountId: str
       },
       { returnDocument: 'after', session },
     ),
-  /** Called in the transaction that makes or deletes links, so that their products cannot vanish before it ends.
+  /** Called in the transaction that makes or deletes links, or changes what they are, so that their products cannot vanish before it ends.
    *  @param changes by product id
    *  @returns those products that there are, as they are now */
-  async countLinks(changes: ReadonlyMap<string, number>, session: Session): Promise<Map<string, ProductDoc>> {
+  async countLinks(changes: ReadonlyMap<string, LinkCounts>, session: Session): Promise<Map<string, ProductDoc>> {
     const counted = new Map<string, ProductDoc>();
     for (const [id, change] of changes) {
-      const update = { $inc: { paymentLinkCount: change } };
+      const update = { $inc: { paymentLinkCount: change.all, plainLinkCount: change.plain } };
       const product = await collection.findOneAndUpdate({ _id: id, accountId }, update, {
         session,
         returnDocument: 'after',

@@ -143,6 +143,7 @@ export function createProductService(deps: ProductServiceDeps): Service {
         ...terms,
         history: [{ from: null, terms, network: wallet.network }],
         paymentLinkCount: 0,
+        plainLinkCount: 0,
         revision: 0,
         createdAt: clock.now(),
       };
@@ -194,8 +195,10 @@ const change = (
     const { products, wallets } = forAccount(before.accountId);
     const after = await products.change(before, fields, version, session);
     // A plain link cannot hold pieces for its payers.
-    if (after && fields.stock != null && after.paymentLinkCount > 0)
-      throw conflict('This product has payment links, which cannot keep to a stock: delete them first.');
+    if (after && fields.stock != null && after.plainLinkCount > 0)
+      throw conflict(
+        'This product has plain payment links, which cannot keep to a stock: make them order links, or delete them first.',
+      );
     const request = caller.reservedId?.('prod') ?? null;
     const isChanged = caller.isRepeated && request !== null && after?.stockChanges?.includes(request);
     if (after && stockChange !== 0 && !isChanged) {

@@ -162,6 +162,7 @@ function sampleData(newId: NewId, createdAt: string, publicUrl: string): EventDa
       url: `${publicUrl}/p/${link.slug}`,
       active: true,
       paymentCount: 1,
+      ...{ order: null, endsAt: null, inactiveText: null, afterPayment: null, maxPayments: null },
       product: summary,
       createdAt,
     },

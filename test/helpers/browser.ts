@@ -192,6 +192,7 @@ export const pageCheckout = (
     ended: false,
     successUrl: 'https://shop.example/thanks?order=7#top',
     cancelUrl: 'https://shop.example/cart',
+    isOrdered: false,
     ...changes,
   };
   return pageLink(slug, {
@@ -220,6 +221,7 @@ export async function servePages(t: Test, links: PageLink[], deps: Partial<PageD
     status: feed,
     testPayer: null,
     payerLedger: null,
+    takeOrder: async () => null,
     clock: systemClock,
     log: pino({ level: 'silent' }),
     publicUrl: 'http://localhost:3000',

@@ -39,6 +39,7 @@ const productDoc = (walletId: string): ProductDoc => ({
   history: [{ from: null, terms: termsOf(1), network: 'TESTNET' }],
   stock: null,
   paymentLinkCount: 1,
+  plainLinkCount: 1,
   revision: 0,
   createdAt: new Date(BEGIN_MS),
 });
@@ -105,9 +106,11 @@ t.test('a payment that is read or assigned late is judged by the terms of its ti
     slug: 'tea',
     memo: createMemo(systemClock, 'link'),
     active: true,
-    history: [{ from: null, terms: { active: true } }],
+    history: [{ from: null, terms: { active: true, endsAt: null, takesOrders: false } }],
     paymentCount: 0,
     receivedCount: 0,
+    ...{ order: null, endsAt: null, inactiveText: null, afterPayment: null, maxPayments: null },
+    ...{ completedCount: 0, orderCount: 0 },
     createdAt: new Date(BEGIN_MS),
   };
   await transaction(async (session) => {

@@ -142,6 +142,7 @@ t.test('a payment is matched by the network that its product took payments on wh
     ],
     stock: null,
     paymentLinkCount: 1,
+    plainLinkCount: 1,
     revision: 1,
   };
   const memo = createMemo(systemClock, 'link');
@@ -153,9 +154,11 @@ t.test('a payment is matched by the network that its product took payments on wh
     slug: 'shirt',
     memo,
     active: true,
-    history: [{ from: null, terms: { active: true } }],
+    history: [{ from: null, terms: { active: true, endsAt: null, takesOrders: false } }],
     paymentCount: 0,
     receivedCount: 0,
+    ...{ order: null, endsAt: null, inactiveText: null, afterPayment: null, maxPayments: null },
+    ...{ completedCount: 0, orderCount: 0 },
   };
   await transaction(async (session) => {
     await own.products.insert([product], session);
@@ -231,13 +234,13 @@ t.test('money sent back is booked once, at the oldest payment with as much left,
         },
       },
     ],
-    ...{ paymentLinkCount: 1, revision: 0, createdAt: new Date() },
+    ...{ paymentLinkCount: 1, plainLinkCount: 1, revision: 0, createdAt: new Date() },
   });
   const memo = createMemo(systemClock, 'link');
   await db.collection('paymentLinks').insertOne({
     ...{ _id: 'link_1' as never, accountId: 'acct_1', productId: 'prod_1', slug: 's', memo, active: true },
-    history: [{ from: null, terms: { active: true } }],
-    ...{ paymentCount: 0, receivedCount: 0, suffixes: [], createdAt: new Date() },
+    history: [{ from: null, terms: { active: true, endsAt: null, takesOrders: false } }],
+    ...{ paymentCount: 0, receivedCount: 0, completedCount: 0, suffixes: [], createdAt: new Date() },
   });
   await name(db, memo, 'link_1');
   const closedAt = new Date();

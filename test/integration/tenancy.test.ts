@@ -60,6 +60,7 @@ const product: ProductDoc = {
   history: [{ from: null, terms }],
   stock: null,
   paymentLinkCount: 1,
+  plainLinkCount: 1,
   revision: 0,
 };
 const link: PaymentLinkDoc = {
@@ -70,9 +71,11 @@ const link: PaymentLinkDoc = {
   slug: 'tea',
   memo: 'TEA0000000',
   active: true,
-  history: [{ from: null, terms: { active: true } }],
+  history: [{ from: null, terms: { active: true, endsAt: null, takesOrders: false } }],
   paymentCount: 0,
   receivedCount: 0,
+  ...{ order: null, endsAt: null, inactiveText: null, afterPayment: null, maxPayments: null },
+  ...{ completedCount: 0, orderCount: 0 },
 };
 const checkout: CheckoutDoc = {
   ...owned,
@@ -371,9 +374,9 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
     forget: (s) => inTransaction((session) => s.products.forget(product._id, session)),
     changeStock: (s) => inTransaction((session) => s.products.changeStock(product._id, 1, null, session)),
     countLinks: (s) =>
-      inTransaction((session) => s.products.countLinks(new Map([[product._id, 1]]), session)).then((found) => [
-        ...found,
-      ]),
+      inTransaction((session) => s.products.countLinks(new Map([[product._id, { all: 1, plain: 1 }]]), session)).then(
+        (found) => [...found],
+      ),
   },
   paymentLinks: {
     insert: (s) =>
@@ -383,8 +386,8 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
       }).catch(() => null),
     byId: (s) => s.paymentLinks.byId(link._id),
     list: (s) => s.paymentLinks.list({ search: { text: 'tea', productIds: [product._id] } }, pageOfAll),
-    setActive: (s) => inTransaction((session) => s.paymentLinks.setActive(link._id, false, stamp, session)),
-    rename: (s) => inTransaction((session) => s.paymentLinks.rename(link, 'stolen', session)).then(() => null),
+    change: (s) =>
+      inTransaction((session) => s.paymentLinks.change(link, { name: 'stolen' }, null, session)).then(() => null),
     removeUnpaid: (s) => inTransaction((session) => s.paymentLinks.removeUnpaid(link._id, session)),
     removeOfProduct: (s) =>
       inTransaction((session) => s.paymentLinks.removeOfProduct(product._id, session)).then(() => null),
@@ -413,13 +416,17 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
     list: (s) => s.checkouts.list({ reference: 'order-1', walletId: wallet._id }, pageOfAll),
     batches: (s) => allOf(database.snapshot((session) => s.checkouts.batches({}, session))),
     take: (s) =>
-      inTransaction((session) => s.checkouts.take({ couponId: coupon._id, pieces: [] }, session)).then((held) =>
-        held === 'coupon' ? null : held,
-      ),
+      inTransaction((session) =>
+        s.checkouts.take({ couponId: coupon._id, pieces: [], linkId: null }, now, session),
+      ).then((held) => (held === 'coupon' ? null : held)),
     takeAgain: (s) =>
       inTransaction((session) =>
         s.checkouts.takeAgain(
-          { ...checkout, takes: { couponId: coupon._id, pieces: [] }, holds: { coupon: false, pieces: true } },
+          {
+            ...checkout,
+            takes: { couponId: coupon._id, pieces: [], linkId: null },
+            holds: { coupon: false, pieces: true, place: false },
+          },
           session,
         ),
       ).then(({ holds }) => (holds!.coupon ? holds : null)),

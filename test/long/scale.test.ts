@@ -320,9 +320,11 @@ t.test('links are counted exactly as they are made, switched and deleted with th
     slug: `s${n}`,
     memo: `M${n}`,
     active: true,
-    history: [{ from: null, terms: { active: true } }],
+    history: [{ from: null, terms: { active: true, endsAt: null, takesOrders: false } }],
     paymentCount: 0,
     receivedCount: 0,
+    ...{ order: null, endsAt: null, inactiveText: null, afterPayment: null, maxPayments: null },
+    ...{ completedCount: 0, orderCount: 0 },
     createdAt: new Date(nowMs),
   });
   const links = Array.from({ length: 6000 }, (_, n) => link(n));
@@ -336,9 +338,8 @@ t.test('links are counted exactly as they are made, switched and deleted with th
     return [await of({}), await of({ active: true }), await of({ productId: 'prod_0' })];
   };
   t.same(await totals(), [6000, 6000, 3000]);
-  const stamp = { at: clock.now(), ledger: 1 };
   await transaction((session) =>
-    stores.forAccount(accountId).paymentLinks.setActive(links[10]!._id, false, stamp, session),
+    stores.forAccount(accountId).paymentLinks.change(links[10]!, { active: false }, null, session),
   );
   t.same(await totals(), [6000, 5999, 3000]);
   await transaction((session) => stores.forAccount(accountId).paymentLinks.insert([link(6000)], session));
@@ -500,9 +501,11 @@ t.test(
       accountId: n % 10 === 9 ? 'acct_other' : accountId,
       productId: `prod_${n % 3}`,
       active: n % 2 === 0,
-      history: [{ from: null, terms: { active: true } }],
+      history: [{ from: null, terms: { active: true, endsAt: null, takesOrders: false } }],
       paymentCount: 0,
       receivedCount: 0,
+      ...{ order: null, endsAt: null, inactiveText: null, afterPayment: null, maxPayments: null },
+      ...{ completedCount: 0, orderCount: 0 },
       createdAt: clock.now(),
     }));
     for (const link of links)

@@ -36,9 +36,15 @@ const product: fc.Arbitrary<ProductTerms> = fc.oneof(
     tolerance,
   }),
 );
-const payment = fc.record({ link: fc.record({ active: fc.boolean() }), product, asset, amount: stroops });
+const closedAt = new Date('2026-01-01T00:00:00Z');
+const link = fc.record({
+  active: fc.boolean(),
+  endsAt: fc.constantFrom(null, new Date(closedAt.getTime() - 1), closedAt, new Date(closedAt.getTime() + 1)),
+  takesOrders: fc.boolean(),
+});
+const payment = fc.record({ link, product, asset, amount: stroops });
 const judge = ({ link, product, ...paid }: { link: LinkTerms; product: ProductTerms; asset: Asset; amount: bigint }) =>
-  judgeByTerms(link, product, paid);
+  judgeByTerms(link, product, { ...paid, closedAt });
 
 t.test('shortfall and excess add up to what was expected, to the stroop', async () => {
   fc.assert(
@@ -64,7 +70,9 @@ t.test('a payment is COMPLETED exactly when all is active, the asset is right, a
       const { link, product, asset, amount } = given;
       const asked = product.price ?? product.minAmount ?? 1n;
       const enough = amount * 10_000n >= asked * (10_000n - product.tolerance);
-      const acceptable = link.active && product.active && sameAsset(asset, product.asset);
+      const inTime = link.endsAt === null || closedAt < link.endsAt;
+      const open = link.active && inTime && !link.takesOrders;
+      const acceptable = open && product.active && sameAsset(asset, product.asset);
       const expected = !acceptable ? 'REJECTED' : enough ? 'COMPLETED' : 'UNDERPAID';
       return judge(given).status === expected;
     }),

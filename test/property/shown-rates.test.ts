@@ -185,7 +185,7 @@ t.test('a payment is judged by the versions of terms in force alone', async (t) 
   let asked = 0;
   const verdict = judgeForLink(
     {
-      link: { history: [{ from: null, terms: { active: true } }] },
+      link: { history: [{ from: null, terms: { active: true, endsAt: null, takesOrders: false } }] },
       product: { history },
       wallet: { network: 'LOCAL' },
     },

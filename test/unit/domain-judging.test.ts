@@ -15,6 +15,7 @@ import { OUTCOMES, type Verdict, verdictOf } from '../../src/domain/outcomes.js'
 import {
   isWatched,
   type LedgerStamp,
+  type LinkTerms,
   mayBeInForce,
   type ProductTerms,
   sideOf,
@@ -52,7 +53,7 @@ const custom = (minAmount: string | null, terms: Partial<ProductTerms> = {}): Pr
 interface Outcome {
   guarantee: string;
   product: ProductTerms;
-  linkActive?: boolean;
+  link?: Partial<LinkTerms>;
   pays: string;
   asset?: Asset;
   expect: [
@@ -64,6 +65,7 @@ interface Outcome {
   ];
 }
 
+const closedAt = new Date('2026-01-01T00:00:10Z');
 const outcomes: Outcome[] = [
   { guarantee: 'the exact price is COMPLETED', product: fixed('10'), pays: '10', expect: ['COMPLETED', null, '10'] },
   {
@@ -112,7 +114,7 @@ const outcomes: Outcome[] = [
   {
     guarantee: 'an inactive link is REJECTED',
     product: fixed('10'),
-    linkActive: false,
+    link: { active: false },
     pays: '10',
     expect: ['REJECTED', 'link_inactive', '10'],
   },
@@ -152,9 +154,30 @@ const outcomes: Outcome[] = [
   {
     guarantee: 'of all reasons at once the link comes first',
     product: fixed('10', { active: false, asset: USDC }),
-    linkActive: false,
+    link: { active: false },
     pays: '1',
     expect: ['REJECTED', 'link_inactive', '10'],
+  },
+  {
+    guarantee: 'then the end of the link, at its second',
+    link: { endsAt: closedAt, takesOrders: true },
+    product: fixed('10', { active: false }),
+    pays: '10',
+    expect: ['REJECTED', 'link_ended', '10'],
+  },
+  {
+    guarantee: 'a second before its end a link takes payments',
+    link: { endsAt: new Date(closedAt.getTime() + 1) },
+    product: fixed('10'),
+    pays: '10',
+    expect: ['COMPLETED', null, '10'],
+  },
+  {
+    guarantee: 'then that an order link needs an order',
+    link: { takesOrders: true },
+    product: fixed('10', { active: false }),
+    pays: '10',
+    expect: ['REJECTED', 'order_needed', '10'],
   },
   {
     guarantee: 'then the product',
@@ -170,9 +193,13 @@ const outcomes: Outcome[] = [
   },
 ];
 
-for (const { guarantee, product, linkActive = true, pays, asset = NATIVE, expect } of outcomes) {
+const OPEN_LINK = { active: true, endsAt: null, takesOrders: false };
+
+for (const { guarantee, product, link = {}, pays, asset = NATIVE, expect } of outcomes) {
   t.test(guarantee, async (t) => {
-    const verdict = judgeByTerms({ active: linkActive }, product, { asset, amount: amount(pays) });
+    const verdict = judgeByTerms({ ...OPEN_LINK, ...link }, product, {
+      ...{ asset, amount: amount(pays), closedAt },
+    });
     const [status, reason, expected, excess = null, shortfall = null] = expect;
     const text = (stroops: bigint | null) => (stroops === null ? null : formatAmount(stroops));
     t.strictSame(
@@ -190,7 +217,7 @@ for (const { guarantee, product, linkActive = true, pays, asset = NATIVE, expect
 
 t.test('a FIXED product without a price judges nothing', async (t) => {
   const product = { ...fixed('1'), price: null };
-  t.throws(() => judgeByTerms({ active: true }, product, { asset: NATIVE, amount: 1n }), RangeError);
+  t.throws(() => judgeByTerms(OPEN_LINK, product, { asset: NATIVE, amount: 1n, closedAt }), RangeError);
 });
 
 t.test('an unmatched payment has a reason and no amounts', async (t) => {
@@ -369,8 +396,8 @@ t.test('the payer has the best of the terms that may be in force', async (t) => 
       { from: change, terms: terms(after) },
     ];
     const switched = [
-      { from: null, terms: { active: true } },
-      { from: change, terms: { active: link } },
+      { from: null, terms: OPEN_LINK },
+      { from: change, terms: { ...OPEN_LINK, active: link } },
     ];
     const history = {
       ...{ link: { history: switched }, product: { history: product } },

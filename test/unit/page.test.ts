@@ -6,12 +6,12 @@ import { PNG } from 'pngjs';
 import t from 'tap';
 import { createRateLimit } from '../../src/api/authorize.js';
 import { type Clock, systemClock } from '../../src/kit/clock.js';
-import { checkoutStateOf, withCheckout } from '../../src/page/checkout-state.js';
+import { checkoutStateOf } from '../../src/page/checkout-state.js';
 import { type EnteredAmount, judgeEntered } from '../../src/page/entered-amount.js';
 import { shownImage } from '../../src/page/headers.js';
 import { html, trusted } from '../../src/page/html.js';
 import { openerOf } from '../../src/page/opener.js';
-import { pageStateOf } from '../../src/page/page-state.js';
+import { pageStateOf, withQuery } from '../../src/page/page-state.js';
 import type { Language } from '../../src/page/texts/index.js';
 import { PAGE_MEMORY_MS, type PageLink, type PagePayment } from '../../src/page/types.js';
 import { wordsOf } from '../../src/page/words.js';
@@ -937,7 +937,7 @@ t.test('the way back keeps the query of the shop and adds the checkout', async (
     ['https://a.example/x?a=1&', 'https://a.example/x?a=1&checkout=chk_1'],
     ['https://a.example/#/thanks?x=1', 'https://a.example/?checkout=chk_1#/thanks?x=1'],
   ] as const) {
-    t.equal(withCheckout(url, 'chk_1'), expected);
+    t.equal(withQuery(url, { checkout: 'chk_1' }), expected);
   }
 });
 

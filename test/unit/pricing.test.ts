@@ -187,6 +187,8 @@ t.test('what begins at one moment was each shown for an instant', async (t) => {
 /** Lowest first. */
 const rates = (...texts: string[]): ShownRate[] =>
   texts.map((text, nth) => ({ rate: of(text), at: ago(9 - nth), source: 'kraken' }));
+const closedAt = new Date('2026-01-01T00:00:00Z');
+const OPEN_LINK = { active: true, endsAt: null, takesOrders: false };
 const product = (fields: Partial<Parameters<typeof judgeByTerms>[1]> = {}) => ({
   ...{ active: true, asset: NATIVE, priceType: 'FIXED' as const, price: units('10'), minAmount: null, tolerance: 0n },
   ...fields,
@@ -239,16 +241,16 @@ t.test('a payment of a link that is priced in EUR, by the rates 0.2 and 0.25', a
   ];
   for (const [what, terms, paid, verdict, value] of cases) {
     const by = { currency: 'EUR', rates: rates('0.2', '0.25') };
-    const judged = judgeByTerms({ active: true }, terms, { asset: NATIVE, amount: units(paid), by });
+    const judged = judgeByTerms(OPEN_LINK, terms, { asset: NATIVE, amount: units(paid), closedAt, by });
     const text = (amount: bigint | null) => amount && formatAmount(amount);
     const { status, reason, expectedAmount, excessAmount, shortfallAmount } = judged;
     t.same([status, reason, text(expectedAmount), text(excessAmount), text(shortfallAmount)], verdict, what);
     t.equal(judged.value && formatAmount(judged.value.amount), value, `${what}: value`);
   }
-  const none = judgeByTerms({ active: true }, fixed, { asset: NATIVE, amount: 1n, by: 'no_rate' });
+  const none = judgeByTerms(OPEN_LINK, fixed, { asset: NATIVE, amount: 1n, closedAt, by: 'no_rate' });
   t.match(none, { status: 'UNDERPAID', reason: 'no_rate', expectedAmount: null, value: null });
-  const wrong = judgeByTerms({ active: true }, fixed, {
-    ...{ asset: { code: 'USDC', issuer: 'GA' }, amount: units('40') },
+  const wrong = judgeByTerms(OPEN_LINK, fixed, {
+    ...{ asset: { code: 'USDC', issuer: 'GA' }, amount: units('40'), closedAt },
     by: { currency: 'EUR', rates: rates('0.25') },
   });
   t.match(wrong, { status: 'REJECTED', reason: 'wrong_asset', value: null });
