@@ -428,12 +428,22 @@ const links: Case[] = [
           name: null,
           active: true,
           paymentCount: 0,
+          ...{ order: null, endsAt: null, inactiveText: null, afterPayment: null, maxPayments: null },
           product: summaryOf(product),
         });
       },
     },
   ],
   ['a link of a CUSTOM product has no price', 'paymentLinks.create', ({ custom }) => ({ productId: custom.id }), ok({ product: { priceType: 'CUSTOM', price: null } })],
+  ['a link with an end, texts and a limit', 'paymentLinks.create', ({ product }) => ({ productId: product.id, endsAt: '2030-01-01', inactiveText: 'Later', afterPayment: { message: 'Thanks' }, maxPayments: 3 }), ok({ endsAt: '2030-01-01T00:00:00.000Z', inactiveText: 'Later', afterPayment: { message: 'Thanks', url: null }, maxPayments: 3 })],
+  ['an order link has the defaults of its form', 'paymentLinks.create', ({ product }) => ({ productId: product.id, order: { fields: [] } }), ok({ order: { fields: [], quantity: null, suggestedAmounts: [], tipPercents: [], coupons: false, minutes: 60 } })],
+  ['an order needs fields', 'paymentLinks.create', ({ product }) => ({ productId: product.id, order: {} }), faults(['order.fields', 'required'])],
+  ['every fault of a form is told, and of its product', 'paymentLinks.create', ({ custom }) => ({ productId: custom.id, order: { fields: [{ key: 'a', label: '', type: 'select' }, { key: 'a', label: 'A', type: 'text', options: ['x'] }], quantity: { min: 2, max: 1 }, minutes: 3, color: 'red' } }), faults(['order.fields.0.label', 'too_small'], ['order.minutes', 'too_small'], ['order.color', 'unrecognized_key'], ['order.fields.0.options', 'required'], ['order.fields.1.key', 'duplicate'], ['order.fields.1.options', 'not_allowed'], ['order.quantity.max', 'too_small'], ['order.quantity', 'not_allowed'])],
+  ['a link takes at least one payment', 'paymentLinks.create', ({ product }) => ({ productId: product.id, maxPayments: 0 }), faults(['maxPayments', 'too_small'])],
+  ['a link leads to https alone', 'paymentLinks.create', ({ product }) => ({ productId: product.id, afterPayment: { url: 'http://shop.example' } }), faults(['afterPayment.url', 'invalid_format'])],
+  ['a long text of a link is refused', 'paymentLinks.create', ({ product }) => ({ productId: product.id, inactiveText: 'x'.repeat(301), afterPayment: { message: 'x'.repeat(501) } }), faults(['inactiveText', 'too_big'], ['afterPayment.message', 'too_big'])],
+  ['a link becomes an order link, and loses its end', 'paymentLinks.update', async ({ make, product }) => ({ id: (await make('paymentLinks.create', { productId: product.id, endsAt: '2030-01-01' })).id, order: { fields: [], minutes: 5 }, endsAt: null }), ok({ order: { minutes: 5 }, endsAt: null })],
+  ['an order link has no instructions', 'paymentLinks.instructions', async ({ make, product }) => ({ id: (await make('paymentLinks.create', { productId: product.id, order: { fields: [] } })).id }), refused('conflict')],
   ['a link needs a product', 'paymentLinks.create', {}, faults(['productId', 'required'])],
   ['an unknown product is a fault of the body', 'paymentLinks.create', { productId: 'prod_x' }, faults(['productId', 'not_found'])],
   ['nothing else about a link is chosen', 'paymentLinks.create', ({ product }) => ({ productId: product.id, memo: 'MINE', slug: 'mine', active: false }), faults(['memo', 'unrecognized_key'], ['slug', 'unrecognized_key'], ['active', 'unrecognized_key'])],
@@ -1075,7 +1085,7 @@ const checkouts: Case[] = [
         t.ok(url.endsWith(`/c/${slug}`));
         t.equal(Date.parse(expiresAt) - Date.parse(createdAt), 24 * 3_600_000);
         t.strictSame(rest, {
-          status: 'OPEN', reference: 'o-1', metadata: { 'a.b': 'c' }, customerEmail: null, language: null, name: 'T-shirt', description: null, assetCode: 'XLM', assetIssuer: null,
+          status: 'OPEN', reference: 'o-1', metadata: { 'a.b': 'c' }, paymentLinkId: null, customer: { name: null, email: null, phone: null, address: null }, answers: {}, customerEmail: null, language: null, name: 'T-shirt', description: null, assetCode: 'XLM', assetIssuer: null,
           amount: '75', currency: null, price: null, quote: null, quantity: 3,
           lines: [{ productId: product.id, name: 'T-shirt', quantity: 3, price: '25', taxPercent: null, total: '75' }], taxIncluded: true,
           subtotal: '75', discountAmount: '0', discountName: null, taxAmount: '0', tipAmount: '0', total: '75', tolerancePercent: '0',

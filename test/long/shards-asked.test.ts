@@ -111,6 +111,12 @@ const GETS: Record<string, string> = {
   'GET /health/ready': '/health/ready',
   'GET /metrics': '/metrics',
 };
+const orderLink = await world.made('/payment-links', { productId: world.product.id, order: { fields: [] } });
+OTHERS['POST /p/{slug}/orders'] = async () => async () => {
+  const headers = { accept: 'application/json', 'content-type': 'application/json' };
+  const answer = await fetch(`${service.url}/p/${orderLink.slug}/orders`, { method: 'POST', headers, body: '{}' });
+  if (answer.status !== 201) throw new Error(await answer.text());
+};
 for (const [name, path] of Object.entries(GETS)) OTHERS[name] = async () => get(path);
 
 /** What belongs to no account. */

@@ -49,6 +49,8 @@ if (main) {
   document.addEventListener('click', sayWhenNothingOpens);
   redrawOnEntry(document.querySelector('form.amount'));
   document.addEventListener('submit', payFromTestAccount);
+  window.addEventListener('pageshow', () => orderOnce(byId('order')));
+  orderOnce(byId('order'));
   document.addEventListener('click', openWallets);
 }
 
@@ -159,7 +161,7 @@ function followPayments() {
   function take(snapshot) {
     failures = 0;
     delete main.dataset.offline;
-    if (snapshot.payable && !byId('details')) return location.reload();
+    if (snapshot.payable && !byId('details') && !byId('order')) return location.reload();
     if (snapshot.due !== main.dataset.due) {
       main.dataset.due = snapshot.due;
       if (snapshot.payable) drawDetails();
@@ -169,7 +171,9 @@ function followPayments() {
     shown = snapshot.html;
     if (unchanged && !(first && snapshot.payments.length > 0)) return;
     const ask = byId('ask').querySelector('details');
-    if (!snapshot.payable) {
+    // What a payer has typed in stays, for when pieces come back.
+    if (byId('order')) byId('ask').hidden = !snapshot.payable;
+    else if (!snapshot.payable) {
       byId('ask').replaceChildren();
       byId('countdown')?.remove();
     } else if (main.dataset.due === undefined && main.dataset.state === 'WAITING')
@@ -381,6 +385,16 @@ function redrawOnEntry(form) {
     event.preventDefault();
     redraw(true);
   });
+}
+
+/** A second press would make a second order. */
+function orderOnce(form) {
+  if (!form) return;
+  const button = form.querySelector('button');
+  button.disabled = false;
+  form.onsubmit = () => {
+    button.disabled = true;
+  };
 }
 
 /** @param {SubmitEvent} event */
