@@ -11,7 +11,7 @@ import type { PageLink, PageOrder } from './types.js';
 import type { Words } from './words.js';
 
 /** Ten answers of the greatest length, each character as nine. */
-const BODY_LIMIT = '100kb';
+const BODY_BYTES = 102_400;
 
 type OrderLink = PageLink & { order: PageOrder };
 
@@ -19,8 +19,8 @@ export function createOrders(context: PageContext, takeOrder: TakeOrder): Router
   const router = express.Router();
   router.post(
     '/p/:slug/orders',
-    express.urlencoded({ extended: false, limit: BODY_LIMIT }),
-    express.json({ limit: BODY_LIMIT }),
+    express.urlencoded({ extended: false, limit: BODY_BYTES }),
+    express.json({ limit: BODY_BYTES }),
     async (req: Request, res: Response) => {
       const link = await linkOf(context, req);
       if (!link?.order) return isJson(req) ? sendFault(res, notFound('order link')) : sendUnknown(context, req, res);
