@@ -9,6 +9,8 @@ import { brandStyle } from './brand.js';
 const FILES = {
   'page.css': 'text/css',
   'page.js': 'text/javascript',
+  'order.css': 'text/css',
+  'order.js': 'text/javascript',
   'wallets.css': 'text/css',
   'icon.svg': 'image/svg+xml',
   // An iPhone's home screen takes no SVG, and rounds the corners by itself.

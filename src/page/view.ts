@@ -134,7 +134,14 @@ ${networkNotice(words, link)}
   ${description !== null && description.trim() !== '' && html`<section class="about" aria-label="${words.say('description')}"><p dir="auto">${description}</p></section>`}
 </main>`,
     link.brand,
+    headOf(frame, link),
   );
+}
+
+/** Style and script that few pages need. */
+function headOf({ assets, base }: Frame, { order }: PageLink): Html | null {
+  if (!order) return null;
+  return html`<link rel="stylesheet" href="${base}/page/${assets.nameOf('order.css')}"><script type="module" src="${base}/page/${assets.nameOf('order.js')}"></script>`;
 }
 
 const WARNINGS: Readonly<Record<PageWarning, PlainKey>> = {

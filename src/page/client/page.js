@@ -49,8 +49,6 @@ if (main) {
   document.addEventListener('click', sayWhenNothingOpens);
   redrawOnEntry(document.querySelector('form.amount'));
   document.addEventListener('submit', payFromTestAccount);
-  window.addEventListener('pageshow', () => orderOnce(byId('order')));
-  orderOnce(byId('order'));
   document.addEventListener('click', openWallets);
 }
 
@@ -385,16 +383,6 @@ function redrawOnEntry(form) {
     event.preventDefault();
     redraw(true);
   });
-}
-
-/** A second press would make a second order. */
-function orderOnce(form) {
-  if (!form) return;
-  const button = form.querySelector('button');
-  button.disabled = false;
-  form.onsubmit = () => {
-    button.disabled = true;
-  };
 }
 
 /** @param {SubmitEvent} event */
