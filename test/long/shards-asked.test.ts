@@ -111,7 +111,7 @@ const GETS: Record<string, string> = {
   'GET /health/ready': '/health/ready',
   'GET /metrics': '/metrics',
 };
-const orderLink = await world.made('/payment-links', { productId: world.product.id, order: { fields: [] } });
+const orderLink = await world.post('/payment-links', { productId: product.id, order: { fields: [] } });
 OTHERS['POST /p/{slug}/orders'] = async () => async () => {
   const headers = { accept: 'application/json', 'content-type': 'application/json' };
   const answer = await fetch(`${service.url}/p/${orderLink.slug}/orders`, { method: 'POST', headers, body: '{}' });

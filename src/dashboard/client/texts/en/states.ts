@@ -22,8 +22,7 @@ export const states = {
   'reason.link_ended': 'link had ended',
   'reasonSentence.link_ended': 'It came after the end of the payment link.',
   'reason.order_needed': 'needs an order',
-  'reasonSentence.order_needed':
-    'It was paid to an order link itself, which makes a checkout for each payer first.',
+  'reasonSentence.order_needed': 'It was paid to an order link itself, which makes a checkout for each payer first.',
   'reason.product_inactive': 'product was off',
   'reasonSentence.product_inactive': 'The product was switched off.',
   'reason.wrong_asset': 'wrong asset',
