@@ -90,6 +90,8 @@ export interface Operation<
   streams?: true;
   /** It only reads. READ keys may call it, unless `needsFullKey`. */
   readOnly: boolean;
+  /** With an Idempotency-Key it happens once. */
+  takesKey: boolean;
   /** The result is `{items, meta}`, over REST as `data` and `meta`. */
   isList: boolean;
   /** Parameters, query and body in one object: the input over tRPC, which REST is converted to. It does not include the rules. */
@@ -119,6 +121,7 @@ export function operation<
     body,
     hasBody,
     readOnly: definition.effect === 'reads',
+    takesKey: definition.method === 'POST' || definition.method === 'PATCH',
     input,
   };
 }

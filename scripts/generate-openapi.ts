@@ -23,7 +23,7 @@ const DESCRIPTION = `Payment collection on Stellar: products, payment links with
 
 **Amounts** are decimal strings with at most 7 decimals. **Timestamps** are ISO 8601 in UTC. **Ids** have a prefix for their type and sort by creation time.
 
-**Repeating a POST safely.** Send an \`Idempotency-Key\`: for 24 h the same key and body get the first answer again, without a secret that it showed.
+**Repeating a POST or PATCH safely.** Send an \`Idempotency-Key\`: for 24 h the same key and body get the first answer again, without a secret that it showed.
 
 The same operations are served over tRPC at \`/trpc\`: the operation id \`products_create\` is the procedure \`products.create\`.`;
 
@@ -130,14 +130,14 @@ function generated(): Json {
 
 /** The errors of an operation that follow from its contract. */
 function errorsOf(operation: Operation): ErrorCode[] {
-  const { method, readOnly, needsFullKey, hasBody, params, errors = [] } = operation;
+  const { method, readOnly, needsFullKey, hasBody, takesKey, params, errors = [] } = operation;
   const possible: Record<ErrorCode, boolean> = {
     // A URL may be too long for any operation.
     bad_request: true,
     unauthorized: true,
     forbidden: !readOnly || needsFullKey === true || errors.includes('forbidden'),
     not_found: Object.keys(params).length > 0 || errors.includes('not_found'),
-    conflict: method === 'POST' || errors.includes('conflict'),
+    conflict: takesKey || errors.includes('conflict'),
     validation_error: hasBody || method === 'POST' || errors.includes('validation_error'),
     rate_limited: true,
     // All operations need the database.
@@ -169,7 +169,7 @@ function mended(document: Json): Json {
       if (isArray(operation.query[name])) parameter.schema = { type: 'array', items: schema };
     }
     target['x-roles'] = operation.roles;
-    if (operation.method === 'POST') {
+    if (operation.takesKey) {
       target.parameters = [...(target.parameters ?? []), { $ref: '#/components/parameters/IdempotencyKey' } as never];
     }
     if (target.requestBody) {

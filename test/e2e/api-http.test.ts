@@ -532,6 +532,18 @@ t.test('a POST with an Idempotency-Key happens once', async (t) => {
   t.same(overTrpc.data, answers[0]!.data, 'a key means the same request over tRPC');
 });
 
+t.test('a PATCH with an Idempotency-Key happens once', async (t) => {
+  const { id } = (await send('POST', '/products', JSON.stringify({ ...shirt, stock: 10 }))).data;
+  const patch = (body: object, key: string) =>
+    send('PATCH', `/products/${id}`, JSON.stringify(body), { headers: { 'idempotency-key': key } });
+  const answers = await Promise.all(Array.from({ length: 5 }, () => patch({ stockChange: '-3' }, 'p1')));
+  t.same(new Set(answers.map(({ status, data }) => `${status} ${data?.stock}`)), new Set(['200 7']));
+  t.equal((await patch({ stockChange: '-3' }, 'p2')).data.stock, 4, 'another key is another change');
+  t.equal((await patch({ stockChange: '-3' }, 'p1')).data.stock, 7, 'the first answer again');
+  t.equal((await patch({ stockChange: '-2' }, 'p1')).error?.code, 'conflict');
+  t.equal((await send('GET', `/products/${id}`)).data.stock, 4);
+});
+
 t.test('tRPC takes 20 calls in a request, each with its own outcome', async (t) => {
   const batch = async (names: string[], key: string | null = apiKey) => {
     const input = Object.fromEntries(

@@ -20,6 +20,7 @@ export async function sendOnce<Input, Made>(
   send: (input: Input, key: string) => Promise<Made>,
   codeOf: (error: unknown) => Failure['code'],
 ): Promise<Made> {
+  if (isSameTwice(name, input)) return send(input, newKey());
   const place = `${PREFIX}${name} ${JSON.stringify(filled)}`;
   const before = kept.get<Sent<Input>>(place);
   const sent = before ?? { key: newKey(), input };
@@ -34,6 +35,10 @@ export async function sendOnce<Input, Made>(
     throw error;
   }
 }
+
+/** Sets fields to values: however often it is sent, and even where the first answer was lost, what is shown afterwards is what was sent last. */
+const isSameTwice = (name: string, input: unknown): boolean =>
+  name.endsWith('.update') && !Object.hasOwn(input as object, 'stockChange');
 
 /** At the end of a session: what it sent may hold data of customers. */
 export const forgetSent = (): void => kept.clear();
