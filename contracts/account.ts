@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { accountExample } from './examples.js';
 import { operation } from './operation.js';
-import { toleranceInput } from './orders.js';
+import { tipPercentsInput, toleranceInput } from './orders.js';
 import {
   colorInput,
   emailInput,
@@ -54,6 +54,7 @@ export const accountSchema = z
       .default(null)
       .meta({ description: 'Currency of the `value` of payments whose price gives them none; null for none.' }),
     tolerancePercent: percent.meta({ description: 'The tolerance of new products and checkouts.' }),
+    tipPercents: z.array(percent).meta({ description: 'Tips that the point of sale offers; empty for none.' }),
     createdAt: timestamp,
   })
   .meta({ id: 'Account', examples: [accountExample] });
@@ -77,13 +78,14 @@ export const account = {
     effect: 'changes',
     summary: 'Change the account',
     description:
-      '`brand` is what payers see on pages, receipts and posters: only the fields given change, and null removes one. A markup lowers the rates of the account from now on, so that prices in a currency ask for more of the asset. Its own rates stay as they are. With `booksCurrency` every later payment gets a `value` in it, by the newest rate when its ledger closed, without the markup. `tolerancePercent` is what new products and checkouts start with.',
+      '`brand` is what payers see on pages, receipts and posters: only the fields given change, and null removes one. A markup lowers the rates of the account from now on, so that prices in a currency ask for more of the asset. Its own rates stay as they are. With `booksCurrency` every later payment gets a `value` in it, by the newest rate when its ledger closed, without the markup. `tolerancePercent` is what new products and checkouts start with. `tipPercents` are the buttons of the point of sale.',
     tag,
     body: {
       brand: brandInput.optional(),
       rateMarkupPercent: markupInput.optional(),
       booksCurrency: currencyInput.nullish(),
       tolerancePercent: toleranceInput.optional(),
+      tipPercents: tipPercentsInput.optional(),
     },
     output: accountSchema,
     examples: {

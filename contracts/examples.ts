@@ -19,6 +19,7 @@ export const accountExample = {
   rateMarkupPercent: '0',
   booksCurrency: null,
   tolerancePercent: '0',
+  tipPercents: ['5', '10'],
   createdAt,
 };
 

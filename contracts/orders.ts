@@ -48,6 +48,15 @@ export const orderFields = {
   }),
 };
 
+/** Tips that a payer or a cashier chooses from. */
+export const tipPercentsInput = z
+  .array(percentInput({ most: 100, decimals: 2, positive: true }))
+  .max(10)
+  .meta({
+    description: 'Tips to choose from, at most 10, of the subtotal less the discount.',
+    examples: [['5', '10']],
+  });
+
 const lineInput = z.strictObject({
   productId: referenceInput('prod', 'product', 'FIXED product, whose name and price are taken').nullish(),
   name: nameInput.nullish().meta({ description: 'Required without a product.' }),

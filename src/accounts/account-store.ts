@@ -22,6 +22,8 @@ export interface AccountDoc {
   booksCurrency?: string;
   /** The tolerance of new products and checkouts; canonical. Missing for none. */
   tolerancePercent?: string;
+  /** Tips of the point of sale; canonical. Missing for none. */
+  tipPercents?: string[];
   /** Which notifications it gets by e-mail, and at which addresses. Missing when never set. */
   notifications?: { recipients: string[]; kinds: NoticeKind[] };
 }
@@ -45,6 +47,7 @@ const accountSchema = new mongoose.Schema<AccountDoc>(
     },
     booksCurrency: { type: String, required: false },
     tolerancePercent: { type: String, required: false },
+    tipPercents: { type: [String], default: undefined },
     notifications: {
       type: new mongoose.Schema({ recipients: [String], kinds: [String] }, PART_OPTIONS),
       required: false,
@@ -79,6 +82,7 @@ interface AccountChanges {
   /** The books' currency; null for none. */
   currency?: string | null;
   tolerancePercent?: string;
+  tipPercents?: string[];
 }
 
 /** What works across accounts: for administration. */
@@ -110,7 +114,7 @@ type Opened = ReturnType<typeof openModel>;
 const ofAccount = ({ accounts, byId }: Opened, accountId: string) => ({
   get: (session?: Session) => byId(accountId, session),
   /** Takes effect at that moment. Null when there is no such account. */
-  async change({ brand, percent, currency, tolerancePercent }: AccountChanges, from: Date, session?: Session) {
+  async change({ brand, percent, currency, ...settings }: AccountChanges, from: Date, session?: Session) {
     const before = await byId(accountId, session);
     if (!before) return null;
     const { rateMarkups = [], booksCurrencies = [] } = before;
@@ -119,7 +123,7 @@ const ofAccount = ({ accounts, byId }: Opened, accountId: string) => ({
       ...(percent === undefined ? {} : { rateMarkups: withNewest(rateMarkups, { percent, from }) }),
       ...(currency === undefined ? {} : { booksCurrencies: withNewest(booksCurrencies, { currency, from }) }),
       ...(currency ? { booksCurrency: currency } : {}),
-      ...(tolerancePercent === undefined ? {} : { tolerancePercent }),
+      ...settings,
     };
     return accounts
       .findOneAndUpdate(

@@ -74,7 +74,7 @@ export function createAccountService({
       return toAccount(account);
     },
 
-    async update(caller, { brand = {}, rateMarkupPercent, booksCurrency, tolerancePercent }) {
+    async update(caller, { brand = {}, rateMarkupPercent, booksCurrency, tolerancePercent, tipPercents }) {
       const { accountId } = caller;
       const { account } = forAccount(accountId);
       const before = await account.get();
@@ -89,6 +89,7 @@ export function createAccountService({
           ? { currency: booksCurrency }
           : {}),
         ...(tolerancePercent === undefined ? {} : { tolerancePercent: canonicalPercent(tolerancePercent) }),
+        ...(tipPercents === undefined ? {} : { tipPercents: tipPercents.map(canonicalPercent) }),
       };
       if (Object.keys(changes).length === 0) return toAccount(before);
       const now = clock.now();
@@ -120,6 +121,7 @@ export const toAccount = (account: AccountDoc) => ({
   rateMarkupPercent: markupOf(account),
   booksCurrency: account.booksCurrency ?? null,
   tolerancePercent: account.tolerancePercent ?? '0',
+  tipPercents: account.tipPercents ?? [],
   createdAt: account.createdAt.toISOString(),
 });
 

@@ -20,9 +20,9 @@ const READS: Partial<Record<keyof Contract, Read>> = {
   async account({ account }, _id, session) {
     const found = await account.get(session);
     if (!found) return null;
-    const { name, brand, rateMarkups, booksCurrency, tolerancePercent = '0' } = found;
+    const { name, brand, rateMarkups, booksCurrency, tolerancePercent = '0', tipPercents = [] } = found;
     return {
-      ...{ name, rateMarkupPercent: rateMarkups?.at(-1)?.percent ?? '0', booksCurrency, tolerancePercent },
+      ...{ name, rateMarkupPercent: rateMarkups?.at(-1)?.percent ?? '0', booksCurrency, tolerancePercent, tipPercents },
       ...Object.fromEntries(flat({ brand: { ...NO_BRAND, ...brand } })),
     };
   },

@@ -12,6 +12,8 @@ export type Account = {
   booksCurrency: string | null;
   /** The tolerance of new products and checkouts. */
   tolerancePercent: string;
+  /** Tips that the point of sale offers; empty for none. */
+  tipPercents: Array<string>;
   /** ISO 8601, UTC. */
   createdAt: string;
 };
@@ -1311,7 +1313,7 @@ export interface Procedures {
   account: {
     /** The caller's account. Returns the account that the API key belongs to. */
     get: Query<Record<string, never>, Account>;
-    /** Change the account. `brand` is what payers see on pages, receipts and posters: only the fields given change, and null removes one. A markup lowers the rates of the account from now on, so that prices in a currency ask for more of the asset. Its own rates stay as they are. With `booksCurrency` every later payment gets a `value` in it, by the newest rate when its ledger closed, without the markup. `tolerancePercent` is what new products and checkouts start with. */
+    /** Change the account. `brand` is what payers see on pages, receipts and posters: only the fields given change, and null removes one. A markup lowers the rates of the account from now on, so that prices in a currency ask for more of the asset. Its own rates stay as they are. With `booksCurrency` every later payment gets a `value` in it, by the newest rate when its ledger closed, without the markup. `tolerancePercent` is what new products and checkouts start with. `tipPercents` are the buttons of the point of sale. */
     update: Mutation<
       {
         brand?:
@@ -1330,6 +1332,8 @@ export interface Procedures {
         booksCurrency?: string | null | undefined;
         /** `0` to `5`. */
         tolerancePercent?: string | undefined;
+        /** Tips to choose from, at most 10, of the subtotal less the discount. */
+        tipPercents?: Array<string> | undefined;
       },
       Account
     >;

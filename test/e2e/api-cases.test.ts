@@ -782,7 +782,7 @@ const keys: Case[] = [
     {},
     {
       check: ({ data }, _world, t) => {
-        t.same(Object.keys(data).sort(), ['booksCurrency', 'brand', 'createdAt', 'id', 'name', 'rateMarkupPercent', 'tolerancePercent']);
+        t.same(Object.keys(data).sort(), ['booksCurrency', 'brand', 'createdAt', 'id', 'name', 'rateMarkupPercent', 'tipPercents', 'tolerancePercent']);
         t.same(data.brand, { name: null, logoUrl: null, color: null, supportUrl: null, supportEmail: null });
         t.match(data.id, /^acct_/);
       },
@@ -1197,6 +1197,10 @@ const rates: Case[] = [
   ['a price is quoted by an own rate', 'rates.quote', { ...PAIR, price: '10' }, ok({ amount: '20', source: 'own' })],
   ['a rate is ended', 'rates.delete', PAIR, ok({ deleted: true })],
   ['a tolerance is set', 'account.update', { tolerancePercent: '1.50' }, ok({ tolerancePercent: '1.5' })],
+  ['tips of the point of sale are set', 'account.update', { tipPercents: ['5', '12.50'] }, ok({ tipPercents: ['5', '12.5'] })],
+  ['no tips are offered', 'account.update', { tipPercents: [] }, ok({ tipPercents: [] })],
+  ['tips of nothing or too much are refused', 'account.update', { tipPercents: ['0', '10', '100.1', '1.234'] }, faults(['tipPercents.0', 'invalid_format'], ['tipPercents.2', 'invalid_format'], ['tipPercents.3', 'invalid_format'])],
+  ['eleven tips are refused', 'account.update', { tipPercents: Array.from({ length: 11 }, (_, n) => `${n + 1}`) }, faults(['tipPercents', 'too_big'])],
   ['a new product has the tolerance of its account', 'products.create', shirt(), ok({ tolerancePercent: '1.5' })],
   ['a new checkout has the tolerance of its account', 'checkouts.create', plainOrder(), ok({ tolerancePercent: '1.5' })],
   ['a tolerance of nothing is set', 'account.update', { tolerancePercent: '0' }, ok({ tolerancePercent: '0' })],

@@ -148,3 +148,57 @@ t.test('a piece of a cancelled order that money came for stays with it until the
   t.match(await service.api('POST', `/checkouts/${checkout.id}/accept`), { data: { status: 'PAID' } });
   t.equal(await left(mugs), 0);
 });
+
+t.test('what an order holds comes back once, whenever it is paid, cancelled or ended', async (t) => {
+  await service.join('worker');
+  const [shop, payer] = await Promise.all([ledger.fund(), ledger.fund()]);
+  const till = (await service.api('POST', '/wallets', { name: 'Till', address: shop.address, network: 'LOCAL' })).data;
+  const mugs = await stocked(10, { walletId: till.id });
+  const coupon = (await service.api('POST', '/coupons', { code: 'HELD', percentOff: '10' })).data;
+  const held = async () => [
+    10 - (await left(mugs)),
+    (await service.api('GET', `/coupons/${coupon.id}`)).data.redemptions,
+  ];
+  const holds = (count: number, what: string) =>
+    eventually(async () => String(await held()) === `${count},${count}`, `${count} are held once ${what}`);
+  const made = async (fields: object = {}) => (await order(mugs, 1, { couponCode: 'HELD', ...fields })).data;
+  const pay = async ({ id, memo }: any, amount: string) => {
+    await ledger.pay({ to: shop.address, amount, memo, fromSecret: payer.secret });
+    return eventually(async () => (await service.api('GET', `/payments?checkoutId=${id}`)).data[0], 'the payment');
+  };
+  const giveBack = ({ memo }: any, amount: string) =>
+    ledger.pay({ to: payer.address, amount, memo: `refund ${memo}`, fromSecret: shop.secret });
+  const act = (checkout: any, what: string) => service.api('POST', `/checkouts/${checkout.id}/${what}`);
+
+  const sold = await made();
+  await pay(sold, '9');
+  await statusIs(sold.id, 'PAID');
+  await giveBack(sold, '9');
+  const cancelled = await made();
+  await act(cancelled, 'cancel');
+  await holds(1, 'an order is cancelled');
+  t.match(await pay(cancelled, '9'), { status: 'REJECTED', reason: 'checkout_cancelled' });
+  const parted = await made();
+  await pay(parted, '1');
+  await act(parted, 'cancel');
+  await act(await made(), 'cancel');
+  await holds(2, 'one with money is cancelled, and another without');
+  await giveBack(parted, '1');
+  await holds(1, 'its money was sent back');
+
+  const ends = { expiresAt: new Date(nowMs() + 120_000).toISOString() };
+  const [late, short] = [await made(ends), await made(ends)];
+  await pay(short, '2');
+  await holds(3, 'two more are made');
+  aheadMs += 121_000;
+  await statusIs(late.id, 'EXPIRED');
+  await statusIs(short.id, 'EXPIRED');
+  await holds(1, 'both have ended');
+  t.match(await pay(late, '9'), { status: 'REJECTED', reason: 'checkout_expired' });
+  await change(mugs, { stock: 0 });
+  t.equal((await act(short, 'accept')).status, 409);
+  t.same((await held())[1], 1, 'what is refused redeems no coupon');
+  await change(mugs, { stock: 9 });
+  for (const each of [late, short, cancelled]) t.match(await act(each, 'accept'), { data: { status: 'PAID' } });
+  t.same(await held(), [4, 4]);
+});

@@ -6,6 +6,7 @@ import { openDatabase, SHARD_KEYS } from '../../src/app/open-database.js';
 import { systemClock } from '../../src/kit/clock.js';
 import { createIds } from '../../src/kit/ids.js';
 import { StartupError } from '../../src/kit/startup-error.js';
+import { request } from '../helpers/api.js';
 import { testCluster } from '../helpers/cluster.js';
 import type { TestDatabase } from '../helpers/mongo.js';
 import { eventually, startTestService, type TestService } from '../helpers/service.js';
@@ -210,3 +211,43 @@ t.test(
     }
   },
 );
+
+t.test('an account moves to the other shard amid its orders: pieces and redemptions add up', async (t) => {
+  const database = cluster.database();
+  const service = await startTestService(t, { database });
+  const other = await service.join('api');
+  const { accountId, apiKey, wallet } = await openShop(service);
+  const make = async (path: string, body: object) => (await service.api('POST', path, body, apiKey)).data;
+  const [PIECES, ORDERS] = [10, 40];
+  const terms = { walletId: wallet.id, assetCode: 'XLM', priceType: 'FIXED', price: '1' };
+  const coupon = await make('/coupons', { code: 'MOVED', percentOff: '10', maxRedemptions: 2 * PIECES });
+  const sold = async () => {
+    const mug = await make('/products', { name: 'Mug', stock: PIECES, ...terms });
+    const answers = await Promise.all(
+      Array.from({ length: ORDERS }, (_, index) =>
+        request(index % 2 ? service.url : other.url, 'POST', '/checkouts', {
+          headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
+          body: JSON.stringify({ productId: mug.id, couponCode: 'MOVED' }),
+        }),
+      ),
+    );
+    t.same(answers.map(({ status }) => status).sort(), [
+      ...Array(PIECES).fill(201),
+      ...Array(ORDERS - PIECES).fill(409),
+    ]);
+    return { mug, orders: answers.flatMap(({ status, data }) => (status === 201 ? [data] : [])) };
+  };
+  const left = async (id: string) => (await service.api('GET', `/products/${id}`, undefined, apiKey)).data.stock;
+  const redemptions = async () =>
+    (await service.api('GET', `/coupons/${coupon.id}`, undefined, apiKey)).data.redemptions;
+  const { other: away } = await placesOf(database);
+  const [during] = await Promise.all([sold(), moveFrom(database, accountId, away)]);
+  const after = await sold();
+  t.same([await left(during.mug.id), await left(after.mug.id), await redemptions()], [0, 0, 2 * PIECES]);
+  for (const { id } of [...during.orders, ...after.orders])
+    await service.api('POST', `/checkouts/${id}/cancel`, undefined, apiKey);
+  const isBack = async () =>
+    String([await left(during.mug.id), await left(after.mug.id), await redemptions()]) === `${PIECES},${PIECES},0`;
+  await eventually(isBack, 'all of it comes back', 60_000);
+  t.equal((await countsOn(database, 'checkouts', { accountId }))[away], 2 * PIECES + 1, 'they lie on the other shard');
+});

@@ -300,22 +300,25 @@ export class Merchant {
     const usdc = random.chance(0.2);
     const inEuro = run.hardships.rates && !usdc && random.chance(0.7);
     const isFixed = ofProduct && product[1].terms.at(-1)!.value.priceType === 'FIXED';
-    const fields = ofProduct
-      ? {
-          productId: product[0],
-          ...(isFixed
-            ? { quantity: random.between(1, 2) }
-            : { [product[1].terms.at(-1)!.value.currency ? 'price' : 'amount']: '12' }),
-        }
-      : {
-          walletId: wallet[0],
-          name: 'Order',
-          assetCode: usdc ? 'USDC' : 'XLM',
-          assetIssuer: usdc ? ISSUER : null,
-          ...(inEuro
-            ? { currency: CURRENCY, price: random.pick(['9', '18.99', '10']) }
-            : { amount: random.pick(['9', '18.9999999', '10']) }),
-        };
+    const basket = run.hardships.orders && isFixed && random.chance(0.4) ? await this.#basket(product[0]) : null;
+    const fields = basket
+      ? basket
+      : ofProduct
+        ? {
+            productId: product[0],
+            ...(isFixed
+              ? { quantity: random.between(1, 2) }
+              : { [product[1].terms.at(-1)!.value.currency ? 'price' : 'amount']: '12' }),
+          }
+        : {
+            walletId: wallet[0],
+            name: 'Order',
+            assetCode: usdc ? 'USDC' : 'XLM',
+            assetIssuer: usdc ? ISSUER : null,
+            ...(inEuro
+              ? { currency: CURRENCY, price: random.pick(['9', '18.99', '10']) }
+              : { amount: random.pick(['9', '18.9999999', '10']) }),
+          };
     const ordered = run.hardships.orders
       ? {
           ...(random.chance(0.7) && { tolerancePercent: random.pick(TOLERANCES) }),
@@ -329,11 +332,23 @@ export class Merchant {
       process.clockOffsetMs -= ageMs;
       const expiresAt = new Date(run.scheduler.nowMs() + process.clockOffsetMs + CHECKOUT_LIFE_MS).toISOString();
       try {
-        await checkouts.create(callerOf(accountId), { ...fields, ...ordered, expiresAt } as never);
+        const order = () => checkouts.create(callerOf(accountId), { ...fields, ...ordered, expiresAt } as never);
+        await (run.hardships.orders ? this.#impatiently(order) : order());
       } finally {
         process.clockOffsetMs = clockOffsetMs;
       }
     });
+  }
+
+  /** A line of each product that goes with this one. */
+  async #basket(productId: string) {
+    const all = await this.#docs('products');
+    const { walletId, assetCode, assetIssuer, currency } = all.find(({ _id }) => _id === productId)!;
+    const lines = all
+      .filter((each) => each.priceType === 'FIXED' && each.walletId === walletId)
+      .filter((each) => each.assetCode === assetCode && each.currency === currency)
+      .map(({ _id }) => ({ productId: _id, quantity: this.run.random.between(1, 2) }));
+    return { walletId, assetCode, assetIssuer, ...(currency && { currency }), lines };
   }
 
   async #acceptPayment(): Promise<void> {

@@ -25,6 +25,7 @@ const RECORDER = 'src/payments/recorder.ts';
 const MATCH = 'src/payments/recorder.ts';
 const SETTLE = 'src/payments/settle.ts';
 const TURN = 'src/audit/turn.ts';
+const HOLDINGS = 'src/selling/holdings.ts';
 
 export const plantedBugs: readonly PlantedBug[] = [
   // Watching.
@@ -808,6 +809,88 @@ export const plantedBugs: readonly PlantedBug[] = [
       ['src/events/event-store.ts', 'occurrence: 1 }, { unique: true });', 'occurrence: 1 });'],
       ['src/webhooks/delivery-store.ts', 'deliverySchema.index(KEY, { unique: true });', 'deliverySchema.index(KEY);'],
     ],
+  },
+  // What orders hold.
+  {
+    guard: 'a coupon is redeemed only while it is not used up',
+    changes: [
+      [
+        HOLDINGS,
+        'const filter = { _id, accountId, ...isLeft } as object;',
+        'const filter = { _id, accountId, ...(isLeft && {}) } as object;',
+      ],
+    ],
+    hardship: ['checkouts', 'orders'],
+  },
+  {
+    guard: 'pieces are taken only where there are enough',
+    changes: [[HOLDINGS, 'stock: { $gte: -quantity } } as object;', 'stock: { $ne: null } } as object;']],
+    hardship: ['checkouts', 'orders'],
+  },
+  {
+    guard: 'an order that lacks pieces of one product takes none of the others',
+    changes: [[HOLDINGS, 'for (const other of taken) await addPieces(accountId, other, session);', '']],
+    elsewhere: 'test/e2e/stock.test.ts',
+  },
+  {
+    guard: 'an order whose coupon is used up takes no pieces',
+    changes: [[HOLDINGS, 'for (const each of pieces) await addPieces(accountId, each, session);', '']],
+    hardship: ['checkouts', 'orders'],
+  },
+  {
+    guard: 'what an order holds comes back once',
+    changes: [[HOLDINGS, '(order.holds ? { ...order, holds: { coupon: false, pieces: false } } : order)', 'order']],
+    hardship: ['checkouts', 'orders'],
+  },
+  {
+    guard: 'orders that hold one thing give all of it back',
+    changes: [[HOLDINGS, 'count: each.count + (byId.get(each._id)?.count ?? 0) }', 'count: each.count }']],
+    hardship: ['checkouts', 'orders'],
+  },
+  {
+    guard: 'an EXPIRED order gives back what it holds',
+    changes: [[SETTLE, "takes !== undefined && status === 'EXPIRED'", "takes === undefined && status === 'EXPIRED'"]],
+    hardship: ['checkouts', 'orders'],
+  },
+  {
+    guard: 'an order that was EXPIRED and becomes PAID takes its pieces again',
+    changes: [
+      [SETTLE, "order.takes && order.status === 'PAID' ? await", "order.takes && order.status === 'EXPIRED' ? await"],
+    ],
+    hardship: ['checkouts', 'orders'],
+  },
+  {
+    guard: 'a cancelled order that money came for keeps what it holds',
+    changes: [
+      [
+        'src/payments/checkout.ts',
+        "status === 'CANCELLED' && paidIn === 0n && isHolding",
+        "status === 'CANCELLED' && isHolding",
+      ],
+    ],
+    hardship: ['checkouts', 'orders'],
+  },
+  {
+    guard: 'a cancelled order gives back only once its ledger was read beyond the cancellation',
+    changes: [
+      [
+        'src/payments/checkout-expiry.ts',
+        "(reach === 'all' || (reach !== null && isShownPast(reach, from)))",
+        "(reach === 'all' || reach === null || isShownPast(reach, from) || !isShownPast(reach, from))",
+      ],
+    ],
+    hardship: ['checkouts', 'orders'],
+  },
+  {
+    guard: 'a removed order gives back what it holds',
+    changes: [
+      [
+        'src/selling/checkout-store.ts',
+        'await holdings.giveBack(await collection.find(holding, { session }).toArray(), session);',
+        'await holdings.giveBack(await collection.find({ ...holding, accountId: "" }, { session }).toArray(), session);',
+      ],
+    ],
+    hardship: ['checkouts', 'orders'],
   },
   // Delivering.
   {

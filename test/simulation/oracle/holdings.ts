@@ -5,6 +5,9 @@ export class HoldingObserver {
   /** Pieces left and taken of each product with a stock, which merchants never change here. */
   readonly #totals = new Map<string, number>();
   readonly #held = new Map<string, boolean>();
+  readonly #paid = new Set<string>();
+  /** Cancelled, and gave back what they held. */
+  readonly #givenUp = new Set<string>();
 
   see({ products, coupons, checkouts }: Record<'products' | 'coupons' | 'checkouts', readonly Doc[]>): string[] {
     const faults: string[] = [];
@@ -24,11 +27,21 @@ export class HoldingObserver {
       if (stock < 0 || stock + held !== total)
         faults.push(`of ${total} pieces of ${_id.slice(-6)} ${stock} are left and ${held} taken`);
     }
-    for (const { _id, status, takes, holds, received } of checkouts) {
+    const isLeft = ({ productId, quantity }: Doc) =>
+      products.some(({ _id, stock }) => _id === productId && stock >= quantity);
+    for (const { _id, status, takes, holds, received, acceptedFrom } of checkouts) {
       if (!takes) continue;
+      if (status === 'PAID' && !this.#paid.has(_id)) {
+        this.#paid.add(_id);
+        if (!holds.pieces && takes.pieces.every(isLeft))
+          faults.push(`checkout ${_id.slice(-6)} is PAID without its pieces`);
+      }
       const isHeld = (holds.pieces && takes.pieces.length > 0) || holds.coupon;
       const gives = this.#held.get(_id) === true && !isHeld;
       this.#held.set(_id, isHeld);
+      if (gives && status === 'CANCELLED') this.#givenUp.add(_id);
+      if (status === 'PAID' && !acceptedFrom && this.#givenUp.delete(_id))
+        faults.push(`checkout ${_id.slice(-6)} was paid in time and had given back what it held`);
       if (status === 'EXPIRED' && isHeld) faults.push(`checkout ${_id.slice(-6)} is EXPIRED and holds something`);
       if (gives && !(status === 'EXPIRED' || (status === 'CANCELLED' && received === '0')))
         faults.push(`checkout ${_id.slice(-6)} (${status} ${received}) gave back what it held`);
