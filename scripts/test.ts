@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { mongo } from 'mongoose';
 import { pino } from 'pino';
 import { MongoUnavailableError, openMongo } from '../src/mongod/index.js';
+import { findCaddy, UNPACKED_CADDY } from '../test/helpers/caddy.js';
 import { CACHE_DIR } from '../test/helpers/mongo.js';
 import { compiledTest, compileTests, inOneProcess, SMALL_TESTS } from './compile-tests.js';
 import { failures, slowestFiles, totals } from './tap-text.js';
@@ -48,6 +49,18 @@ function needProgram(program: string, packageName: string, others: readonly stri
   for (const args of [['update'], ['install', '--yes', '--no-install-recommends', packageName]]) {
     spawnSync('apt-get', ['-qq', ...args], { stdio: ['ignore', 'ignore', 'inherit'], timeout: 180_000 });
   }
+}
+
+/** Unpacks Debian's Caddy, because installing it would start a web server. */
+function needCaddy(): void {
+  if (findCaddy()) return;
+  const steps = `apt-get -qq update; apt-get -qq download caddy; dpkg-deb -x caddy_*.deb .; install -D usr/bin/caddy ${UNPACKED_CADDY}`;
+  const cwd = mkdtempSync(join(tmpdir(), 'stellar-collect-caddy-'));
+  console.log("Unpacking Debian's caddy for the tests.");
+  const { status } = spawnSync('sh', ['-ec', steps], { cwd, stdio: 'ignore', timeout: 180_000 });
+  rmSync(cwd, { recursive: true, force: true });
+  if (status !== 0)
+    console.log('Caddy is missing, and the tests that need it are skipped. As root: apt-get install caddy');
 }
 
 /** Rebuilds the programs that tests start when a source is newer. */
@@ -145,6 +158,7 @@ async function main(): Promise<number> {
   const runs = (name: string) => files.some((file) => file.includes(name));
   if (runs('browser')) needProgram('chromium-headless-shell', 'chromium-headless-shell', ['chromium', 'google-chrome']);
   if (runs('e2e')) needProgram('php', 'php-cli');
+  if (runs('proxy')) needCaddy();
   const database = await openMongo({
     uri: null,
     dataDir: workDir,
