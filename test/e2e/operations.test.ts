@@ -9,7 +9,7 @@ import { parseAllDocuments, parse as parseYaml } from 'yaml';
 import { backupOf, restoreInto } from '../../src/app/backup.js';
 import { FIRST_VERSION } from '../../src/app/migrations.js';
 import { openDatabase } from '../../src/app/open-database.js';
-import { SETTINGS } from '../../src/app/settings.js';
+import { fileOf, SECRETS, SETTINGS } from '../../src/app/settings.js';
 import { systemClock } from '../../src/kit/clock.js';
 import { connectDatabase } from '../../src/kit/database.js';
 import { createIds } from '../../src/kit/ids.js';
@@ -235,13 +235,16 @@ t.test('the manifest and the unit name settings, paths and programs that there a
     'Service',
   ]);
   const given = [...manifest.matchAll(/--from-literal=(\w+)=/g)].map(([, name]) => name!);
-  for (const name of [...given, ...Object.keys(documents[0].data)]) t.ok(name in SETTINGS, name);
+  const settings = [...Object.keys(SETTINGS), ...SECRETS.map(fileOf)];
+  for (const name of [...given, ...Object.keys(documents[0].data)]) t.ok(settings.includes(name), name);
+  const secrets = given.map((name) => [fileOf(name), `/run/secrets/service/${name}`]);
+  t.match(documents[0].data, Object.fromEntries(secrets), 'each secret is read from its file');
   const paths = [...manifest.matchAll(/path: (\S+),/g)].map(([, path]) => path!);
   t.same([...new Set(paths)].sort(), ['/health/live', '/health/ready']);
   const unit = await file('stellar-collect.service');
   t.match(unit, /^ExecStart=\/usr\/bin\/node dist\/src\/main\.js$/m);
   t.match(unit, /^KillMode=mixed$/m);
   const others = ['NODE_ENV', 'XDG_CACHE_HOME'];
-  for (const [line, name] of unit.matchAll(/^Environment=(\w+)=/gm))
-    t.ok(name! in SETTINGS || others.includes(name!), line);
+  for (const [line, given] of unit.matchAll(/^#?Environment=(.*)$/gm))
+    for (const [, name] of given!.matchAll(/(\w+)=/g)) t.ok([...settings, ...others].includes(name!), line);
 });
