@@ -29,7 +29,9 @@ t.test('the image is made of every workspace, by a user without rights, for two 
   t.match(file('.dockerignore'), /^\.env$/m, 'what an operator has set goes into no image');
   const { image } = yaml('.github/workflows/release.yml').jobs;
   t.equal(image.needs, 'publish', 'only what passed is published');
-  const { with: built } = image.steps.find(({ uses }: { uses?: string }) => uses?.startsWith('docker/build-push-action@'));
+  const { with: built } = image.steps.find(({ uses }: { uses?: string }) =>
+    uses?.startsWith('docker/build-push-action@'),
+  );
   t.match(built, { platforms: 'linux/amd64,linux/arm64', push: true, sbom: true, provenance: 'mode=max' });
 });
 
@@ -56,7 +58,10 @@ interface Service {
 }
 
 t.test('on one server the proxy alone is reached, and each service has what it needs and no more', async (t) => {
-  const { services, volumes, networks } = yaml('compose.yaml') as { services: Record<string, Service>; [part: string]: any };
+  const { services, volumes, networks } = yaml('compose.yaml') as {
+    services: Record<string, Service>;
+    [part: string]: any;
+  };
   t.same(Object.keys(services).sort(), ['api', 'backup', 'mongo', 'proxy', 'secrets', 'worker']);
   for (const [name, service] of Object.entries(services)) {
     t.equal(Boolean(service.ports), name === 'proxy', `${name} is published`);
@@ -72,7 +77,9 @@ t.test('on one server the proxy alone is reached, and each service has what it n
   }
   const seenBy = (volume: string) =>
     Object.entries(services).flatMap(([name, service]) =>
-      service.volumes.flatMap((each) => (each.startsWith(`${volume}:`) ? `${name}${each.endsWith(':ro') ? '' : ' writes'}` : [])),
+      service.volumes.flatMap((each) =>
+        each.startsWith(`${volume}:`) ? `${name}${each.endsWith(':ro') ? '' : ' writes'}` : [],
+      ),
     );
   t.same(seenBy('secrets').sort(), ['api', 'backup', 'secrets writes', 'worker']);
   t.same(seenBy('mongo-secrets').sort(), ['mongo', 'secrets writes']);
