@@ -1,5 +1,8 @@
 /** Currencies of prices: ISO 4217 codes with their minor digits. A table, because a runtime knows other ones in each of its versions, and shows some
- *  with fewer digits than they have: prices that are stored must stay as they are. */
+ *  with fewer digits than they have: prices that are stored must stay as they are. Also how any amount is written. Browsers load this file, which needs nothing else. */
+
+/** Plain decimal text, at most 7 decimals, without sign, exponent or superfluous leading zero. */
+export const AMOUNT_PATTERN = /^(0|[1-9]\d{0,11})(\.\d{1,7})?$/;
 
 const BY_DIGITS: readonly (readonly [digits: number, codes: string])[] = [
   [0, 'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX VND VUV XAF XOF XPF'],

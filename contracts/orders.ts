@@ -48,10 +48,12 @@ export const orderFields = {
   }),
 };
 
+const MAX_TIPS = 10;
+
 /** Tips that a payer or a cashier chooses from. */
 export const tipPercentsInput = z
   .array(percentInput({ most: 100, decimals: 2, positive: true }))
-  .max(10)
+  .max(MAX_TIPS)
   .meta({
     description: 'Tips to choose from, at most 10, of the subtotal less the discount.',
     examples: [['5', '10']],

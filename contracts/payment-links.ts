@@ -5,7 +5,7 @@ import type { FieldError } from './errors.js';
 import { paymentLinkExample } from './examples.js';
 import { amountQuery, instructionsSchema } from './instructions.js';
 import { operation, type RawBody } from './operation.js';
-import { quantityInput } from './orders.js';
+import { quantityInput, tipPercentsInput } from './orders.js';
 import {
   amount,
   amountInput,
@@ -16,7 +16,6 @@ import {
   pageQuery,
   pageUrlInput,
   percent,
-  percentInput,
   referenceInput,
   searchQuery,
   text,
@@ -100,11 +99,7 @@ const orderFormInput = z
       .max(MAX_SUGGESTIONS)
       .nullish()
       .meta({ description: 'To choose from for a CUSTOM product, at most 10; others may be typed.' }),
-    tipPercents: z
-      .array(percentInput({ most: 100, decimals: 2, positive: true }))
-      .max(MAX_SUGGESTIONS)
-      .nullish()
-      .meta({ description: 'Tips to choose from, at most 10, of the subtotal less the discount.' }),
+    tipPercents: tipPercentsInput.nullish(),
     coupons: z.boolean().nullish().meta({ description: 'Whether the form asks for a coupon; false when left out.' }),
     minutes: wholeFrom(5, 1440)
       .nullish()

@@ -1,9 +1,8 @@
 /** Value types of the contracts: ids, texts, amounts, assets, addresses, timestamps, query parameters. */
 import { z } from 'zod';
 import { isAccountAddress } from './address.js';
+import { AMOUNT_PATTERN } from './currencies.js';
 
-/** Plain decimal text, at most 7 decimals, without sign, exponent or superfluous leading zero. */
-export const AMOUNT_PATTERN = /^(0|[1-9]\d{0,11})(\.\d{1,7})?$/;
 /** int64 max in stroops: the largest amount the ledger can hold. */
 const MAX_STROOPS = 9_223_372_036_854_775_807n;
 

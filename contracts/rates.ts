@@ -1,19 +1,11 @@
 /** Rates: the worth of one unit of an asset in a currency, sampled from sources or set by the account. */
 import { z } from 'zod';
-import { isCurrency, minorDigits } from './currencies.js';
+import { AMOUNT_PATTERN, isCurrency, minorDigits } from './currencies.js';
 import { deletedSchema } from './envelope.js';
 import type { FieldError } from './errors.js';
 import { networkSchema } from './networks.js';
 import { operation, type RawBody, type ValidationContext } from './operation.js';
-import {
-  AMOUNT_PATTERN,
-  accountAddress,
-  amount,
-  amountInput,
-  assetCodeInput,
-  momentInput,
-  timestamp,
-} from './primitives.js';
+import { accountAddress, amount, amountInput, assetCodeInput, momentInput, timestamp } from './primitives.js';
 
 export const currencyInput = z
   .string()

@@ -30,7 +30,7 @@ const MAY_IMPORT: Readonly<Record<string, string>> = {
   dashboard: 'api contracts domain kit type:accounts',
   // Types only: values of contracts would bring zod into the browser.
   'dashboard/client':
-    'type:contracts contracts/currencies contracts/known-assets contracts/secret-seed domain/brand domain/money-text domain/typed-amount',
+    'type:contracts contracts/currencies contracts/known-assets contracts/secret-seed domain/amount domain/brand domain/money-text domain/order domain/typed-amount',
   api: 'contracts domain kit audit dashboard payments selling type:accounts type:client type:mail type:rates type:stores type:watching',
   // The programs, composed of all of it.
   stores: 'kit accounts api app audit events mail payments proving rates selling watching webhooks',

@@ -677,7 +677,6 @@ export type OrderFormInput = {
     | undefined;
   /** To choose from for a CUSTOM product, at most 10; others may be typed. */
   suggestedAmounts?: Array<AmountInput> | null | undefined;
-  /** Tips to choose from, at most 10, of the subtotal less the discount. */
   tipPercents?: Array<string> | null | undefined;
   /** Whether the form asks for a coupon; false when left out. */
   coupons?: boolean | null | undefined;

@@ -1,6 +1,6 @@
 /** Money is an integer number of stroops (1 unit = 10^7 stroops) in a BigInt. Text is its only other form; floats are never used. */
 
-import { AMOUNT_PATTERN } from '../../contracts/primitives.js';
+import { AMOUNT_PATTERN } from '../../contracts/currencies.js';
 
 /** int64 max: the largest amount the ledger can hold, `922337203685.4775807`. */
 export const MAX_STROOPS = 9_223_372_036_854_775_807n;

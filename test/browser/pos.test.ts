@@ -329,3 +329,93 @@ t.test('it is an app, and opens without a network', async (t) => {
     'what an earlier version kept is gone',
   );
 });
+
+t.test('a basket at the café: tiles, search, discount, tax and tip, and the receipt of three lines', async (t) => {
+  const { data: shop } = await api('POST', '/wallets', {
+    name: 'Café',
+    address: (await ledger.fund()).address,
+    network: 'LOCAL',
+  });
+  await api('PATCH', '/account', { tipPercents: ['5', '10'] });
+  const sell = (name: string, price: string, fields: object = {}) =>
+    api('POST', '/products', { name, walletId: shop.id, assetCode: 'XLM', priceType: 'FIXED', price, ...fields });
+  await sell('Espresso', '2.5');
+  await sell('Cake', '4', { stock: 2 });
+  await sell('Tea', '3');
+  const other = (await api('GET', '/wallets')).data.find(({ name }: any) => name === 'Till');
+  await api('POST', '/products', {
+    name: 'Voucher',
+    walletId: other.id,
+    assetCode: 'XLM',
+    priceType: 'FIXED',
+    price: '1',
+  });
+  const { page, complaints } = await open('/pos');
+  await page.getByRole('button', { name: 'Products' }).click();
+  const tile = (name: string) => page.getByRole('list', { name: 'Products' }).getByRole('button', { name });
+  const basket = page.getByRole('list', { name: 'Basket' });
+  await tile('Espresso').click();
+  await tile('Espresso').click();
+  for (let n = 0; n < 2; n += 1) await tile('Cake').click();
+  t.equal(await tile('Cake').getAttribute('aria-disabled'), 'true', 'no more than there are');
+  t.equal(await tile('Voucher').getAttribute('aria-disabled'), 'true', 'it is paid into another wallet');
+  await page.getByLabel('Search for a product').fill('tea');
+  await tile('Espresso').waitFor({ state: 'detached' });
+  await tile('Tea').click();
+  await tile('Tea').click();
+  await page.getByRole('button', { name: 'One Tea less' }).click();
+  t.match(await basket.innerText(), /2 × Espresso[\s\S]*2 × Cake[\s\S]*1 × Tea/, 'no more cakes than there are');
+  const total = page.getByLabel('Total');
+  t.match(await total.innerText(), /^16 XLM/);
+  await page.getByLabel('Discount', { exact: true }).fill('10');
+  await page.getByLabel('Tax in the prices, %').fill('19');
+  await page.getByRole('button', { name: 'Tip 5 %' }).click();
+  t.match(await total.innerText(), /^15\.12 XLM\n.*Discount −1\.6 XLM · Tip 0\.72 XLM/);
+  await page.getByLabel('Note').fill('Table 4');
+  t.equal(await page.evaluate('document.documentElement.scrollWidth - innerWidth'), 0, 'nothing overflows');
+  t.strictSame(await axeViolations(page), []);
+  await page.getByRole('button', { name: 'Charge' }).click();
+  await page.getByRole('img', { name: 'Scan to pay' }).waitFor();
+  const [sale] = (await api('GET', '/checkouts')).data;
+  t.match(sale, {
+    ...{
+      name: 'Table 4',
+      subtotal: '16',
+      discountAmount: '1.6',
+      taxAmount: '2.2991596',
+      tipAmount: '0.72',
+      total: '15.12',
+    },
+    lines: [
+      { name: 'Espresso', quantity: 2, taxPercent: '19' },
+      { name: 'Cake', quantity: 2 },
+      { name: 'Tea', quantity: 1 },
+    ],
+  });
+  await ledger.pay({ to: shop.address, amount: '15.12', memo: sale.memo });
+  await page.getByRole('status').getByText('Paid').waitFor();
+  const letter = await page.getByRole('link', { name: 'Send the receipt' }).getAttribute('href');
+  t.equal(decodeURIComponent(letter!), `mailto:?subject=Receipt: Table 4&body=${sale.url}/receipt`);
+  const [receipt] = await Promise.all([
+    page.context().waitForEvent('page'),
+    page.getByRole('link', { name: /Receipt, to print/ }).click(),
+  ]);
+  const paper = await receipt!.locator('main').innerText();
+  for (const text of [
+    /2 × Espresso/,
+    /2 × Cake/,
+    /Tea/,
+    /Discount/,
+    /1\.6/,
+    /19/,
+    /2\.2991596/,
+    /Tip/,
+    /0\.72/,
+    /15\.12/,
+  ])
+    t.match(paper, text);
+  await page.getByRole('button', { name: 'Next' }).click();
+  await page.getByText('Tap a product to begin.').waitFor();
+  t.equal(await tile('Cake').getAttribute('aria-disabled'), 'true', 'sold out');
+  t.strictSame(complaints, []);
+});

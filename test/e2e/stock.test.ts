@@ -150,7 +150,6 @@ t.test('a piece of a cancelled order that money came for stays with it until the
 });
 
 t.test('what an order holds comes back once, whenever it is paid, cancelled or ended', async (t) => {
-  await service.join('worker');
   const [shop, payer] = await Promise.all([ledger.fund(), ledger.fund()]);
   const till = (await service.api('POST', '/wallets', { name: 'Till', address: shop.address, network: 'LOCAL' })).data;
   const mugs = await stocked(10, { walletId: till.id });

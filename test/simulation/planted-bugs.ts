@@ -839,7 +839,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     guard: 'what an order holds comes back once',
-    changes: [[HOLDINGS, '(order.holds ? { ...order, holds: { coupon: false, pieces: false } } : order)', 'order']],
+    changes: [[HOLDINGS, '(order.holds ? { ...order, holds: none } : order)', '(none ? order : order)']],
     hardship: ['checkouts', 'orders'],
   },
   {

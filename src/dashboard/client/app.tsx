@@ -14,6 +14,7 @@ import { ApiKeys, NewApiKey } from './views/api-keys.js';
 import { Checkout } from './views/checkout.js';
 import { NewCheckout } from './views/checkout-form.js';
 import { Checkouts } from './views/checkouts.js';
+import { Coupon, Coupons, NewCoupon } from './views/coupons.js';
 import { Currencies } from './views/currencies.js';
 import { Link as PaymentLink } from './views/link.js';
 import { Links, NewLink } from './views/links.js';
@@ -62,6 +63,7 @@ const WAYS: readonly (readonly [path: string, label: string, icon: IconName, nee
   ['/products', t('products'), 'products', 'paymentLinks.list'],
   ['/links', t('paymentLinks'), 'links', 'paymentLinks.list'],
   ['/checkouts', t('checkouts'), 'checkouts', 'checkouts.list'],
+  ['/coupons', t('coupons'), 'coupons', 'coupons.list'],
   ['/wallets', t('wallets'), 'wallets', 'wallets.audits'],
   ['/webhooks', t('webhooks'), 'webhooks', 'webhooks.list'],
   ['/shop', t('yourShop'), 'shop', 'account.update'],
@@ -128,6 +130,9 @@ function Views({ may }: { may: readonly string[] }) {
     at('/checkouts', () => <Checkouts />),
     at('/checkouts/new', () => <NewCheckout />),
     at('/checkouts/:id', ({ id }) => <Checkout id={id} />),
+    at('/coupons', () => <Coupons />),
+    at('/coupons/new', () => <NewCoupon />),
+    at('/coupons/:id', ({ id }) => <Coupon id={id} />),
     at('/wallets', () => <Wallets />),
     at('/wallets/new', () => <NewWallet />),
     at('/wallets/:id', ({ id }) => <Wallet id={id} />),

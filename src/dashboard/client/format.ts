@@ -110,3 +110,13 @@ export function startOfMonth(month: string, months = 0): Date {
 
 /** `2026-11` → `November 2026`. */
 export const longMonth = (month: string): string => monthAndYear.format(startOfMonth(month));
+
+/** A moment as a field shows it, in the browser's zone. */
+export function localTime(iso: string | null | undefined): string {
+  if (!iso) return '';
+  const at = new Date(iso);
+  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+}
+
+/** Null for an empty field. */
+export const momentOf = (typed: string): string | null => (typed === '' ? null : new Date(typed).toISOString());

@@ -143,7 +143,7 @@ interface FieldProps {
   label: string;
   hint?: ComponentChildren;
   value?: string;
-  type?: 'text' | 'search' | 'password' | 'date' | 'number';
+  type?: 'text' | 'search' | 'password' | 'date' | 'datetime-local' | 'number';
   /** Text of several lines. */
   isLong?: boolean;
   isOptional?: boolean;

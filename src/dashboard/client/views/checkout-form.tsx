@@ -15,10 +15,12 @@ import { Page } from '../parts/page.js';
 import { say } from '../parts/toast.js';
 import { t } from '../texts/texts.js';
 import { LANGUAGE_OPTIONS } from '../words.js';
+import { ExtraFields, extrasOf, LinesFields, linesOf } from './checkout-lines.js';
 
 const KINDS = [
   ['', t('forProduct')],
   ['free', t('forAnythingElse')],
+  ['lines', t('forLines')],
 ] as const;
 const HOUR_MS = 3_600_000;
 const LIFETIMES = [
@@ -36,9 +38,10 @@ const commonOf = (values: Values) => ({
   cancelUrl: values.orNull('cancelUrl'),
 });
 
-function orderOf(values: Values, isFree: boolean) {
+function orderOf(values: Values, kind: string) {
+  if (kind === 'lines') return linesOf(values);
   const amount = values.text('amount');
-  return isFree
+  return kind === 'free'
     ? {
         walletId: values.text('walletId'),
         name: values.text('name'),
@@ -56,13 +59,12 @@ function orderOf(values: Values, isFree: boolean) {
 
 export function NewCheckout() {
   const [kind, setKind] = useParam('of');
-  const isFree = kind === 'free';
   const create = useWrite('checkouts.create');
   const draft = useDraft('checkout:new');
   const [, navigate] = useLocation();
   const submit = async (values: Values) => {
     try {
-      const order = { ...orderOf(values, isFree), ...commonOf(values) };
+      const order = { ...orderOf(values, kind), ...extrasOf(values), ...commonOf(values) };
       const hours = Number(values.text('hours'));
       const expiresAt = new Date(Date.now() + hours * HOUR_MS).toISOString();
       const checkout = await create.mutateAsync({ ...order, expiresAt }, { ...order, hours });
@@ -73,7 +75,7 @@ export function NewCheckout() {
   };
   return (
     <Page title={t('newCheckout')} back={{ href: '/checkouts', label: t('checkouts') }}>
-      <Tabs label={t('kindOrder')} options={KINDS} value={isFree ? 'free' : ''} set={setKind} />
+      <Tabs label={t('kindOrder')} options={KINDS} value={kind} set={setKind} />
       <Form
         submit={t('createCheckout')}
         isBusy={create.isPending}
@@ -81,7 +83,14 @@ export function NewCheckout() {
         onSubmit={submit}
         draft={draft}
       >
-        {isFree ? <FreeFields draft={draft} /> : <ProductFields />}
+        {kind === 'free' ? (
+          <FreeFields draft={draft} />
+        ) : kind === 'lines' ? (
+          <LinesFields draft={draft} />
+        ) : (
+          <ProductFields />
+        )}
+        <ExtraFields draft={draft} />
         <Field name="reference" label={t('yourReference')} isOptional hint={t('orderNumberHint')} />
         <ReceiptFields />
         <Field name="hours" label={t('expiresAfter')} options={LIFETIMES} value="24" alsoOf={['expiresAt']} />

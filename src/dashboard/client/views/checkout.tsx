@@ -57,6 +57,7 @@ function Details({ checkout }: { checkout: Checkout }) {
         )}
       </div>
       <Order checkout={checkout} />
+      <Answers checkout={checkout} />
       <Section title={t('payments')}>
         <List
           title={t('paymentsCheckout')}
@@ -91,7 +92,11 @@ function CheckoutFacts({ checkout }: { checkout: Checkout }) {
           t('product'),
           checkout.product && <Link href={`/products/${checkout.product.id}`}>{checkout.product.name}</Link>,
         ],
-        [t('customer'), checkout.customerEmail],
+        [
+          t('fromLink'),
+          checkout.paymentLinkId && <Link href={`/links/${checkout.paymentLinkId}`}>{checkout.paymentLinkId}</Link>,
+        ],
+        [t('customer'), [checkout.customer.name, checkout.customerEmail].filter(Boolean).join(', ') || null],
         [t('receiptIn'), checkout.customerEmail && languageWord(checkout.language ?? 'en')],
         [t('ends'), <Time key="ends" at={checkout.expiresAt} exact />],
         [t('paid'), checkout.paidAt && <Time at={checkout.paidAt} exact />],
@@ -141,6 +146,17 @@ function Order({ checkout }: { checkout: Checkout }) {
           [t('total'), money(total)],
         ]}
       />
+    </Section>
+  );
+}
+
+/** What the payer filled in; customer and answers say the same. */
+function Answers({ checkout: { answers } }: { checkout: Checkout }) {
+  const given = Object.entries(answers);
+  if (given.length === 0) return null;
+  return (
+    <Section title={t('answers')}>
+      <Facts facts={given.map(([key, answer]) => [key, <bdi key={key}>{answer}</bdi>] as const)} />
     </Section>
   );
 }

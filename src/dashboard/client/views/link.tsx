@@ -2,13 +2,14 @@
 import { Link as To, useLocation } from 'wouter-preact';
 import { failureOf, type Item, useRead, useWrite } from '../api.js';
 import { Ask, useCanWrite } from '../parts/act.js';
-import { Code, Copy, Facts, Outside } from '../parts/bits.js';
-import { Field, Form } from '../parts/form.js';
+import { Code, Copy, Facts, Outside, Time } from '../parts/bits.js';
+import { Form, type Values } from '../parts/form.js';
 import { List } from '../parts/list.js';
 import { Loaded, Page, Section } from '../parts/page.js';
 import { QrBlock } from '../parts/qr-block.js';
 import { say } from '../parts/toast.js';
-import { t } from '../texts/texts.js';
+import { t, wholeNumber } from '../texts/texts.js';
+import { LinkFields, linkOf } from './link-form.js';
 import { LinkSwitch } from './links.js';
 import { PAYMENT_COLUMNS } from './payments.js';
 import { Price } from './products.js';
@@ -17,8 +18,9 @@ type PaymentLink = Item<'paymentLinks.list'>;
 
 const BACK = { href: '/links', label: t('paymentLinks') };
 
-const useInstructions = ({ id, active }: PaymentLink) =>
-  useRead('paymentLinks.instructions', { id }, { enabled: active });
+/** An order link has none of its own. */
+const useInstructions = ({ id, active, order }: PaymentLink) =>
+  useRead('paymentLinks.instructions', { id }, { enabled: active && order === null });
 type Instructions = Pick<ReturnType<typeof useInstructions>, 'data' | 'error'>;
 
 export function Link({ id }: { id: string }) {
@@ -71,6 +73,9 @@ function Details({ link }: { link: PaymentLink }) {
             t('withoutMemo'),
             instructions.data && <Code text={instructions.data.muxedAddress} what={t('theMuxedAddress')} />,
           ],
+          [t('kindOfLink'), link.order && t('orderLink')],
+          [t('ends'), link.endsAt && <Time key="ends" at={link.endsAt} exact />],
+          [t('mostPayments'), link.maxPayments !== null && wholeNumber(link.maxPayments)],
           [t('payments'), t('paymentsCount', { n: link.paymentCount })],
           [t('linkId'), <Code key="id" text={id} what={t('theLinksId')} whole />],
         ]}
@@ -86,7 +91,7 @@ function Details({ link }: { link: PaymentLink }) {
           paged={false}
         />
       </Section>
-      {canWrite && <Naming link={link} />}
+      {canWrite && <LinkForm link={link} />}
       {canWrite && <Deletion id={id} mayDelete={payments.data?.meta.total === 0} />}
     </Page>
   );
@@ -137,23 +142,18 @@ function Deletion({ id, mayDelete }: { id: string; mayDelete: boolean }) {
   );
 }
 
-function Naming({ link: { id, name } }: { link: PaymentLink }) {
+function LinkForm({ link }: { link: PaymentLink }) {
   const { mutateAsync, isPending, error } = useWrite('paymentLinks.update');
-  const save = async (text: string | null) => {
+  const save = async (values: Values) => {
     try {
-      await mutateAsync({ id, name: text });
+      await mutateAsync({ id: link.id, ...linkOf(values) });
       say(t('saved'));
     } catch {}
   };
   return (
-    <Section title={t('name')}>
-      <Form
-        submit={t('save')}
-        isBusy={isPending}
-        failure={error ? failureOf(error) : null}
-        onSubmit={(values) => save(values.orNull('name'))}
-      >
-        <Field name="name" label={t('nameLink')} isOptional value={name ?? ''} hint={t('payersNotSee')} />
+    <Section title={t('change')}>
+      <Form submit={t('save')} isBusy={isPending} failure={error ? failureOf(error) : null} onSubmit={save}>
+        <LinkFields link={link} />
       </Form>
     </Section>
   );

@@ -6,11 +6,12 @@ import { Toggle, useCanWrite } from '../parts/act.js';
 import { Copy, LinkButton } from '../parts/bits.js';
 import { ChoiceField, ChoiceFilter, useChoices } from '../parts/choices.js';
 import { Search, Select } from '../parts/filters.js';
-import { Field, Form } from '../parts/form.js';
+import { Form, type Values } from '../parts/form.js';
 import { type Column, List } from '../parts/list.js';
 import { Page } from '../parts/page.js';
 import { say } from '../parts/toast.js';
 import { t, wholeNumber } from '../texts/texts.js';
+import { LinkFields, linkOf } from './link-form.js';
 import { Price } from './products.js';
 
 type PaymentLink = Item<'paymentLinks.list'>;
@@ -107,9 +108,9 @@ export function NewLink() {
   const create = useWrite('paymentLinks.create');
   const canWrite = useCanWrite();
   const [, navigate] = useLocation();
-  const submit = async (chosen: string, name: string | null) => {
+  const submit = async (values: Values) => {
     try {
-      const link = await create.mutateAsync({ productId: chosen, name });
+      const link = await create.mutateAsync({ productId: values.text('productId'), ...linkOf(values) });
       say(t('linkReady'));
       navigate(`/links/${link.id}`);
     } catch {}
@@ -125,7 +126,7 @@ export function NewLink() {
           submit={t('createLink')}
           isBusy={create.isPending}
           failure={create.error ? failureOf(create.error) : null}
-          onSubmit={(values) => submit(values.text('productId'), values.orNull('name'))}
+          onSubmit={submit}
         >
           <ChoiceField
             name="productId"
@@ -135,7 +136,7 @@ export function NewLink() {
             onInput={choose}
             hint={t('manyPeopleCanPay')}
           />
-          <Field name="name" label={t('nameLink')} isOptional hint={t('payersNotSee')} />
+          <LinkFields link={null} />
         </Form>
       )}
     </Page>

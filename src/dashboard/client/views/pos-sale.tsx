@@ -7,6 +7,7 @@ import { Outside } from '../parts/bits.js';
 import { Qr } from '../parts/qr-block.js';
 import { useOnce } from '../passkey.js';
 import { t } from '../texts/texts.js';
+import type { Begun } from './pos-others.js';
 
 // At the till: the typed amount, by taps, by a keyboard, or pasted.
 
@@ -103,6 +104,29 @@ export function Keys({ press }: { press: (key: Key) => void }) {
       ))}
     </div>
   );
+}
+
+// At the till: what every way to enter a sale needs.
+
+/** A sale at the counter is soon over. */
+export const LIFETIME_MS = 15 * 60_000;
+/** Pause after the last key before something is requested. */
+const REST_MS = 400;
+
+export interface SaleEntry {
+  begun: Begun;
+  /** Shows the sale. */
+  begin: (id: string) => void;
+  isOnline: boolean;
+}
+
+export function useRested(text: string): string {
+  const [rested, setRested] = useState(text);
+  useEffect(() => {
+    const timer = setTimeout(setRested, REST_MS, text);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return rested;
 }
 
 type Checkout = Output<'checkouts.get'>;
@@ -235,7 +259,24 @@ function Paid({ sale, next }: { sale: Checkout; next: () => void }) {
         {excessAmount && <span>{t('amountTooMuch', { amount: inAsset(excessAmount, assetCode) })}</span>}
       </p>
       <Outside href={`${url}/receipt`}>{t('receiptPrint')}</Outside>
+      <SendReceipt name={name} url={`${url}/receipt`} />
       <Next next={next} />
     </div>
+  );
+}
+
+/** By what the device shares with, else by e-mail. */
+function SendReceipt({ name, url }: { name: string; url: string }) {
+  const title = t('receiptOf', { name });
+  if (!('share' in navigator)) {
+    const letter = `mailto:?subject=${encodeURIComponent(title)}&body=${encodeURIComponent(url)}`;
+    return <a href={letter}>{t('sendReceipt')}</a>;
+  }
+  // A device says so itself when it was not sent.
+  const share = () => void navigator.share({ title, url }).catch(() => undefined);
+  return (
+    <button type="button" class="plain" onClick={share}>
+      {t('sendReceipt')}
+    </button>
   );
 }

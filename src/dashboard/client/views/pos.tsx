@@ -6,17 +6,17 @@ import { failureOf, type Item, useRead, useSession, useWrite } from '../api.js';
 import { grouped } from '../format.js';
 import { installTill } from '../main.js';
 import { keyOf, type Offered, useOffered } from '../parts/asset.js';
+import { Tabs } from '../parts/filters.js';
 import { loadQr } from '../parts/qr-block.js';
 import { useOnce } from '../passkey.js';
 import { t } from '../texts/texts.js';
-import { type Begun, Others, useBegun } from './pos-others.js';
-import { Keys, Sale, useTyped } from './pos-sale.js';
+import { Basket } from './pos-basket.js';
+import { Others, useBegun } from './pos-others.js';
+import { Keys, LIFETIME_MS, Sale, type SaleEntry, useRested, useTyped } from './pos-sale.js';
 import { usePayable } from './pos-wallet.js';
 
 // At the till: the amount in the asset, beside a price in a currency.
 
-/** Pause after the last key before the amount is requested. */
-const REST_MS = 400;
 const QUOTE_MS = 15_000;
 
 /** Cashiers may not read rates and see the amount with the code instead. */
@@ -49,15 +49,6 @@ function Beside({
   );
 }
 
-function useRested(text: string): string {
-  const [rested, setRested] = useState(text);
-  useEffect(() => {
-    const timer = setTimeout(setRested, REST_MS, text);
-    return () => clearTimeout(timer);
-  }, [text]);
-  return rested;
-}
-
 // At the till: the choices of a sale, and the way to the other sales.
 
 /** Value in the address: amounts are typed in the asset although the account has a currency. */
@@ -88,7 +79,6 @@ function Head({
 }) {
   return (
     <header class="till-head">
-      <Link href="/checkouts">{t('sales')}</Link>
       <Choice
         label={t('wallet')}
         value={wallet?.id}
@@ -143,8 +133,10 @@ function Choice({
   );
 }
 
-/** A sale at the counter is soon over. */
-const LIFETIME_MS = 15 * 60_000;
+const WAYS = [
+  ['', t('keypad')],
+  ['products', t('products')],
+] as const;
 
 export function Pos() {
   const [id, setId] = useParam('sale', { isStep: true });
@@ -155,7 +147,9 @@ export function Pos() {
     // A till stays open through an upgrade, which takes its files away. Where they are gone already, the sale says so.
     loadQr().catch(() => undefined);
   }, []);
+  const [way, setWay] = useParam('by');
   const isOnline = useOnline();
+  const Entering = way === 'products' ? Basket : Keypad;
   return (
     <main class="till" id="content">
       <h1 class="unseen">{t('pointOfSale')}</h1>
@@ -168,7 +162,13 @@ export function Pos() {
       {id ? (
         <Sale key={id} id={id} next={() => setId('')} ended={begun.remove} />
       ) : (
-        <Entry begun={begun} begin={setId} isOnline={isOnline} />
+        <>
+          <header class="till-head">
+            <Link href="/checkouts">{t('sales')}</Link>
+            <Tabs label={t('howToSell')} options={WAYS} value={way} set={setWay} />
+          </header>
+          <Entering begun={begun} begin={setId} isOnline={isOnline} />
+        </>
       )}
     </main>
   );
@@ -188,7 +188,7 @@ function useOnline(): boolean {
   return isOnline;
 }
 
-function Entry({ begun, begin, isOnline }: { begun: Begun; begin: (id: string) => void; isOnline: boolean }) {
+function Keypad({ begun, begin, isOnline }: SaleEntry) {
   const [note, setNote] = useState('');
   const [walletId, chooseWallet] = useParam('wallet');
   const [paid, choosePaid] = useParam('pay');

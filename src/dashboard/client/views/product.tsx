@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
 import { failureOf, type Item, useRead, useWrite } from '../api.js';
-import { Delete, useCanWrite } from '../parts/act.js';
+import { Ask, Delete, useCanWrite } from '../parts/act.js';
 import { AssetFields } from '../parts/asset.js';
 import { Code, Facts, LinkButton } from '../parts/bits.js';
 import { ChoiceField, useChoices } from '../parts/choices.js';
@@ -11,7 +11,7 @@ import { Choice, Field, Form, type Values } from '../parts/form.js';
 import { List } from '../parts/list.js';
 import { Loaded, Page, Section } from '../parts/page.js';
 import { say } from '../parts/toast.js';
-import { t } from '../texts/texts.js';
+import { t, wholeNumber } from '../texts/texts.js';
 import { LINK_COLUMNS } from './links.js';
 import { Price, ProductSwitch } from './products.js';
 
@@ -58,7 +58,7 @@ function Details({ product }: { product: Product }) {
           [t('price'), <Price key="price" {...product} />],
           [t('wallet'), product.wallet.name],
           [t('issuer'), product.assetIssuer && <Code text={product.assetIssuer} what={t('theIssuer')} whole />],
-          [t('piecesLeft'), product.stock],
+          [t('piecesLeft'), product.stock !== null && wholeNumber(product.stock)],
           [t('productId'), <Code key="id" text={id} what={t('theProductsId')} whole />],
         ]}
       />
@@ -75,6 +75,11 @@ function Details({ product }: { product: Product }) {
       {canWrite && (
         <Section title={t('change')}>
           <ProductForm product={product} />
+        </Section>
+      )}
+      {canWrite && (
+        <Section title={t('stock')}>
+          <Stock product={product} />
         </Section>
       )}
       {canWrite && (
@@ -116,6 +121,9 @@ const fieldsOf = (values: Values, priceType: string) => ({
   ...(values.text('tolerancePercent') && { tolerancePercent: values.text('tolerancePercent') }),
 });
 
+/** Null for no limit. */
+const stockIn = (values: Values): number | null => (values.text('stock') === '' ? null : Number(values.text('stock')));
+
 function ProductForm({ product }: { product: Product | null }) {
   const create = useWrite('products.create');
   const update = useWrite('products.update');
@@ -133,7 +141,7 @@ function ProductForm({ product }: { product: Product | null }) {
     try {
       const saved = product
         ? await update.mutateAsync({ id: product.id, ...fieldsOf(values, priceType) })
-        : await create.mutateAsync(fieldsOf(values, priceType));
+        : await create.mutateAsync({ ...fieldsOf(values, priceType), stock: stockIn(values) });
       draft.forget();
       say(product ? t('saved') : t('nameCreated', { name: saved.name }));
       if (!product) navigate(`/products/${saved.id}`);
@@ -192,6 +200,7 @@ function ProductForm({ product }: { product: Product | null }) {
         suffix="%"
         hint={t('toleranceHint')}
       />
+      {product === null && <StockField />}
       {product && <p class="hint">{t('newTermsApplyNext')}</p>}
     </Form>
   );
@@ -210,3 +219,48 @@ const PriceField = ({ product, isFixed, unit }: { product: Product | null; isFix
       suffix={unit}
     />
   );
+
+const StockField = () => (
+  <Field name="stock" label={t('piecesInStock')} isOptional type="number" inputMode="numeric" hint={t('stockHint')} />
+);
+
+/** Changed by a number, since orders change it, too. */
+function Stock({ product: { id, stock } }: { product: Product }) {
+  const update = useWrite('products.update');
+  const submit = async (values: Values) => {
+    try {
+      const changes = stock === null ? { stock: stockIn(values) } : { stockChange: values.text('stockChange') };
+      const after = await update.mutateAsync({ id, ...changes });
+      say(after.stock === null ? t('saved') : t('nLeft', { n: after.stock }));
+    } catch {}
+  };
+  return (
+    <>
+      <Form
+        key={stock === null ? 'set' : 'change'}
+        submit={stock === null ? t('save') : t('changeStock')}
+        isBusy={update.isPending}
+        failure={update.error ? failureOf(update.error) : null}
+        onSubmit={submit}
+      >
+        {stock === null ? (
+          <StockField />
+        ) : (
+          <Field name="stockChange" label={t('stockBy')} hint={t('stockByHint')} alsoOf={['stock']} />
+        )}
+      </Form>
+      {stock !== null && (
+        <Ask
+          label={t('noLimit')}
+          title={t('noLimitAsk')}
+          confirm={t('noLimit')}
+          write={update}
+          input={{ id, stock: null }}
+          done={t('saved')}
+        >
+          <p>{t('noLimitHint')}</p>
+        </Ask>
+      )}
+    </>
+  );
+}

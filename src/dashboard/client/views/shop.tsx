@@ -4,7 +4,7 @@ import { buttonColors } from '../../../domain/brand.js';
 import { failureOf, type Output, useRead, useWrite } from '../api.js';
 import { useDraft } from '../parts/draft.js';
 import { Field, Form, type Values } from '../parts/form.js';
-import { Page, Shown } from '../parts/page.js';
+import { Page, Section, Shown } from '../parts/page.js';
 import { say } from '../parts/toast.js';
 import { t } from '../texts/texts.js';
 
@@ -17,6 +17,9 @@ export function Shop() {
     <Page title={t('yourShop')}>
       <p class="lead">{t('whatCustomersSeePayment')}</p>
       <Shown query={account}>{(data) => <BrandForm account={data} />}</Shown>
+      <Section title={t('pointOfSale')}>
+        <Shown query={account}>{(data) => <TipsForm account={data} />}</Shown>
+      </Section>
     </Page>
   );
 }
@@ -121,4 +124,37 @@ function Logo({ url }: { url: string }) {
   const [isBroken, setBroken] = useState(false);
   if (isBroken) return <span class="problem">{t('noPictureUrl')}</span>;
   return <img src={url} alt={t('logo')} onError={() => setBroken(true)} />;
+}
+
+const MOST_TIPS = 10;
+
+function TipsForm({ account: { tipPercents } }: { account: Account }) {
+  const update = useWrite('account.update');
+  const submit = async (values: Values) => {
+    try {
+      const typed = values
+        .text('tipPercents')
+        .split(/[\s%;]+/)
+        .filter(Boolean);
+      await update.mutateAsync({ tipPercents: typed });
+      say(t('saved'));
+    } catch {}
+  };
+  return (
+    <Form
+      submit={t('save')}
+      isBusy={update.isPending}
+      failure={update.error ? failureOf(update.error) : null}
+      onSubmit={submit}
+    >
+      <Field
+        name="tipPercents"
+        label={t('tipsTill')}
+        isOptional
+        value={tipPercents.join(' ')}
+        hint={t('tipsTillHint')}
+        alsoOf={Array.from({ length: MOST_TIPS }, (_, n) => `tipPercents.${n}`)}
+      />
+    </Form>
+  );
 }

@@ -1,0 +1,198 @@
+/** What a manager sells by in the dashboard: coupons, stock, orders of several lines, and tips for the till. A cashier sees the coupons. */
+import t from 'tap';
+import { axeViolations, openBrowser, watchPage } from '../helpers/browser.js';
+import { comeIn } from '../helpers/people.js';
+import { startSelling, startTestService } from '../helpers/service.js';
+
+const service = await startTestService(t);
+const { url, api } = service;
+const { product } = await startSelling(service, { name: 'Mug', price: '10' });
+const browser = await openBrowser(t);
+
+async function open(path: string, role = 'MANAGER') {
+  const { cookie } = await comeIn(service, role);
+  const context = await browser.newContext({ reducedMotion: 'reduce', timezoneId: 'Europe/Berlin' });
+  t.teardown(() => context.close());
+  context.setDefaultTimeout(45_000);
+  const [name, value] = cookie.split('=') as [string, string];
+  await context.addCookies([{ name, value, url: `${url}/dashboard` }]);
+  const page = await context.newPage();
+  const complaints = watchPage(page);
+  await page.goto(`${url}/dashboard${path}`);
+  const button = (text: string) => page.getByRole('button', { name: text, exact: true });
+  const fill = (label: string | RegExp, text: string) => page.getByLabel(label).fill(text);
+  return { page, complaints, button, fill };
+}
+
+t.test('a coupon is made, changed, switched off, and deleted while no order has it', async (t) => {
+  const { page, complaints, button, fill } = await open('/coupons');
+  await page.getByText('No coupons yet.').waitFor();
+  await page.getByRole('link', { name: 'New coupon' }).click();
+  await fill('Code', 'spring 10');
+  await fill('Percentage off', '10');
+  await button('Create the coupon').click();
+  await page.getByText('A code has 3 to 40 letters, digits and -.').waitFor();
+  await fill('Code', 'spring-10');
+  await page.getByLabel('Mug').check();
+  await fill(/^Valid until/, '2030-01-31T12:00');
+  await fill(/^Most redemptions/, '5');
+  t.strictSame(await axeViolations(page), []);
+  await button('Create the coupon').click();
+  await page.getByRole('heading', { name: 'SPRING-10' }).waitFor();
+  const [coupon] = (await api('GET', '/coupons')).data;
+  t.match(coupon, {
+    ...{ code: 'SPRING-10', percentOff: '10', amountOff: null, productIds: [product.id], maxRedemptions: 5 },
+    endsAt: '2030-01-31T11:00:00.000Z',
+  });
+  await page.getByLabel('An amount').check();
+  await fill('Amount off', '2.50');
+  await fill(/^Currency/, 'EUR');
+  await button('Save').click();
+  await page.locator('.toast', { hasText: 'Saved.' }).waitFor();
+  t.match((await api('GET', `/coupons/${coupon.id}`)).data, {
+    ...{ percentOff: null, amountOff: '2.5', currency: 'EUR', assetCode: null, endsAt: coupon.endsAt },
+  });
+  await page.getByRole('switch', { name: 'Take the coupon SPRING-10' }).click();
+  await page.getByRole('switch', { checked: false }).waitFor();
+  t.equal((await api('GET', `/coupons/${coupon.id}`)).data.active, false);
+  await button('Delete the coupon').click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+  await page.getByText('No coupons yet.').waitFor();
+  t.strictSame(complaints, []);
+});
+
+t.test('a cashier sees coupons and changes none', async (t) => {
+  await api('POST', '/coupons', { code: 'SEEN', percentOff: '5' });
+  const { page, complaints } = await open('/coupons', 'CASHIER');
+  await page.getByRole('link', { name: 'SEEN' }).click();
+  await page.getByText('5 %').first().waitFor();
+  t.equal(await page.getByRole('switch').count(), 0);
+  t.equal(await page.getByRole('button', { name: 'Save' }).count(), 0);
+  t.strictSame(complaints, []);
+});
+
+t.test('a stock is set, changed by a number, and given up', async (t) => {
+  const { data: cup } = await api('POST', '/products', {
+    ...{ name: 'Cup', walletId: product.wallet.id, assetCode: 'XLM', priceType: 'FIXED', price: '4' },
+  });
+  const { page, complaints, button, fill } = await open(`/products/${cup.id}`);
+  const stock = async () => (await api('GET', `/products/${cup.id}`)).data.stock;
+  const section = page.locator('section', { has: page.getByRole('heading', { name: 'Stock' }) });
+  await fill(/^Pieces in stock/, '10');
+  await section.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('Left: 10').waitFor();
+  await api('POST', '/checkouts', { productId: cup.id, quantity: 2 });
+  await fill('By how many pieces', '-11');
+  await button('Change the stock').click();
+  await section.getByText(/The stock is 8/).waitFor();
+  await fill('By how many pieces', '5');
+  await button('Change the stock').click();
+  await page.getByText('Left: 13').waitFor();
+  t.equal(await stock(), 13);
+  await button('Sell without a limit').click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Sell without a limit' }).click();
+  await page.getByLabel(/^Pieces in stock/).waitFor();
+  t.equal(await stock(), null);
+  t.strictSame(complaints, []);
+});
+
+t.test('an order of two lines with discount, tax and tip', async (t) => {
+  const { page, complaints, button, fill } = await open('/checkouts/new?of=lines');
+  const line = (number: number) => page.getByRole('group', { name: `Line ${number}`, exact: true });
+  await line(1).getByLabel('Product').selectOption({ label: 'Mug' });
+  await line(1).getByLabel('Quantity').fill('2');
+  await line(1).getByLabel(/^Tax/).fill('19');
+  await button('Add a line').click();
+  await button('Add a line').click();
+  await button('Remove line 2').click();
+  await line(2).getByLabel('What it is for').fill('Engraving');
+  await line(2).getByLabel('Price of one').fill('x');
+  await page.getByLabel('A percentage').check();
+  await fill('Percentage off', '10');
+  await fill(/^Tip/, '1');
+  await button('Create the checkout').click();
+  await line(2).getByRole('textbox', { name: 'Price of one' }).and(page.locator('[aria-invalid=true]')).waitFor();
+  t.strictSame(await axeViolations(page), []);
+  await line(2).getByLabel('Price of one').fill('5');
+  await button('Create the checkout').click();
+  await page.getByRole('heading', { name: 'Order' }).waitFor();
+  const [made] = (await api('GET', '/checkouts')).data;
+  t.match(made, {
+    ...{ subtotal: '25', discountAmount: '2.5', taxAmount: '2.8739496', tipAmount: '1', total: '23.5' },
+    lines: [
+      { productId: product.id, quantity: 2, taxPercent: '19' },
+      { name: 'Engraving', price: '5', taxPercent: null },
+    ],
+  });
+  await page.getByText('Tax contained').waitFor();
+  t.strictSame(complaints, []);
+});
+
+t.test('tips of the till are set in the shop', async (t) => {
+  const { page, complaints, fill } = await open('/shop');
+  const section = page.locator('section', { has: page.getByRole('heading', { name: 'Point of sale' }) });
+  await fill(/^Tips at the point of sale/, '5 10.50% 0');
+  await section.getByRole('button', { name: 'Save' }).click();
+  await section.getByText(/greater than/).waitFor();
+  await fill(/^Tips at the point of sale/, '5 10.50 %');
+  await section.getByRole('button', { name: 'Save' }).click();
+  await page.locator('.toast', { hasText: 'Saved.' }).waitFor();
+  t.same((await api('GET', '/account')).data.tipPercents, ['5', '10.5']);
+  t.strictSame(complaints, []);
+});
+
+t.test('an order link is made with its form, and shows what its payers filled in', async (t) => {
+  const { page, complaints, button, fill } = await open(`/links/new?product=${product.id}`);
+  await page.getByLabel(/^With an order form/).check();
+  const field = (number: number) => page.getByRole('group', { name: `Field ${number}`, exact: true });
+  for (const _ of [1, 2]) await button('Add a field').click();
+  await field(1).getByLabel('What is asked').fill('Name');
+  await field(1).getByLabel('It must be filled in').check();
+  await field(2).getByLabel('What is asked').fill('Size');
+  await field(2).getByLabel('Kind of answer').selectOption({ label: 'One of several' });
+  await fill(/^Most quantity/, '3');
+  await fill(/^Tips to choose from/, '5 10');
+  await page.getByLabel('Ask for a coupon').check();
+  await fill(/^Most payments/, '7');
+  await fill(/^Text while it takes no payments/, 'Back in May.');
+  await fill(/^Text after payment/, 'Thank you!');
+  await button('Create the link').click();
+  await field(2).getByText('Choices, one per line').waitFor();
+  await page.getByRole('alert').waitFor();
+  await field(2).getByLabel('Choices, one per line').fill('S\nM\n\n L ');
+  t.strictSame(await axeViolations(page), []);
+  await button('Create the link').click();
+  await page.getByText('With an order form').first().waitFor();
+  await page.waitForURL(/\/links\/link_/);
+  const link = (await api('GET', '/payment-links')).data[0];
+  t.match(link, {
+    order: {
+      fields: [
+        { key: 'name', label: 'Name', type: 'text', required: true, options: null },
+        { key: 'size', label: 'Size', type: 'select', required: false, options: ['S', 'M', 'L'] },
+      ],
+      ...{ quantity: { min: 1, max: 3 }, suggestedAmounts: [], tipPercents: ['5', '10'], coupons: true, minutes: 60 },
+    },
+    ...{
+      maxPayments: 7,
+      inactiveText: 'Back in May.',
+      afterPayment: { message: 'Thank you!', url: null },
+      endsAt: null,
+    },
+  });
+  await fill(/^Minutes to pay/, '30');
+  await button('Remove field 2').click();
+  await button('Save').click();
+  await page.locator('.toast', { hasText: 'Saved.' }).waitFor();
+  t.match((await api('GET', `/payment-links/${link.id}`)).data.order, { fields: { length: 1 }, minutes: 30 });
+  const answer = await fetch(`${url}/p/${link.slug}/orders`, {
+    method: 'POST',
+    headers: { accept: 'application/json', 'content-type': 'application/json' },
+    body: JSON.stringify({ f_name: 'Ada', quantity: 2, tipPercent: '10' }),
+  });
+  const { id } = ((await answer.json()) as any).data;
+  await page.goto(`${url}/dashboard/checkouts/${id}`);
+  await page.getByRole('heading', { name: 'Answers' }).waitFor();
+  await page.getByText('Ada').first().waitFor();
+  t.strictSame(complaints, []);
+});
