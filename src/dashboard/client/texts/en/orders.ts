@@ -1,4 +1,4 @@
-/** Orders: coupons, stock, baskets, lines and the forms of links. */
+/** English: coupons, stock, baskets, lines of orders and the forms of links. */
 export const orders = {
   coupons: 'Coupons',
   coupon: 'Coupon',
