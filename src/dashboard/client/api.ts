@@ -16,7 +16,7 @@ import type { InputOf, OutputOf } from '../../../contracts/operation.js';
 import { isSecretSeed, SEED_REFUSED } from '../../../contracts/secret-seed.js';
 import { BASE } from './address.js';
 import { forgetSent, sendOnce } from './sent.js';
-import { spokenLanguage, t } from './texts/texts.js';
+import { spokenLanguage, t, textIn } from './texts/texts.js';
 
 type Names<Readable> = {
   [Resource in keyof Contract & string]: {
@@ -73,10 +73,18 @@ export function failureOf(error: unknown): Failure {
 
 export const toFailure = ({ code, message, details = [] }: ErrorBody): Failure => ({
   code,
-  message,
+  message: inWords('failure', code, message),
   // Reversed, so that the first of several faults of a field remains.
-  fields: Object.fromEntries([...details].reverse().map((fault) => [fault.path, fault.message])),
+  fields: Object.fromEntries(
+    [...details].reverse().map((fault) => [fault.path, inWords('fault', fault.code, fault.message)]),
+  ),
 });
+
+/** The API speaks English. In another language its code is said, and its sentence behind that for what it tells beyond. */
+function inWords(kind: 'failure' | 'fault', code: string, message: string): string {
+  const said = spokenLanguage() === 'en' ? null : textIn(kind, code);
+  return said === null ? message : `${said} (${message})`;
+}
 
 export const UNREACHABLE: Failure = {
   code: 'unreachable',
