@@ -87,8 +87,8 @@ export function createFiles(base: string, folder = FOLDER) {
     return compress[encoding](await readFile(`${folder}assets/${name}`));
   }
 
-  const textsOf = async (language: Language): Promise<string | null> =>
-    (await readdir(`${folder}assets`)).find((name) => name.startsWith(`language-${language}-`)) ?? null;
+  const textsOf = async (language: Language): Promise<string> =>
+    (await readdir(`${folder}assets`)).find((name) => name.startsWith(`language-${language}-`))!;
 
   return {
     /** A file with a fixed name, for the till. @returns null when it has not been built */
@@ -97,11 +97,9 @@ export function createFiles(base: string, folder = FOLDER) {
     async page(language: Language): Promise<string | null> {
       const page = await readFile(`${folder}index.html`, 'utf8').catch(() => null);
       if (page === null) return null;
-      const found = await textsOf(language);
-      if (found === null) return this.page('en');
       const direction = RTL.includes(language) ? 'rtl' : 'ltr';
       // Scripts run in their order, so the application finds its texts.
-      const texts = `<script type="module" src="./assets/${found}"></script>\n`;
+      const texts = `<script type="module" src="./assets/${await textsOf(language)}"></script>\n`;
       return page
         .replace('<html lang="en">', `<html lang="${language}" dir="${direction}">`)
         .replace(/(?=<script )/, texts)

@@ -2,7 +2,22 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import ts from 'typescript';
+import { LANGUAGES } from '../../contracts/languages.js';
+import { ar } from '../../src/dashboard/client/texts/ar/index.js';
+import { de } from '../../src/dashboard/client/texts/de/index.js';
 import { en } from '../../src/dashboard/client/texts/en/index.js';
+import { es } from '../../src/dashboard/client/texts/es/index.js';
+import { fr } from '../../src/dashboard/client/texts/fr/index.js';
+import { id } from '../../src/dashboard/client/texts/id/index.js';
+import { it } from '../../src/dashboard/client/texts/it/index.js';
+import { ja } from '../../src/dashboard/client/texts/ja/index.js';
+import { nl } from '../../src/dashboard/client/texts/nl/index.js';
+import { pl } from '../../src/dashboard/client/texts/pl/index.js';
+import { pt } from '../../src/dashboard/client/texts/pt/index.js';
+import { t as say, speak, textIn } from '../../src/dashboard/client/texts/texts.js';
+import { tr } from '../../src/dashboard/client/texts/tr/index.js';
+import { zh } from '../../src/dashboard/client/texts/zh/index.js';
+import { localeOf } from '../../src/page/words.js';
 
 type Text = string | Readonly<Record<string, string>>;
 
@@ -13,6 +28,57 @@ const KEYS = Object.keys(ENGLISH);
 const sources = readdirSync(CLIENT, { recursive: true, encoding: 'utf8' })
   .filter((name) => /\.tsx?$/.test(name) && !name.startsWith('texts/'))
   .map((name) => ({ name, text: readFileSync(join(CLIENT, name), 'utf8') }));
+
+const CATALOGUES: Readonly<Record<string, Readonly<Record<string, Text>>>> = {
+  ...{ en, de, es, fr, it, nl, pl },
+  ...{ pt, tr, id, ja, zh, ar },
+};
+const formsOf = (text: Text) => (typeof text === 'string' ? { other: text } : text);
+const placeholders = (text: string) => [...text.matchAll(/\{(\w+)/g)].map(([, name]) => name!).sort();
+
+t.test('each language has every text, with its placeholders and the forms that it counts with', async (t) => {
+  t.strictSame(Object.keys(CATALOGUES), [...LANGUAGES]);
+  for (const [language, texts] of Object.entries(CATALOGUES)) {
+    t.strictSame(Object.keys(texts), KEYS, `${language}: all texts, in the same order`);
+    const plural = new Intl.PluralRules(localeOf(language as 'en'));
+    const counted = new Set(Array.from({ length: 1_001 }, (_, n) => plural.select(n)));
+    for (const key of KEYS) {
+      const english = formsOf(ENGLISH[key]!).other!;
+      const forms = formsOf(texts[key]!);
+      for (const [form, text] of Object.entries(forms)) {
+        const expected = placeholders(english);
+        // A form for one or two may spell the number out.
+        const spelled = ['zero', 'one', 'two'].includes(form) ? expected.filter((name) => name !== 'n') : expected;
+        t.ok(
+          [expected, spelled].some((names) => `${names}` === `${placeholders(text)}`),
+          `${language} ${key} ${form}`,
+        );
+        t.equal(text, text.trim());
+        t.not(text, '');
+      }
+      if (typeof ENGLISH[key] !== 'string')
+        for (const form of counted) t.ok(form in forms, `${language} ${key} counts ${form}`);
+      else t.equal(typeof texts[key], 'string');
+      if (language !== 'en' && /\w+ \w+ \w+ \w+/.test(english)) t.not(forms.other, english, `${language} ${key}`);
+    }
+  }
+});
+
+t.test('a text is said with its values, numbers and forms as the language writes them', async (t) => {
+  speak('pl', pl);
+  t.strictSame(
+    [1, 3, 5].map((n) => say('attemptsMade', { n })),
+    ['1 próba', '3 próby', '5 prób'],
+  );
+  speak('de', de);
+  t.equal(say('found', { n: 12_345 }), '12.345 gefunden.');
+  t.equal(textIn('event', 'payment.completed'), 'Eine Zahlung wurde abgeschlossen');
+  t.equal(textIn('event', 'toString'), null);
+  speak('ar', ar);
+  t.equal(say('attemptsMade', { n: 2 }), 'محاولتان');
+  t.equal(say('deleteNameAsk', { name: '25 XLM' }), 'حذف \u206825 XLM\u2069؟', 'Latin text keeps its order');
+  speak('en', en);
+});
 
 t.test('a text that no view says is none', async (t) => {
   const all = sources.map(({ text }) => text).join('\n');

@@ -73,17 +73,16 @@ export function failureOf(error: unknown): Failure {
 
 export const toFailure = ({ code, message, details = [] }: ErrorBody): Failure => ({
   code,
-  message: inWords('failure', code, message),
+  message: inWords(textIn('failure', code), message),
   // Reversed, so that the first of several faults of a field remains.
   fields: Object.fromEntries(
-    [...details].reverse().map((fault) => [fault.path, inWords('fault', fault.code, fault.message)]),
+    [...details].reverse().map((fault) => [fault.path, inWords(textIn('fault', fault.code), fault.message)]),
   ),
 });
 
 /** The API speaks English. In another language its code is said, and its sentence behind that for what it tells beyond. */
-function inWords(kind: 'failure' | 'fault', code: string, message: string): string {
-  const said = spokenLanguage() === 'en' ? null : textIn(kind, code);
-  return said === null ? message : `${said} (${message})`;
+function inWords(said: string | null, message: string): string {
+  return said === null || spokenLanguage() === 'en' ? message : `${said} (${message})`;
 }
 
 export const UNREACHABLE: Failure = {

@@ -22,6 +22,11 @@ export const states: Like<typeof english> = {
   'reasonSentence.partial': 'Eine Teilzahlung einer Bestellung. Teile werden addiert, bis die Bestellung bezahlt ist.',
   'reason.link_inactive': 'Link war aus',
   'reasonSentence.link_inactive': 'Der Zahlungslink war ausgeschaltet.',
+  'reason.link_ended': 'Link war abgelaufen',
+  'reasonSentence.link_ended': 'Sie kam nach dem Ende des Zahlungslinks.',
+  'reason.order_needed': 'braucht eine Bestellung',
+  'reasonSentence.order_needed':
+    'Sie ging an den Bestelllink selbst, der erst für jeden Zahlenden eine Bestellung anlegt.',
   'reason.product_inactive': 'Produkt war aus',
   'reasonSentence.product_inactive': 'Das Produkt war ausgeschaltet.',
   'reason.wrong_asset': 'falsches Asset',

@@ -23,6 +23,11 @@ export const states: Like<typeof english> = {
     'Un paiement partiel d’une commande. Les parties s’additionnent jusqu’à ce que la commande soit payée.',
   'reason.link_inactive': 'lien désactivé',
   'reasonSentence.link_inactive': 'Le lien de paiement était désactivé.',
+  'reason.link_ended': 'lien expiré',
+  'reasonSentence.link_ended': 'Il est arrivé après la fin du lien de paiement.',
+  'reason.order_needed': 'commande requise',
+  'reasonSentence.order_needed':
+    'Il a été fait au lien de commande lui-même, qui crée d’abord une commande pour chaque payeur.',
   'reason.product_inactive': 'produit désactivé',
   'reasonSentence.product_inactive': 'Le produit était désactivé.',
   'reason.wrong_asset': 'mauvais actif',

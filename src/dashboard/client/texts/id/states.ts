@@ -21,6 +21,11 @@ export const states: Like<typeof english> = {
   'reasonSentence.partial': 'Pembayaran sebagian dari pesanan. Bagian-bagiannya dijumlahkan sampai pesanan lunas.',
   'reason.link_inactive': 'tautan nonaktif',
   'reasonSentence.link_inactive': 'Tautan pembayaran sedang nonaktif.',
+  'reason.link_ended': 'tautan berakhir',
+  'reasonSentence.link_ended': 'Datang setelah tautan pembayaran berakhir.',
+  'reason.order_needed': 'perlu pesanan',
+  'reasonSentence.order_needed':
+    'Dibayar ke tautan pesanan itu sendiri, yang lebih dahulu membuat pesanan bagi tiap pembayar.',
   'reason.product_inactive': 'produk nonaktif',
   'reasonSentence.product_inactive': 'Produk sedang nonaktif.',
   'reason.wrong_asset': 'aset salah',

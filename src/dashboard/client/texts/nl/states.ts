@@ -22,6 +22,11 @@ export const states: Like<typeof english> = {
   'reasonSentence.partial': 'Een deelbetaling van een bestelling. Delen tellen op tot de bestelling is betaald.',
   'reason.link_inactive': 'link stond uit',
   'reasonSentence.link_inactive': 'De betaallink stond uit.',
+  'reason.link_ended': 'link was verlopen',
+  'reasonSentence.link_ended': 'Ze kwam na het einde van de betaallink.',
+  'reason.order_needed': 'vraagt een bestelling',
+  'reasonSentence.order_needed':
+    'Ze is gedaan aan de bestellink zelf, die eerst voor elke betaler een bestelling maakt.',
   'reason.product_inactive': 'product stond uit',
   'reasonSentence.product_inactive': 'Het product stond uit.',
   'reason.wrong_asset': 'verkeerd asset',

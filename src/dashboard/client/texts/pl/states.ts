@@ -22,6 +22,11 @@ export const states: Like<typeof english> = {
   'reasonSentence.partial': 'Częściowa płatność za zamówienie. Części sumują się, aż zamówienie będzie opłacone.',
   'reason.link_inactive': 'link był wyłączony',
   'reasonSentence.link_inactive': 'Link płatności był wyłączony.',
+  'reason.link_ended': 'link wygasł',
+  'reasonSentence.link_ended': 'Przyszła po zakończeniu linku płatności.',
+  'reason.order_needed': 'wymaga zamówienia',
+  'reasonSentence.order_needed':
+    'Zapłacono na sam link zamówień, który najpierw tworzy zamówienie dla każdego płacącego.',
   'reason.product_inactive': 'produkt był wyłączony',
   'reasonSentence.product_inactive': 'Produkt był wyłączony.',
   'reason.wrong_asset': 'złe aktywo',
