@@ -3,8 +3,9 @@ import { type English, type Like, speak } from '../texts.js';
 import { access } from './access.js';
 import { frame } from './frame.js';
 import { money } from './money.js';
+import { orders } from './orders.js';
 import { selling } from './selling.js';
 import { states } from './states.js';
 
-export const id: Like<English> = { ...frame, ...states, ...selling, ...money, ...access };
+export const id: Like<English> = { ...frame, ...states, ...selling, ...orders, ...money, ...access };
 speak('id', id);
