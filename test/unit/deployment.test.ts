@@ -94,3 +94,26 @@ t.test('on one server the proxy alone is reached, and each service has what it n
     'built once, by the service that starts first',
   );
 });
+
+t.test('the first payment takes ten commands or fewer, of services and files that there are', async (t) => {
+  const [first = ''] = file('docs/operations/deploy.md').split(/^## What runs$/m);
+  const commandsOf = (text: string) =>
+    [...text.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].flatMap(([, block]) => block!.trimEnd().split('\n'));
+  const commands = commandsOf(first);
+  t.ok(commands.length >= 3 && commands.length <= 10, commands.join('\n'));
+  t.match(commands.join('\n'), /^docker compose up -d --wait$/m);
+  const { services } = yaml('compose.yaml');
+  for (const command of commandsOf(file('docs/operations/deploy.md'))) {
+    const [, name] = /^docker compose (?:exec|run|cp)(?: -\S+(?: sh(?= ))?)* ([a-z]+)/.exec(command) ?? [];
+    if (command.startsWith('docker compose') && !command.includes(' up ')) t.ok(name && name in services, command);
+  }
+});
+
+t.test('the app for Umbrel is of this release, and reached through its proxy alone', async (t) => {
+  const app = yaml('docs/operations/umbrel/umbrel-app.yml');
+  const { services } = yaml('docs/operations/umbrel/docker-compose.yml');
+  t.match(app, { id: 'stellar-collect', version, path: '/dashboard', deterministicPassword: true });
+  t.equal(services.app_proxy.environment.APP_HOST, `${app.id}_api_1`);
+  t.match(services.api, { image: IMAGE, user: '1000:1000', read_only: true, ports: undefined });
+  t.match(services.api.environment, { SETUP_CODE: /APP_PASSWORD/, TRUST_PROXY: 1 });
+});
