@@ -9,6 +9,7 @@ import {
   httpsUrlInput,
   idOf,
   nameInput,
+  originInput,
   percent,
   percentInput,
   timestamp,
@@ -55,10 +56,12 @@ export const accountSchema = z
       .meta({ description: 'Currency of the `value` of payments whose price gives them none; null for none.' }),
     tolerancePercent: percent.meta({ description: 'The tolerance of new products and checkouts.' }),
     tipPercents: z.array(percent).meta({ description: 'Tips that the point of sale offers; empty for none.' }),
+    embedOrigins: z.array(z.string()).meta({ description: 'Origins whose pages may frame the payment pages.' }),
     createdAt: timestamp,
   })
   .meta({ id: 'Account', examples: [accountExample] });
 
+const MAX_EMBED_ORIGINS = 20;
 const tag = 'Account';
 
 export const account = {
@@ -78,7 +81,7 @@ export const account = {
     effect: 'changes',
     summary: 'Change the account',
     description:
-      '`brand` is what payers see on pages, receipts and posters: only the fields given change, and null removes one. A markup lowers the rates of the account from now on, so that prices in a currency ask for more of the asset. Its own rates stay as they are. With `booksCurrency` every later payment gets a `value` in it, by the newest rate when its ledger closed, without the markup. `tolerancePercent` is what new products and checkouts start with. `tipPercents` are the buttons of the point of sale.',
+      '`brand` is what payers see on pages, receipts and posters: only the fields given change, and null removes one. A markup lowers the rates of the account from now on, so that prices in a currency ask for more of the asset. Its own rates stay as they are. With `booksCurrency` every later payment gets a `value` in it, by the newest rate when its ledger closed, without the markup. `tolerancePercent` is what new products and checkouts start with. `tipPercents` are the buttons of the point of sale. `embedOrigins` replaces the list; every OWNER is told.',
     tag,
     body: {
       brand: brandInput.optional(),
@@ -86,6 +89,9 @@ export const account = {
       booksCurrency: currencyInput.nullish(),
       tolerancePercent: toleranceInput.optional(),
       tipPercents: tipPercentsInput.optional(),
+      embedOrigins: z.array(originInput).max(MAX_EMBED_ORIGINS).optional().meta({
+        description: 'At most 20 https origins whose pages may frame the payment pages of this account; no others may.',
+      }),
     },
     output: accountSchema,
     examples: {

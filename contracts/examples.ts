@@ -20,6 +20,7 @@ export const accountExample = {
   booksCurrency: null,
   tolerancePercent: '0',
   tipPercents: ['5', '10'],
+  embedOrigins: ['https://shop.example'],
   createdAt,
 };
 

@@ -174,6 +174,22 @@ export const pageUrlInput = urlInput(
   'Must be an https URL, or an http URL of localhost.',
 ).meta({ format: 'uri', examples: ['https://shop.example/thanks'] });
 
+/** An https origin, without a path. Only characters that a header of policies can name. */
+export const originInput = z
+  .string()
+  .refine(
+    (origin) =>
+      origin.length <= 300 &&
+      /^https:\/\/[a-z0-9.[\]:-]+$/.test(origin) &&
+      URL.canParse(origin) &&
+      new URL(origin).origin === origin,
+    {
+      message: 'Must be an https origin without a path, such as https://shop.example.',
+      ...issueCode('invalid_format'),
+    },
+  )
+  .meta({ examples: ['https://shop.example'] });
+
 /** `#rrggbb`. */
 export const colorInput = z
   .string()

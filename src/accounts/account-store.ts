@@ -24,6 +24,8 @@ export interface AccountDoc {
   tolerancePercent?: string;
   /** Tips of the point of sale; canonical. Missing for none. */
   tipPercents?: string[];
+  /** Who may frame its pages. Missing for nobody's page. */
+  embedOrigins?: string[];
   /** Which notifications it gets by e-mail, and at which addresses. Missing when never set. */
   notifications?: { recipients: string[]; kinds: NoticeKind[] };
 }
@@ -48,6 +50,7 @@ const accountSchema = new mongoose.Schema<AccountDoc>(
     booksCurrency: { type: String, required: false },
     tolerancePercent: { type: String, required: false },
     tipPercents: { type: [String], default: undefined },
+    embedOrigins: { type: [String], default: undefined },
     notifications: {
       type: new mongoose.Schema({ recipients: [String], kinds: [String] }, PART_OPTIONS),
       required: false,
@@ -83,6 +86,7 @@ interface AccountChanges {
   currency?: string | null;
   tolerancePercent?: string;
   tipPercents?: string[];
+  embedOrigins?: string[];
 }
 
 /** What works across accounts: for administration. */

@@ -74,7 +74,10 @@ export function createAccountService({
       return toAccount(account);
     },
 
-    async update(caller, { brand = {}, rateMarkupPercent, booksCurrency, tolerancePercent, tipPercents }) {
+    async update(
+      caller,
+      { brand = {}, rateMarkupPercent, booksCurrency, tolerancePercent, tipPercents, embedOrigins },
+    ) {
       const { accountId } = caller;
       const { account } = forAccount(accountId);
       const before = await account.get();
@@ -90,6 +93,7 @@ export function createAccountService({
           : {}),
         ...(tolerancePercent === undefined ? {} : { tolerancePercent: canonicalPercent(tolerancePercent) }),
         ...(tipPercents === undefined ? {} : { tipPercents: tipPercents.map(canonicalPercent) }),
+        ...(embedOrigins === undefined ? {} : { embedOrigins: [...new Set(embedOrigins)] }),
       };
       if (Object.keys(changes).length === 0) return toAccount(before);
       const now = clock.now();
@@ -122,6 +126,7 @@ export const toAccount = (account: AccountDoc) => ({
   booksCurrency: account.booksCurrency ?? null,
   tolerancePercent: account.tolerancePercent ?? '0',
   tipPercents: account.tipPercents ?? [],
+  embedOrigins: account.embedOrigins ?? [],
   createdAt: account.createdAt.toISOString(),
 });
 

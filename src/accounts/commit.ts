@@ -20,9 +20,18 @@ const READS: Partial<Record<keyof Contract, Read>> = {
   async account({ account }, _id, session) {
     const found = await account.get(session);
     if (!found) return null;
-    const { name, brand, rateMarkups, booksCurrency, tolerancePercent = '0', tipPercents = [] } = found;
+    const {
+      name,
+      brand,
+      rateMarkups,
+      booksCurrency,
+      tolerancePercent = '0',
+      tipPercents = [],
+      embedOrigins = [],
+    } = found;
     return {
-      ...{ name, rateMarkupPercent: rateMarkups?.at(-1)?.percent ?? '0', booksCurrency, tolerancePercent, tipPercents },
+      ...{ name, rateMarkupPercent: rateMarkups?.at(-1)?.percent ?? '0', booksCurrency, tolerancePercent },
+      ...{ tipPercents, embedOrigins },
       ...Object.fromEntries(flat({ brand: { ...NO_BRAND, ...brand } })),
     };
   },

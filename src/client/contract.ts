@@ -14,6 +14,8 @@ export type Account = {
   tolerancePercent: string;
   /** Tips that the point of sale offers; empty for none. */
   tipPercents: Array<string>;
+  /** Origins whose pages may frame the payment pages. */
+  embedOrigins: Array<string>;
   /** ISO 8601, UTC. */
   createdAt: string;
 };
@@ -1312,7 +1314,7 @@ export interface Procedures {
   account: {
     /** The caller's account. Returns the account that the API key belongs to. */
     get: Query<Record<string, never>, Account>;
-    /** Change the account. `brand` is what payers see on pages, receipts and posters: only the fields given change, and null removes one. A markup lowers the rates of the account from now on, so that prices in a currency ask for more of the asset. Its own rates stay as they are. With `booksCurrency` every later payment gets a `value` in it, by the newest rate when its ledger closed, without the markup. `tolerancePercent` is what new products and checkouts start with. `tipPercents` are the buttons of the point of sale. */
+    /** Change the account. `brand` is what payers see on pages, receipts and posters: only the fields given change, and null removes one. A markup lowers the rates of the account from now on, so that prices in a currency ask for more of the asset. Its own rates stay as they are. With `booksCurrency` every later payment gets a `value` in it, by the newest rate when its ledger closed, without the markup. `tolerancePercent` is what new products and checkouts start with. `tipPercents` are the buttons of the point of sale. `embedOrigins` replaces the list; every OWNER is told. */
     update: Mutation<
       {
         brand?:
@@ -1333,6 +1335,8 @@ export interface Procedures {
         tolerancePercent?: string | undefined;
         /** Tips to choose from, at most 10, of the subtotal less the discount. */
         tipPercents?: Array<string> | undefined;
+        /** At most 20 https origins whose pages may frame the payment pages of this account; no others may. */
+        embedOrigins?: Array<string> | undefined;
       },
       Account
     >;

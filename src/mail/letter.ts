@@ -64,7 +64,8 @@ export type SecurityKind =
   | 'user.removed'
   | 'user.email'
   | 'user.passkey'
-  | 'user.counter';
+  | 'user.counter'
+  | 'account.embedding';
 
 export interface SecurityNotice {
   kind: SecurityKind;

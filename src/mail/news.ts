@@ -202,7 +202,17 @@ const ROWS: readonly Row[] = [
     ...{ kind: 'user.counter', operation: 'users_repeatedCounter' },
     notice: ofUser,
   },
+  {
+    ...{ kind: 'account.embedding', operation: 'account_update', field: 'embedOrigins' },
+    async notice({ changed, stores, session }) {
+      const { from, to } = changed('embedOrigins')!;
+      const name = (await stores.account.get(session))!.name;
+      return { name, page: 'shop', before: originsOf(from), now: originsOf(to) };
+    },
+  },
 ];
+
+const originsOf = (value: unknown): string => (Array.isArray(value) ? value.join(', ') : '') || 'none';
 
 async function walletOf({ stores, session }: Told, walletId: string): Promise<WalletFacts> {
   const { _id: id, name, address, network } = (await stores.wallets.byId(walletId, session))!;

@@ -77,6 +77,11 @@ const TEXTS: Readonly<Record<SecurityKind, Text>> = {
     intro: 'This user signs in with it no more.',
     link: 'See the users',
   },
+  'account.embedding': {
+    subject: (name) => `Other pages may show the payment pages of ${name}`,
+    intro: 'Pages of these origins may show the payment pages within their own from now on.',
+    link: 'See the settings',
+  },
   'user.counter': {
     subject: (name) => `A passkey of ${name} may have been copied`,
     intro:

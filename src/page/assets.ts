@@ -9,6 +9,7 @@ import { brandStyle } from './brand.js';
 const FILES = {
   'page.css': 'text/css',
   'page.js': 'text/javascript',
+  'embed.js': 'text/javascript',
   'order.css': 'text/css',
   'order.js': 'text/javascript',
   'wallets.css': 'text/css',

@@ -10,9 +10,11 @@ import type { Clock } from '../kit/clock.js';
 import { quoteOf } from '../rates/index.js';
 import type { TakeOrder } from '../selling/index.js';
 import { type Assets, createAssets } from './assets.js';
+import { shownLogo } from './brand.js';
 import { checkoutStateOf } from './checkout-state.js';
 import { unknownView } from './document.js';
 import { judgeEntered } from './entered-amount.js';
+import { contentSecurityPolicy, type ShownImage } from './headers.js';
 import type { Html } from './html.js';
 import { pageStateOf } from './page-state.js';
 import { languageOf } from './texts/index.js';
@@ -77,6 +79,17 @@ export function wordsFor(req: Request): Words {
 export const frameOf = ({ assets, base }: PageContext, req: Request) => ({ assets, base, words: wordsFor(req) });
 
 export const send = (res: Response, code: number, view: Html) => void res.status(code).type('html').send(view.text);
+
+/** A page with these images, which the shop's own pages may frame. */
+export function setPolicy(
+  res: Response,
+  { brand, embedOrigins }: PageLink,
+  images: readonly (ShownImage | null)[] = [],
+): void {
+  res.set(contentSecurityPolicy([...images, shownLogo(brand)], embedOrigins));
+  // Browsers that know the policy would obey both.
+  if (embedOrigins.length > 0) res.removeHeader('x-frame-options');
+}
 
 export const addressOfPage = ({ base }: PageContext, link: PageLink) =>
   `${base}/${link.checkout ? 'c' : 'p'}/${link.slug}`;

@@ -1,7 +1,7 @@
 /** The headers of all answers of the page's router: not cached, no foreign content, no framing. */
 import type { RequestHandler } from 'express';
 
-const policy = (imageOrigins: readonly string[]): string =>
+const policy = (imageOrigins: readonly string[], framedBy: readonly string[]): string =>
   [
     "default-src 'none'",
     "script-src 'self'",
@@ -10,7 +10,7 @@ const policy = (imageOrigins: readonly string[]): string =>
     "connect-src 'self'",
     "form-action 'self'",
     "base-uri 'none'",
-    "frame-ancestors 'none'",
+    ['frame-ancestors', ...(framedBy.length > 0 ? framedBy : ["'none'"])].join(' '),
   ].join('; ');
 
 /** For a page that sends nothing anywhere: it connects to nothing, and shows its own style and script alone. */
@@ -25,11 +25,12 @@ export const strictPolicy = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** @param images on the page: the product's, the shop's logo */
+/** @param images on the page: the product's, the shop's logo @param framedBy origins whose pages may frame it */
 export const contentSecurityPolicy = (
   images: readonly (ShownImage | null)[],
+  framedBy: readonly string[] = [],
 ): { 'content-security-policy': string } => ({
-  'content-security-policy': policy([...new Set(images.flatMap((image) => image?.origin ?? []))]),
+  'content-security-policy': policy([...new Set(images.flatMap((image) => image?.origin ?? []))], framedBy),
 });
 
 export interface ShownImage {

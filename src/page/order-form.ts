@@ -43,7 +43,10 @@ export function readOrder(
   const { form } = link.order;
   const typed = new Map<string, string>();
   const faults: FieldError[] = [];
-  const fault = (path: string, message: string, code: string) => void faults.push({ path, message, code });
+  // The first one of a field says enough.
+  const fault = (path: string, message: string, code: string) => {
+    if (!faults.some((each) => each.path === path)) faults.push({ path, message, code });
+  };
   const take = (name: string): string => {
     const text = textOf(Object.hasOwn(body, name) ? body[name] : undefined);
     if (text === null || !text.isWellFormed() || text.includes('\0')) fault(name, words.say('badText'), 'invalid_type');
@@ -55,8 +58,7 @@ export function readOrder(
   for (const field of form.fields) {
     const answer = take(inputOf(field));
     const problem = answer === '' ? field.required && needed(words, field) : problemOf(words, field, answer);
-    if (problem && faultAt({ typed, faults }, inputOf(field)) === null)
-      fault(inputOf(field), problem, answer === '' ? 'required' : 'invalid_format');
+    if (problem) fault(inputOf(field), problem, answer === '' ? 'required' : 'invalid_format');
     if (answer !== '') answers.push([field.key, answer]);
   }
   const sent = {

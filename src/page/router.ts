@@ -7,7 +7,6 @@ import express, {
   type Router,
 } from 'express';
 import { ApiError } from '../kit/api-error.js';
-import { shownLogo } from './brand.js';
 import {
   addressOfPage,
   createPageContext,
@@ -19,6 +18,7 @@ import {
   paymentsOf,
   send,
   sendUnknown,
+  setPolicy,
   sinceOf,
   snapshot,
   withLink,
@@ -26,7 +26,7 @@ import {
 } from './context.js';
 import { busyView, faultView, longClosedView } from './document.js';
 import { createFollow, type Known } from './follow.js';
-import { contentSecurityPolicy, strictHeaders } from './headers.js';
+import { strictHeaders } from './headers.js';
 import { createLinkUpdates } from './link-updates.js';
 import { openerOf, refererOf } from './opener.js';
 import { createOrders } from './orders.js';
@@ -117,7 +117,7 @@ function createViews(context: PageContext): Router {
     '/p/:slug/poster',
     withLink(context, async (req, res, link) => {
       const url = new URL(addressOfPage(context, link), context.publicUrl).href;
-      res.set(contentSecurityPolicy([shownLogo(link.brand)]));
+      setPolicy(res, link);
       send(res, 200, posterView(frameOf(context, req), link, url, await qrCode(url)));
     }),
   );
@@ -125,7 +125,7 @@ function createViews(context: PageContext): Router {
     '/c/:slug/receipt',
     withLink(context, async (req, res, link) => {
       if (link.checkout?.status !== 'PAID') return sendUnknown(context, req, res);
-      res.set(contentSecurityPolicy([shownLogo(link.brand)]));
+      setPolicy(res, link);
       send(res, 200, receiptView(frameOf(context, req), link, await context.pages.paidBy(link.slug, MOST_PAYMENTS)));
     }),
   );

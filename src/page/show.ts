@@ -5,7 +5,7 @@ import express, { type Router } from 'express';
 import { formatAmount, parseSum } from '../domain/amount.js';
 import { readAlike } from '../domain/typed-amount.js';
 import { qrPng, qrSvg } from '../selling/index.js';
-import { askShop, shopHead, shownLogo } from './brand.js';
+import { askShop, shopHead } from './brand.js';
 import { refundedOf } from './checkout-state.js';
 import {
   addressOfPage,
@@ -15,6 +15,7 @@ import {
   paymentsOf,
   send,
   sendUnknown,
+  setPolicy,
   sinceOf,
   stateOf,
   termsOf,
@@ -23,7 +24,7 @@ import {
   wordsFor,
 } from './context.js';
 import { documentOf, type Frame, moment, money, orderFacts, worth } from './document.js';
-import { contentSecurityPolicy, embeddedAnywhere, opensWallets, shownImage, watchedByOpener } from './headers.js';
+import { embeddedAnywhere, opensWallets, shownImage, watchedByOpener } from './headers.js';
 import { type Html, html } from './html.js';
 import { EMPTY_FORM, type FilledForm } from './order-form.js';
 import { closedBecause } from './page-state.js';
@@ -245,8 +246,8 @@ export async function showPage(
     },
     opener,
   });
+  setPolicy(res, link, [image]);
   res.set({
-    ...contentSecurityPolicy([image, shownLogo(link.brand)]),
     ...(payerLedger !== null && opensWallets),
     ...(opener !== null && watchedByOpener),
   });

@@ -71,9 +71,13 @@ async function sellerOf(
   { forAccount }: PageSourceDeps,
   accountId: string,
   visitor: string | null,
-): Promise<Pick<PageLink, 'brand' | 'accountName'>> {
+): Promise<Pick<PageLink, 'brand' | 'accountName' | 'embedOrigins'>> {
   const account = visitor === null ? null : await forAccount(accountId).account.get();
-  return { brand: { ...NO_BRAND, ...account?.brand }, accountName: account?.name ?? null };
+  return {
+    brand: { ...NO_BRAND, ...account?.brand },
+    accountName: account?.name ?? null,
+    embedOrigins: account?.embedOrigins ?? [],
+  };
 }
 
 const linkBySlug =

@@ -40,6 +40,8 @@ export interface PageLink {
   wallet: { address: string; network: Network; active: boolean };
   /** The shop. */
   brand: Brand;
+  /** Origins whose pages may frame its pages. */
+  embedOrigins: readonly string[];
   /** The seller of a receipt without a brand. */
   accountName: string | null;
   /** Set for a checkout: then `product.price` is what remains. */

@@ -115,7 +115,7 @@ export function pageView(frame: Frame, model: PageModel): Html {
     pageState.title,
     html`
 ${networkNotice(words, link)}
-<main class="checkout" data-address="${address}"${words.asked !== null && html` data-lang="${words.asked}"`} data-texts="${scriptTexts(model)}" data-opened="${opened}" data-state="${pageState.state}"${pageState.due !== undefined && html` data-due="${pageState.due}"`}${pageState.payable && model.walletPayable && walletData(frame, link.wallet)}${model.opener !== null && html` data-opener="${model.opener}" data-checkout="${link.checkout!.id}"`}>
+<main class="checkout" data-address="${address}"${words.asked !== null && html` data-lang="${words.asked}"`} data-texts="${scriptTexts(model)}" data-opened="${opened}" data-state="${pageState.state}"${pageState.due !== undefined && html` data-due="${pageState.due}"`}${pageState.payable && model.walletPayable && walletData(frame, link.wallet)}${model.opener !== null && html` data-opener="${model.opener}" data-checkout="${link.checkout!.id}"`}${link.embedOrigins.length > 0 && html` data-embed="${link.embedOrigins.join(' ')}"${link.checkout && model.opener === null && html` data-checkout="${link.checkout.id}"`}`}>
   <header class="summary">
     ${shopHead(link.brand)}
     ${image && html`<img class="picture" src="${image.url}" alt="" referrerpolicy="no-referrer" width="320" height="320">`}
@@ -138,10 +138,11 @@ ${networkNotice(words, link)}
   );
 }
 
-/** Style and script that few pages need. */
-function headOf({ assets, base }: Frame, { order }: PageLink): Html | null {
-  if (!order) return null;
-  return html`<link rel="stylesheet" href="${base}/page/${assets.nameOf('order.css')}"><script type="module" src="${base}/page/${assets.nameOf('order.js')}"></script>`;
+/** Style and scripts that few pages need. */
+function headOf({ assets, base }: Frame, { order, embedOrigins }: PageLink): Html {
+  const script = (file: AssetName) => html`<script type="module" src="${base}/page/${assets.nameOf(file)}"></script>`;
+  const style = order && html`<link rel="stylesheet" href="${base}/page/${assets.nameOf('order.css')}">`;
+  return html`${style}${order && script('order.js')}${embedOrigins.length > 0 && script('embed.js')}`;
 }
 
 const WARNINGS: Readonly<Record<PageWarning, PlainKey>> = {

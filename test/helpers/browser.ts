@@ -133,6 +133,7 @@ export const pageLink = (slug: string, { product, wallet, brand, ...link }: Page
   muxedAddress: 'MA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJUA4ONG7ULDJ4TJZYY',
   active: true,
   accountName: null,
+  embedOrigins: [],
   ...link,
   product: {
     name: 'Coffee beans, 1 kg',
