@@ -219,6 +219,7 @@ t.test('every OWNER who has signed in is told of changes to where money goes, an
   const key = await ask('POST', '/api-keys', { name: 'robot' });
   await ask('POST', '/api-keys', { name: 'reader', scope: 'READ' });
   await ask('POST', `/api-keys/${key.id}/rotate`);
+  await ask('PATCH', '/account', { embedOrigins: ['https://shop.example'] });
   await ask('PATCH', `/users/${mia}`, { role: 'OWNER' });
   await ask('PATCH', `/users/${mia}`, { name: 'Maria' });
   t.equal((await service.api('PATCH', `/users/${mia}`, { role: 'GOD' }, apiKey)).status, 422);
@@ -230,14 +231,15 @@ t.test('every OWNER who has signed in is told of changes to where money goes, an
     'Webhook “the shop” has another URL',
     'New API key “robot” that may do everything',
     'New API key “robot” that may do everything',
+    'Other pages may show the payment pages of Careful',
     'Mia has another role',
   ];
-  const told = (await server.to('olga@shop.example', 10)) as TakenMail[];
+  const told = (await server.to('olga@shop.example', 11)) as TakenMail[];
   t.same(
     subjects('olga@shop.example').toSorted(),
     ['Olaf was invited as an owner', 'Otto was invited as an owner', ...all].toSorted(),
   );
-  await server.to('Otto@shop.example', 9);
+  await server.to('Otto@shop.example', 10);
   t.same(subjects('Otto@shop.example').toSorted(), ['Olaf was invited as an owner', ...all].toSorted());
   t.same((await server.to('mia@shop.example', 1)).length, 1, 'an OWNER by that time is told of it');
   t.same(subjects('ivo@shop.example'), [], 'who was only invited is told nothing');
@@ -246,6 +248,7 @@ t.test('every OWNER who has signed in is told of changes to where money goes, an
     `Before: <b>First</b>, ${first.address}\nNow: Second, ${second.address}`,
     'Before: https://a.example/\nNow: https://b.example/',
     'Before: MANAGER\nNow: OWNER',
+    'Before: none\nNow: https://shop.example',
     'By: API key “first key”',
   ])
     t.match(texts, part);

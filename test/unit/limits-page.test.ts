@@ -23,6 +23,7 @@ const IN_CODE: [row: string, file: string, before: string][] = [
   ['Reports that wait', 'src/selling/reports.ts', 'mostWaiting: '],
   ['Rows of a report', 'contracts/reports.ts', 'MAX_SUMMARY_ROWS = '],
   ['Entries of a statement', 'src/audit/statement.ts', 'MOST_ITEMS = '],
+  ['Origins that may frame', 'contracts/account.ts', 'MAX_EMBED_ORIGINS = '],
   ['E-mails of one kind', 'src/mail/bounded.ts', 'MOST_OF_HOUR = '],
   ['The same, in a day', 'src/mail/bounded.ts', 'MOST_OF_DAY = '],
   ['Addresses that notifications go to', 'contracts/notifications.ts', 'MAX_RECIPIENTS = '],
