@@ -23,6 +23,13 @@ export interface Terms {
   tolerancePercent: string;
 }
 
+export interface LinkState {
+  active: boolean;
+  /** Null for no end. */
+  endsMs: number | null;
+  takesOrders: boolean;
+}
+
 export interface KnownWebhook {
   accountId: string;
   url: string;
@@ -36,7 +43,7 @@ export interface KnownWebhook {
 export interface Knowledge {
   wallets: Map<string, { accountId: string; address: string; active: Change<boolean>[] }>;
   products: Map<string, { accountId: string; terms: Change<Terms>[] }>;
-  links: Map<string, { accountId: string; productId: string; memo: string; active: Change<boolean>[] }>;
+  links: Map<string, { accountId: string; productId: string; memo: string; terms: Change<LinkState>[] }>;
   webhooks: Map<string, KnownWebhook>;
   /** Checkouts in their first known state. */
   checkouts: Map<string, Doc>;
@@ -188,9 +195,10 @@ export async function learn(
     note(seen.terms, terms, history.at(-1)?.from);
     known.products.set(_id, seen);
   }
-  for (const { _id, accountId, productId, memo, active, history } of links!) {
-    const link = known.links.get(_id) ?? { accountId, productId, memo, active: [always(active)] };
-    note(link.active, active, history.at(-1)?.from);
+  for (const { _id, accountId, productId, memo, active, endsAt, order, history } of links!) {
+    const state = { active, endsMs: endsAt?.getTime() ?? null, takesOrders: order !== null };
+    const link = known.links.get(_id) ?? { accountId, productId, memo, terms: [always(state)] };
+    note(link.terms, state, history.at(-1)?.from);
     known.links.set(_id, link);
   }
   for (const checkout of checkouts!)

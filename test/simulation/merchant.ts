@@ -14,6 +14,8 @@ const OWN_RATES = ['0.3', '0.5', '0.21'] as const;
 const TOLERANCES = ['0', '2.5', '5'] as const;
 const STOCK = 4;
 const COUPON = { code: 'TENTH', percentOff: '10', maxRedemptions: 3 } as const;
+const ORDER_FORM = { fields: [], coupons: true, minutes: 5 };
+const MOST_ORDERS = 2;
 const MARKUPS = ['0', '2', '10'] as const;
 const WALLETS_AFTER_RESET = 2;
 const MEMO_BYTES = 28;
@@ -184,7 +186,11 @@ export class Merchant {
     const product = this.run.random.pick([...this.run.known.products]);
     if (!product) return;
     const [productId, { accountId }] = product;
-    await this.#act('makes a link', ({ paymentLinks }) => paymentLinks.create(callerOf(accountId), { productId }));
+    const ordered = this.run.hardships.orders && this.run.random.chance(0.6);
+    const fields = ordered ? { order: ORDER_FORM, maxPayments: MOST_ORDERS } : {};
+    await this.#act('makes a link', ({ paymentLinks }) =>
+      paymentLinks.create(callerOf(accountId), { productId, ...fields }),
+    );
   }
 
   /** Sets rates, markups and prices, one right after the other. */
@@ -264,15 +270,25 @@ export class Merchant {
   }
 
   #toggleLink(id: string): Promise<void> {
-    const { accountId, active } = this.run.known.links.get(id)!;
-    return this.#act('turns the link on or off', ({ paymentLinks }) =>
-      paymentLinks.update(callerOf(accountId), { id, active: !active.at(-1)!.value }),
+    const { random, known, scheduler } = this.run;
+    const { accountId, terms } = known.links.get(id)!;
+    const state = terms.at(-1)!.value;
+    const soon = new Date(scheduler.nowMs() + random.between(0, 8000)).toISOString();
+    const changes =
+      !this.run.hardships.orders || random.chance(0.5)
+        ? { active: !state.active }
+        : random.chance(0.5)
+          ? { endsAt: state.endsMs === null ? soon : null }
+          : { order: state.takesOrders ? null : ORDER_FORM };
+    return this.#act(`changes the link to ${JSON.stringify(changes)}`, ({ paymentLinks }) =>
+      paymentLinks.update(callerOf(accountId), { id, ...changes }),
     );
   }
 
   async #actOnCheckout(): Promise<unknown> {
     const { random, known } = this.run;
     const draw = random.next();
+    if (this.run.hardships.orders && draw < 0.25) return this.#takeOrder();
     if (draw < 0.5 || known.checkouts.size === 0) return this.#createCheckout();
     if (draw > 0.85) return this.#assignPayment();
     const { _id: id, accountId } = random.pick([...known.checkouts.values()]);
@@ -349,6 +365,35 @@ export class Merchant {
       .filter((each) => each.assetCode === assetCode && each.currency === currency)
       .map(({ _id }) => ({ productId: _id, quantity: this.run.random.between(1, 2) }));
     return { walletId, assetCode, assetIssuer, ...(currency && { currency }), lines };
+  }
+
+  /** A payer sends the form of an order link, through an API whose clock is behind, as with other orders. */
+  async #takeOrder(): Promise<void> {
+    const { random, known, run } = { ...this.run, run: this.run };
+    const link = random.pick([...known.links].filter(([, { terms }]) => terms.at(-1)!.value.takesOrders));
+    if (!link) return this.#createCheckout();
+    const stored = (await this.#docs('paymentLinks')).find(({ _id }) => _id === link[0])!;
+    const product = known.products.get(stored.productId)!.terms.at(-1)!.value;
+    const sent = {
+      ...{ answers: {}, quantity: null, tipPercent: null },
+      amount: product.priceType === 'CUSTOM' ? '12' : null,
+      couponCode: random.chance(0.4) ? COUPON.code : null,
+    };
+    const behindMs = run.hardships.rates ? 0 : ORDER_FORM.minutes * 60_000 - random.between(3000, 40_000);
+    await this.#act('takes an order by a link', async ({ process, takeOrder }) => {
+      const { clockOffsetMs } = process;
+      process.clockOffsetMs -= behindMs;
+      const payer = { address: '203.0.113.9', language: 'en' as const };
+      try {
+        // Several at once: no more are made than the link takes.
+        const orders = [1, 2, 3].slice(0, random.between(1, 3)).map(() => takeOrder(stored.slug, sent, payer));
+        const ended = await Promise.allSettled(orders);
+        const refused = ended.find((each) => each.status === 'rejected');
+        if (refused && ended.length === 1) throw refused.reason;
+      } finally {
+        process.clockOffsetMs = clockOffsetMs;
+      }
+    });
   }
 
   async #acceptPayment(): Promise<void> {

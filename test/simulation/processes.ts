@@ -5,7 +5,7 @@ import { composeAuditor } from '../../src/app/auditing.js';
 import { type Core, createCore } from '../../src/app/core.js';
 import { openEventTail } from '../../src/app/event-tail.js';
 import { dismissParked } from '../../src/app/operator.js';
-import { createServices } from '../../src/app/services.js';
+import { createOrders, createServices } from '../../src/app/services.js';
 import { createWorker, type Worker } from '../../src/app/worker.js';
 import { createDestinationCheck } from '../../src/asking/destination-check.js';
 import { createLedgerStamper, type LedgerStamper } from '../../src/asking/ledger-stamper.js';
@@ -217,6 +217,7 @@ export function startApi(process: SimulatedProcess, around: Surroundings) {
   const core = coreOf(process, around);
   const { clock, ledgers, stores } = core;
   const { settings } = around;
+  const needRate = samplerOf(core, process, settings)?.need ?? (async () => true);
   const services = createServices(core, {
     networks: ['LOCAL'],
     secrets: createSecretBox(SECRETS_KEY, clock),
@@ -226,7 +227,7 @@ export function startApi(process: SimulatedProcess, around: Surroundings) {
     mendGaps: async () => 'no_source',
     allowPrivate: false,
     payUri,
-    needRate: samplerOf(core, process, settings)?.need ?? (async () => true),
+    needRate,
     readProof: async () => {
       throw new Error('nobody asks for proofs here');
     },
@@ -251,6 +252,7 @@ export function startApi(process: SimulatedProcess, around: Surroundings) {
     process,
     ...services,
     ...pages,
+    takeOrder: createOrders(core, { networks: ['LOCAL'], needRate }),
     dismissParked: (id: string, why: string) => dismissParked(core, id, why),
     accounts: stores.system.accounts,
   };

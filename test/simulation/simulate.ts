@@ -273,9 +273,9 @@ function observer(
       faults.push(...checkouts.see(known, chain, stored, scheduler.nowMs()));
     }
     if (hardships.orders && /^commit/.test(label)) {
-      const names = ['products', 'coupons', 'checkouts'] as const;
-      const [products, coupons, orders] = await Promise.all(names.map((name) => database.docs(name)));
-      faults.push(...holdings.see({ products: products!, coupons: coupons!, checkouts: orders! }));
+      const names = ['products', 'coupons', 'paymentLinks', 'checkouts'] as const;
+      const [products, coupons, links, orders] = await Promise.all(names.map((name) => database.docs(name)));
+      faults.push(...holdings.see({ products: products!, coupons: coupons!, links: links!, checkouts: orders! }));
     }
     if ((hardships.refunds || hardships.waysBack) && /^commit/.test(label))
       faults.push(...refunds.see(known, await readStored(database, ['refunds', 'payments']), process.name));

@@ -1,4 +1,5 @@
-/** What must hold of what runs out, after every commit: taken and left add up, no redemption is one too many, and an order of which money came keeps its own. */
+/** What must hold of what runs out, after every commit: taken and left add up, no redemption and no order of a link is one too many, and an order of which
+ *  money came keeps its own. */
 import type { Doc } from '../knowledge.js';
 
 export class HoldingObserver {
@@ -9,7 +10,12 @@ export class HoldingObserver {
   /** Cancelled, and gave back what they held. */
   readonly #givenUp = new Set<string>();
 
-  see({ products, coupons, checkouts }: Record<'products' | 'coupons' | 'checkouts', readonly Doc[]>): string[] {
+  see({
+    products,
+    coupons,
+    links,
+    checkouts,
+  }: Record<'products' | 'coupons' | 'links' | 'checkouts', readonly Doc[]>): string[] {
     const faults: string[] = [];
     for (const { _id, code, redemptions, maxRedemptions } of coupons) {
       const held = checkouts.filter(({ takes, holds }) => takes?.couponId === _id && holds.coupon).length;
@@ -27,6 +33,16 @@ export class HoldingObserver {
       if (stock < 0 || stock + held !== total)
         faults.push(`of ${total} pieces of ${_id.slice(-6)} ${stock} are left and ${held} taken`);
     }
+    for (const { _id, maxPayments, orderCount } of links) {
+      const own = checkouts.filter(({ takes }) => takes?.linkId === _id);
+      const held = own.filter(({ holds }) => holds.place).length;
+      if (orderCount !== held)
+        faults.push(`link ${_id.slice(-6)} counts ${orderCount} orders, and ${held} count for it`);
+      // What is accepted after its end counts beyond the limit.
+      const isNew = own.some((order) => !this.#held.has(order._id));
+      if (isNew && maxPayments !== null && held > maxPayments)
+        faults.push(`link ${_id.slice(-6)} took ${held} orders, and takes ${maxPayments}`);
+    }
     const isLeft = ({ productId, quantity }: Doc) =>
       products.some(({ _id, stock }) => _id === productId && stock >= quantity);
     for (const { _id, status, takes, holds, received, acceptedFrom } of checkouts) {
@@ -36,7 +52,7 @@ export class HoldingObserver {
         if (!holds.pieces && takes.pieces.every(isLeft))
           faults.push(`checkout ${_id.slice(-6)} is PAID without its pieces`);
       }
-      const isHeld = (holds.pieces && takes.pieces.length > 0) || holds.coupon;
+      const isHeld = (holds.pieces && takes.pieces.length > 0) || holds.coupon || holds.place;
       const gives = this.#held.get(_id) === true && !isHeld;
       this.#held.set(_id, isHeld);
       if (gives && status === 'CANCELLED') this.#givenUp.add(_id);

@@ -3,7 +3,7 @@
 import type { Paid } from '../chain.js';
 import { type Doc, type Knowledge, possible, type Terms } from '../knowledge.js';
 import { INTERVAL_MS, RATE_TIMES } from '../market.js';
-import { slackOf, stroops } from './verdicts.js';
+import { refusalBy, slackOf, stroops } from './verdicts.js';
 
 /** What an account's pages go by from this moment on. */
 interface Shown {
@@ -138,14 +138,15 @@ export class RateObserver {
     const name = `payment ${doc.operationId}[${doc.changeIndex}] of ${doc.amount}`;
     const closedMs = doc.ledgerClosedAt.getTime();
     const link = known.links.get(linkId)!;
-    const active = possible(link.active, closedMs);
+    const states = possible(link.terms, closedMs);
     const terms = possible(known.products.get(link.productId)!.terms, closedMs);
     const rates = this.#ratesFor(known, doc.accountId, closedMs);
-    const judged = active.flatMap((isActive) =>
-      terms.map((each) => (isActive ? this.#judgedWrongly(doc, each, rates) : refused(doc, 'link_inactive'))),
-    );
+    const judged = states.flatMap((state) => {
+      const refusal = refusalBy(state, closedMs);
+      return terms.map((each) => (refusal === null ? this.#judgedWrongly(doc, each, rates) : refused(doc, refusal)));
+    });
     const faults = judged.includes(null) ? [] : [`${name} is ${judged.join(' and ')}`];
-    if (terms.length === 1 && active.length === 1 && doc.status === 'UNDERPAID') {
+    if (terms.length === 1 && states.length === 1 && doc.status === 'UNDERPAID') {
       const { lockMs } = RATE_TIMES;
       const look = this.looks.find(
         ({ id, asked, atMs }) =>

@@ -1,6 +1,6 @@
 /** How a payment must be judged: the rules of the service, written a second time and in another way. */
 import type { Paid } from '../chain.js';
-import { type Knowledge, possible, type Terms } from '../knowledge.js';
+import { type Knowledge, type LinkState, possible, type Terms } from '../knowledge.js';
 
 export const stroops = (text: string | null): bigint | null => {
   if (text === null) return null;
@@ -24,12 +24,19 @@ type Verdict = [
   short: string | null,
 ];
 
-function judge(linkActive: boolean, terms: Terms, paid: Pick<Paid, 'asset' | 'stroops'>, gone: bigint): Verdict {
+/** Why a link takes nothing at that time. */
+export function refusalBy({ active, endsMs, takesOrders }: LinkState, closedMs: number): string | null {
+  if (!active) return 'link_inactive';
+  if (endsMs !== null && closedMs >= endsMs) return 'link_ended';
+  return takesOrders ? 'order_needed' : null;
+}
+
+function judge(refusal: string | null, terms: Terms, paid: Pick<Paid, 'asset' | 'stroops'>, gone: bigint): Verdict {
   const left = paid.stroops - gone;
   const isFixed = terms.priceType === 'FIXED';
   const expected = stroops(isFixed ? terms.price : terms.minAmount);
   const shown = expected === null ? null : text(expected);
-  if (!linkActive) return ['REJECTED', 'link_inactive', shown, null, null];
+  if (refusal !== null) return ['REJECTED', refusal, shown, null, null];
   if (!terms.active) return ['REJECTED', 'product_inactive', shown, null, null];
   if (paid.asset.code !== terms.assetCode || paid.asset.issuer !== terms.assetIssuer)
     return ['REJECTED', 'wrong_asset', shown, null, null];
@@ -58,11 +65,11 @@ export function allowedVerdicts(
   }
   const link = known.links.get(linkId)!;
   const product = known.products.get(link.productId)!;
-  return possible(link.active, paid.closedMs).flatMap((active) =>
+  return possible(link.terms, paid.closedMs).flatMap((state) =>
     possible(product.terms, paid.closedMs).flatMap((terms) =>
       [0, ...back.keys()].map((_each, count) => {
         const gone = back.slice(0, count).reduce((sum, each) => sum + each, 0n);
-        return JSON.stringify(judge(active, terms, paid, gone));
+        return JSON.stringify(judge(refusalBy(state, paid.closedMs), terms, paid, gone));
       }),
     ),
   );
