@@ -782,7 +782,7 @@ const keys: Case[] = [
     {},
     {
       check: ({ data }, _world, t) => {
-        t.same(Object.keys(data).sort(), ['booksCurrency', 'brand', 'createdAt', 'id', 'name', 'rateMarkupPercent', 'tipPercents', 'tolerancePercent']);
+        t.same(Object.keys(data).sort(), ['booksCurrency', 'brand', 'createdAt', 'embedOrigins', 'id', 'name', 'rateMarkupPercent', 'tipPercents', 'tolerancePercent']);
         t.same(data.brand, { name: null, logoUrl: null, color: null, supportUrl: null, supportEmail: null });
         t.match(data.id, /^acct_/);
       },

@@ -1027,4 +1027,15 @@ export const plantedBugs: readonly PlantedBug[] = [
       ],
     ],
   },
+  {
+    guard: 'an order link takes no more orders than its maxPayments',
+    changes: [
+      [
+        'src/selling/holdings.ts',
+        "{ $or: [{ maxPayments: null }, { $expr: { $lt: ['$orderCount', '$maxPayments'] } }] },",
+        '',
+      ],
+    ],
+    hardship: ['checkouts', 'orders'],
+  },
 ];
