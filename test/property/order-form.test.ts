@@ -19,9 +19,9 @@ const field = fc.record({
 });
 const form = fc.record({
   fields: fc.uniqueArray(field, { maxLength: 10, selector: (each) => each.key }),
-  quantity: fc.constantFrom(null, { min: 1, max: 3 }, { min: 2, max: 10_000 }),
-  suggestedAmounts: fc.constantFrom([], ['10', '25.5']),
-  tipPercents: fc.constantFrom([], ['5', '12.5']),
+  quantity: fc.constantFrom<{ min: number; max: number } | null>(null, { min: 1, max: 3 }, { min: 2, max: 10_000 }),
+  suggestedAmounts: fc.constantFrom<string[]>([], ['10', '25.5']),
+  tipPercents: fc.constantFrom<string[]>([], ['5', '12.5']),
   coupons: fc.boolean(),
   minutes: fc.constant(60),
 });
