@@ -89,6 +89,7 @@ const paymentFacts = ({ payment, checkout, paymentLink, product }: EventDataOf<'
   network: payment.network,
   name: checkout?.name ?? paymentLink?.name ?? product?.name ?? null,
   reference: checkout?.reference ?? null,
+  answers: checkout?.answers ?? {},
   closedAt: payment.ledgerClosedAt,
 });
 

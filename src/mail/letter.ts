@@ -30,6 +30,8 @@ export interface PaymentFacts {
   /** The item: of a checkout or product. */
   name: string | null;
   reference: string | null;
+  /** What the payer of an order link told, by the keys of its fields. */
+  answers: Readonly<Record<string, string>>;
   closedAt: string;
 }
 

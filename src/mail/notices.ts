@@ -101,7 +101,7 @@ function toldOf(notice: Notice, dashboard: string): Told {
 const amountOf = ({ amount, assetCode }: PaymentFacts): string => `${amount} ${assetCode}`;
 
 function paymentFacts(facts: PaymentFacts): Fact[] {
-  const { value, name, reference, memo, sender, network, closedAt } = facts;
+  const { value, name, reference, answers, memo, sender, network, closedAt } = facts;
   const optional = (label: string, text: string | null): Fact[] =>
     text === null ? [] : [{ name: label, value: text }];
   return [
@@ -109,6 +109,8 @@ function paymentFacts(facts: PaymentFacts): Fact[] {
     ...optional('Value', value && moneyText(LANGUAGE, value.amount, value.currency)),
     ...optional('For', name),
     ...optional('Order', reference),
+    // In the shop's own words.
+    ...Object.entries(answers).map(([name, value]) => ({ name, value })),
     ...optional('Memo', memo),
     { name: 'From', value: sender },
     ...(network === 'PUBLIC' ? [] : [{ name: 'Network', value: `${network}: no real money` }]),

@@ -255,6 +255,32 @@ t.test('every OWNER who has signed in is told of changes to where money goes, an
   t.ok(told.every((mail) => !html(mail).includes('<b>')));
 });
 
+t.test('the payer of an order link gets the receipt, and the shop is told the answers', async (t) => {
+  const { ask, wallet: walletOf } = await careful();
+  const shop = await walletOf('Shop');
+  await ask('PUT', '/account/notifications', { recipients: ['till@shop.example'], kinds: ['payment.completed'] });
+  const { id: productId } = await ask('POST', '/products', {
+    ...{ name: 'Mug', walletId: shop.id, assetCode: 'XLM', priceType: 'FIXED', price: '1' },
+  });
+  const fields = [
+    { key: 'name', label: 'Name', type: 'text' },
+    { key: 'mail', label: 'E-mail', type: 'email', required: true },
+  ];
+  const { slug } = await ask('POST', '/payment-links', { productId, order: { fields } });
+  const answer = await fetch(`${service.url}/p/${slug}/orders`, {
+    method: 'POST',
+    headers: { accept: 'application/json', 'content-type': 'application/json', 'accept-language': 'de' },
+    body: JSON.stringify({ f_name: 'Zoë <b>', f_mail: 'zoe@payer.example' }),
+  });
+  const { memo } = await ask('GET', `/checkouts/${((await answer.json()) as any).data.id}`);
+  await service.context.localLedger!.client.pay({ to: shop.address, amount: '1', memo });
+  const [receipt] = (await server.to('zoe@payer.example')) as [TakenMail];
+  t.match(receipt.parsed.subject, /^Beleg · Mug/);
+  const [notice] = (await server.to('till@shop.example')) as [TakenMail];
+  t.match(text(notice), 'name: Zoë <b>\nmail: zoe@payer.example');
+  t.notMatch(html(notice), 'Zoë <b>');
+});
+
 t.test('an OWNER’s address, role or user goes, and both the old address and the other OWNERs are told', async (t) => {
   const { ask, user } = await careful();
   await user('Oda', 'OWNER', 'oda@shop.example');

@@ -19,7 +19,7 @@ const FROM = 'pay@service.example';
 const PAYMENT = {
   value: { currency: 'EUR', amount: '1.2' },
   ...{ id: 'pay_x', amount: '5', assetCode: 'XLM', sender: 'GSENDER', memo: 'M', network: 'PUBLIC' },
-  ...{ name: 'Tee', reference: null, closedAt: '2026-11-21T09:59:55.000Z' },
+  ...{ name: 'Tee', reference: null, answers: {}, closedAt: '2026-11-21T09:59:55.000Z' },
 };
 
 async function setUp(t: Test, { mostOfDay = 1000, maxAttempts = 11 } = {}) {
