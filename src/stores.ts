@@ -10,6 +10,7 @@ import {
   createApiKeyStore,
   createPasskeyChallengeStore,
   createSessionStore,
+  createSetupStore,
   createUserStore,
 } from './accounts/index.js';
 import { createIdempotencyStore } from './api/idempotency.js';
@@ -194,6 +195,7 @@ export function createStores(connection: mongoose.Connection, deps: StoreDeps) {
     payerOrders: createPayerOrderStore(connection),
     leases: createLeaseStore(connection),
     sessions: createSessionStore(connection),
+    setup: createSetupStore(connection),
     passkeyChallenges: createPasskeyChallengeStore(connection),
     webhookKeys: createWebhookKeyStore(connection),
     requestKeys: createRequestKeyStore(connection),

@@ -155,6 +155,7 @@ const ofAllAccounts = ({ accounts, page, byId }: Opened) => ({
     await accounts.collection.insertOne(account as never, { session });
   },
   byId,
+  isAny: async (session?: Session) => (await accounts.exists({}).session(session ?? null)) !== null,
   /** The markup in force, in percent; undefined when never set. */
   markupOf: createSharedRead(String, async (id: string) => {
     const projection = { _id: 0, percent: { $last: '$rateMarkups.percent' } };

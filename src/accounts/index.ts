@@ -11,5 +11,14 @@ export { createKeyWatch, type KeyWatch, type WatchCaller } from './key-watch.js'
 export { createPasskeyChallengeStore, createPasskeys, type Invited, type PasskeyUser } from './passkeys.js';
 export { createSessionCookie, type SessionCookie } from './session-cookie.js';
 export { createSessionStore, createSessions, type OpenSession, SESSION_MS } from './sessions.js';
+export {
+  createSetup,
+  createSetupCode,
+  createSetupStore,
+  type Setup,
+  type SetupCode,
+  type SetupStage,
+  type SetupStore,
+} from './setup.js';
 export { createUserStore, type UserDoc, type UserStore } from './user-store.js';
 export { createUserService } from './users.js';

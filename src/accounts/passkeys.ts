@@ -17,6 +17,7 @@ import { hashToken, isToken } from '../kit/ids.js';
 import type { ForAccount } from '../stores.js';
 import type { Commit } from './commit.js';
 import { toCaller } from './sessions.js';
+import type { SetupStore } from './setup.js';
 import type { Passkey, UserDoc, UserStore } from './user-store.js';
 import { nameOf } from './users.js';
 
@@ -118,6 +119,8 @@ interface PasskeyDeps {
   users: Pick<UserStore, 'byInvitation' | 'byPasskey' | 'accept' | 'noteUse'>;
   challenges: PasskeyChallengeStore;
   forAccount: ForAccount<'account'>;
+  /** Told of every first passkey. */
+  setup: Pick<SetupStore, 'end'>;
   commit: Commit;
   publicUrl: string;
   clock: Clock;
@@ -200,7 +203,7 @@ async function accept(
   sent: unknown,
   { address, device }: Acceptance,
 ): Promise<UserDoc | null> {
-  const { expected, clock, commit, users } = party;
+  const { expected, clock, commit, users, setup } = party;
   const response = toRegistration(sent);
   const user = response && (await invitedBy(party, token));
   if (!user) return null;
@@ -224,6 +227,8 @@ async function accept(
     const { passkeys = [] } = (await users.byInvitation(hashToken(token), now, session)) ?? {};
     if (passkeys.length >= MOST_PASSKEYS)
       throw conflict(`A user has at most ${MOST_PASSKEYS} passkeys: remove one of them first.`);
+    // With a passkey the first OWNER needs the code no more.
+    if (passkeys.length === 0) await setup.end(user._id, session);
     return users.accept(hashToken(token), passkey, now, session);
   }).catch((error: unknown) => {
     if (error instanceof AlreadyMade) return null;

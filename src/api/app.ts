@@ -106,11 +106,13 @@ export interface HttpApi {
   stellarToml?: string | null;
   /** The hosted pages with their own paths, `/p/…`. They count their visitors themselves. */
   pages: express.Router;
-  dashboard: Pick<DashboardDeps, 'sessions' | 'passkeys' | 'cookie' | 'publicUrl'>;
+  dashboard: Pick<DashboardDeps, 'sessions' | 'passkeys' | 'setup' | 'cookie' | 'publicUrl'>;
 }
 
 /** A minute's failed attempts to sign in to the dashboard from one client address. */
 const SIGN_IN_ATTEMPTS = 20;
+/** A minute's wrong codes of the setup from one client address. */
+const SETUP_ATTEMPTS = 10;
 
 export interface HttpDeps {
   checkReadiness: () => Promise<Readiness>;
@@ -211,13 +213,14 @@ function mountApi(app: express.Express, { metrics, clock, api, onInternalError }
   // Requests without a key are counted apart from wrong keys, each kind by itself, so that none locks an address out of the others.
   const dashboard = createDashboard({
     ...api.dashboard,
-    networks,
+    ...{ networks, clock },
     account: { get: (...call) => guard(() => services.account.get(...call)) },
     trpc: (callerOf) => createTrpcHttp({ router, callerOf, onInternalError }),
     rest: (callerOf) => createRest({ ...restDeps, callerOf }),
     accountLimit,
     strangerLimit: publicLimit(),
     signInLimit: createRateLimit(SIGN_IN_ATTEMPTS, clock),
+    setupLimit: createRateLimit(SETUP_ATTEMPTS, clock),
     fileLimit: publicLimit(),
     addressOf,
   });

@@ -6,7 +6,9 @@ import {
   createPasskeys,
   createSessionCookie,
   createSessions,
+  createSetup,
   SESSION_MS,
+  type SetupCode,
   type WatchCaller,
 } from '../accounts/index.js';
 import type { HttpApi } from '../api/app.js';
@@ -43,6 +45,7 @@ interface ApiOptions {
   snapshot: Database['snapshot'];
   /** Tells pages of payments by events; null where a change stream is fast enough. */
   followEvents: EventNotifier['follow'] | null;
+  setupCode: SetupCode;
   guard: Guard;
   watch: WatchCaller;
   /** The published keys that verify deliveries. */
@@ -64,6 +67,7 @@ export async function createApi(
     services,
     snapshot,
     followEvents,
+    setupCode,
     guard,
     watch,
     webhookKeys,
@@ -134,8 +138,14 @@ export async function createApi(
         passkeys: guardEach(
           guard,
           createPasskeys({
-            ...{ users: system.users, challenges: system.passkeyChallenges, forAccount },
+            ...{ users: system.users, challenges: system.passkeyChallenges, setup: system.setup, forAccount },
             ...{ commit: core.commit, publicUrl, clock },
+          }),
+        ),
+        setup: guardEach(
+          guard,
+          createSetup({
+            ...{ ...core, ...system, forAccount, sessions, apiKeys: services.apiKeys, code: setupCode },
           }),
         ),
         cookie,

@@ -38,6 +38,8 @@ export interface Config {
   localLedgerCloseMs: number;
   /** Keys of 32 bytes, the first of which seals; null: one is generated into `dataDir`. */
   secretsKeys: readonly Buffer[] | null;
+  /** Null: one is generated into the database. */
+  setupCode: string | null;
   webhookAllowPrivate: boolean;
   webhookTimeoutMs: number;
   webhookRetryBaseMs: number;
@@ -141,6 +143,7 @@ function configOf(env: Environment): Config {
     pollIntervalMs: integer('POLL_INTERVAL_MS', 1000, 10, 3_600_000),
     localLedgerCloseMs: integer('LOCAL_LEDGER_CLOSE_MS', 1000, 10, 3_600_000),
     secretsKeys: secretsKeys(raw('SECRETS_KEY'), mongodbUri),
+    setupCode: setupCode(raw('SETUP_CODE')),
     webhookAllowPrivate: boolean(
       'WEBHOOK_ALLOW_PRIVATE',
       networks.every((network) => network === 'LOCAL'),
@@ -305,6 +308,12 @@ function secretsKeys(value: string | undefined, mongodbUri: string | null): read
     }
     return key;
   });
+}
+
+function setupCode(value: string | undefined): string | null {
+  if (value === undefined) return null;
+  if (!/^[^\p{C}\p{Z}]{16,128}$/u.test(value)) throw bad('SETUP_CODE', 'must be 16 to 128 characters without blanks.');
+  return value;
 }
 
 /** @param parse throws a RangeError whose message names the fault */

@@ -3,7 +3,7 @@
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
-import type { Commit } from '../accounts/index.js';
+import type { Commit, SetupCode } from '../accounts/index.js';
 import { createHttpApp } from '../api/app.js';
 import { createMetrics } from '../api/metrics.js';
 import { createOperationsApp } from '../api/operations.js';
@@ -35,6 +35,7 @@ import { createAuditing } from './auditing.js';
 import { type Config, originOf } from './config.js';
 import { type Core, createCore } from './core.js';
 import { type OpenEventTail, openEventTail } from './event-tail.js';
+import { setupCodeOf } from './installation.js';
 import { startWorkerJobs } from './job-runs.js';
 import { closeLedgers, createLedgers, refuseUnfitServers, requestsPerHourOf } from './ledgers.js';
 import { checkBuiltInLedger, hasBuiltInLedger, openBuiltInLedger, toTestPayer, usablePort } from './local-ledger.js';
@@ -58,6 +59,7 @@ export interface Context {
   services: Services;
   stores: Stores;
   commit: Commit;
+  setupCode: SetupCode;
   /** Null when LOCAL is not watched, or the settings name sources for it. */
   localLedger: { url: string; client: LedgerClient } | null;
   /** Waits at most `graceMs` for work in flight. */
@@ -153,6 +155,7 @@ async function compose(deps: ContextDeps, onClose: OnClose): Promise<Omit<Contex
     worker &&
     auditor &&
     (await startWorkerJobs(core, worker, { db, config, auditor, prover: proving.prover, sampler: rates.sampler }));
+  const setupCode = setupCodeOf(core, config, secrets);
   const api =
     role === 'worker'
       ? null
@@ -163,6 +166,7 @@ async function compose(deps: ContextDeps, onClose: OnClose): Promise<Omit<Contex
           watch: events.watch,
           followEvents: database.isSharded ? events.follow : null,
           guard: database.guard,
+          setupCode,
           webhookKeys: keyring.published,
           payUri,
           stellarToml,
@@ -177,7 +181,7 @@ async function compose(deps: ContextDeps, onClose: OnClose): Promise<Omit<Contex
   const readiness = createReadiness({ database, ...watched, clock });
   const closing = { readiness, events, api, jobs };
   await serve({ config, clock, log, port, metrics: metrics.registry, ...closing }, onClose);
-  return { config, url, publicUrl, services, stores, commit: core.commit, localLedger };
+  return { config, url, publicUrl, services, stores, commit: core.commit, setupCode, localLedger };
 }
 
 async function openCore(deps: ContextDeps, publicUrl: string, onClose: OnClose) {

@@ -141,7 +141,7 @@ async function isWanted({ stores, localLedger }: DemoContext): Promise<boolean> 
   const { installation, accounts } = stores.system;
   if (!localLedger) return false;
   const begun = await installation.demo();
-  return begun ? !begun.isDone : (await accounts.list({ page: 1, pageSize: 1 })).meta.total === 0;
+  return begun ? !begun.isDone : !(await accounts.isAny());
 }
 
 const newSuffixes = ({ newId }: Tools): string[] =>

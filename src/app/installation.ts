@@ -1,6 +1,11 @@
 /** Facts about the whole database: one document. */
 import mongoose from 'mongoose';
+import { createSetupCode, type SetupCode } from '../accounts/index.js';
 import { PART_OPTIONS, SCHEMA_OPTIONS } from '../kit/database.js';
+import type { SecretBox } from '../kit/secrets.js';
+import type { Config } from './config.js';
+import type { Core } from './core.js';
+import { hasBuiltInLedger } from './local-ledger.js';
 
 interface InstallationDoc {
   _id: string;
@@ -48,3 +53,13 @@ export function createInstallationStore(connection: mongoose.Connection) {
     },
   };
 }
+
+/** The first start makes a demo account; elsewhere the first account is a person's. */
+export const makesDemo = (config: Config): boolean => config.networks.length === 1 && hasBuiltInLedger(config);
+
+/** Tells how far the setup is, and the code for it. */
+export const setupCodeOf = ({ stores, ...core }: Core, config: Config, secrets: SecretBox): SetupCode =>
+  createSetupCode({
+    ...{ ...core, ...stores.system, forAccount: stores.forAccount, secrets },
+    ...{ code: config.setupCode, isOffered: !makesDemo(config) },
+  });

@@ -37,9 +37,9 @@ export async function* sealedRows(db: mongoose.mongo.Db): AsyncGenerator<SealedR
         ),
     };
   }
-  for (const name of ['webhookKeys', 'requestKeys']) {
+  for (const name of ['webhookKeys', 'requestKeys', 'setup']) {
     const keys = db.collection<{ _id: string; sealed: string }>(name);
-    const found = keys.find({}, { projection: { sealed: 1 }, batchSize: BATCH }).sort({ _id: 1 });
+    const found = keys.find({ sealed: { $gt: '' } }, { projection: { sealed: 1 }, batchSize: BATCH }).sort({ _id: 1 });
     for await (const { _id, sealed: only } of found) {
       yield {
         ...{ owner: _id, accountId: null, sealed: [only] },

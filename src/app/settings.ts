@@ -68,6 +68,12 @@ export const SETTINGS: Readonly<Record<string, Setting>> = {
       '32 bytes, base64: encrypts webhook secrets at rest. Or a comma list of keys: the first encrypts, all decrypt; `cli secrets reseal` moves everything to the first',
     isSecret: true,
   },
+  SETUP_CODE: {
+    default: 'generated, the same for every process',
+    meaning:
+      'Lets one person set up an installation without an account, in the browser: 16 to 128 characters without blanks. The service prints the link with it at its start',
+    isSecret: true,
+  },
   WEBHOOK_ALLOW_PRIVATE: {
     default: '`false`; `true` when only LOCAL is watched',
     meaning: 'Allow webhook targets on private and loopback addresses',

@@ -8,6 +8,7 @@ import { StartupError } from '../kit/startup-error.js';
 import { misspeltIn, readConfig } from './config.js';
 import { type Context, createContext, ROLES, type Role } from './context.js';
 import { completeMarket, createDemo, type Demo } from './demo.js';
+import { makesDemo } from './installation.js';
 import { createLog } from './log.js';
 
 const USAGE = `Usage: npm start -- [--role ${ROLES.join('|')}]`;
@@ -60,15 +61,19 @@ async function main(): Promise<void> {
   const ready = { context, role, networks: config.networks };
   if (role === 'worker') return sayReady(ready, null);
   const tools = { clock, newId: createIds(clock), log };
+  if (!makesDemo(config)) {
+    const setUp = (await context.setupCode.stage()) === 'NEW' ? await context.setupCode.line() : null;
+    return sayReady(ready, null, setUp);
+  }
   await createDemo(context, tools, (demo) => sayReady(ready, demo));
   // Its ledgers take time, so the start does not wait for it; the next start adds what is missing.
-  if (context.localLedger)
-    void completeMarket(context, tools).catch((err: unknown) => log.debug({ err }, 'no demo market'));
+  void completeMarket(context, tools).catch((err: unknown) => log.debug({ err }, 'no demo market'));
 }
 
 function sayReady(
   { context, role, networks }: { context: Context; role: Role; networks: readonly string[] },
   demo: Demo | null,
+  setUp: string | null = null,
 ): void {
   const { url, publicUrl, localLedger } = context;
   say('');
@@ -91,6 +96,9 @@ function sayReady(
     say(`  API key   ${demo.apiKey}`);
     say('');
     say(`The key is not shown again. More accounts: ${commandName(process.argv[1])} account create --name NAME`);
+  } else if (setUp) {
+    say('');
+    say(setUp);
   } else if (role !== 'worker') {
     say('');
     say(`Accounts and API keys: ${commandName(process.argv[1])} account create --name NAME`);

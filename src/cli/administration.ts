@@ -8,6 +8,7 @@ import { withContextRules } from '../api/stored-rules.js';
 import { auditByOperator } from '../app/auditing.js';
 import { type Config, originOf, readConfig } from '../app/config.js';
 import { type Core, createCore } from '../app/core.js';
+import { setupCodeOf } from '../app/installation.js';
 import { jobsOf } from '../app/jobs/table.js';
 import { closeLedgers, createLedgers } from '../app/ledgers.js';
 import { mailBoundsOf } from '../app/mailing.js';
@@ -113,6 +114,7 @@ function signingOf(core: Core, config: Config, { connection }: Database) {
   };
   const keyring = async () => createKeyring({ webhookKeys, secrets: await openSecrets(), clock: core.clock });
   return {
+    setupCode: async () => setupCodeOf(core, config, await openSecrets()),
     keyring,
     rotateWebhookKey: async () => rotateWebhookKey(core, await keyring()),
     resealSecrets: async () => resealSecrets(sealedRows(connection.db!), await openSecrets(), storeResealed(core)),

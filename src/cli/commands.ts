@@ -10,7 +10,7 @@ import { DEVELOPMENT_CA_FILE } from '../webhooks/development-ca.js';
 import { registerBackupCommands } from './backup.js';
 import { registerEventCommands } from './events.js';
 import { registerExportCommands } from './export.js';
-import { registerAccountCommands, registerKeyCommands, registerUserCommands } from './key.js';
+import { registerAccountCommands, registerKeyCommands, registerSetupCommand, registerUserCommands } from './key.js';
 import { registerParkedCommands } from './parked.js';
 import {
   type Administration,
@@ -164,6 +164,7 @@ registerKeyCommands(program, connect);
 registerMcpCommand(program, { clock: systemClock, given: readClientSettings, serviceUrl });
 registerParkedCommands(program, connect);
 registerSecretsCommands(program, connect);
+registerSetupCommand(program, connect);
 registerUserCommands(program, connect);
 registerWebhookKeyCommands(program, connect);
 const settings = () => ({ url: serviceUrl(), dataDir: readConfig().dataDir, certificateFile: DEVELOPMENT_CA_FILE });

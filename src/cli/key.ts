@@ -52,6 +52,23 @@ export function registerAccountCommands(
     );
 }
 
+// `setup-code`: for who runs the service, and missed the line of its start.
+
+export function registerSetupCommand(program: Command, connect: Connect<'setupCode'>): void {
+  program
+    .command('setup-code')
+    .description('print the link that sets the installation up in the browser')
+    .option('--json', 'print one line of JSON and nothing else')
+    .action((options: { json?: true }) =>
+      connected(connect, async ({ setupCode }) => {
+        const { stage, line } = await setupCode();
+        const text = (await stage()) === 'DONE' ? null : await line();
+        if (options.json) return print(JSON.stringify({ url: text?.replace('Set up at ', '') ?? null }));
+        print(text ?? 'This installation is set up.');
+      }),
+    );
+}
+
 // `user invite`, `user list`: the first people of an account are invited by who runs the service.
 
 interface InviteOptions {

@@ -5,7 +5,7 @@ import { Command, CommanderError, InvalidArgumentError } from 'commander';
 import type { z } from 'zod';
 import type { Contract } from '../../contracts/index.js';
 import { isSecretSeed, SEED_REFUSED } from '../../contracts/secret-seed.js';
-import type { AccountStore, ApiKeyStore, Commit } from '../accounts/index.js';
+import type { AccountStore, ApiKeyStore, Commit, SetupCode } from '../accounts/index.js';
 import type { Audit } from '../audit/index.js';
 import { ApiError } from '../kit/api-error.js';
 import type { ServiceOf } from '../kit/caller.js';
@@ -33,6 +33,7 @@ export interface Administration {
   mendGaps: (url: string, walletId: string | null) => Promise<MendReport[]>;
   /** How the jobs stand, of the networks that are configured. */
   jobReports: () => Promise<JobReport[]>;
+  setupCode: () => Promise<SetupCode>;
   /** The keys that sign deliveries. */
   keyring: () => Promise<Keyring>;
   rotateWebhookKey: () => ReturnType<Keyring['rotate']>;

@@ -1,12 +1,15 @@
-/** Signs users in: first by an invitation, which creates a passkey, then by that passkey. */
+/** Lets people in: the first one sets the installation up, the others come by an invitation, which creates a passkey, and then by that passkey. */
 
 import type { IncomingMessage } from 'node:http';
 import type { PublicKeyCredentialRequestOptionsJSON } from '@simplewebauthn/server';
-import express, { type Request, type Response, type Router } from 'express';
-import type { Invited, OpenSession, PasskeyUser } from '../accounts/index.js';
+import express, { type Request, type RequestHandler, type Response, type Router } from 'express';
+import { setup as setupContract } from '../../contracts/setup.js';
+import type { Invited, OpenSession, PasskeyUser, SessionCookie, Setup } from '../accounts/index.js';
 import { sendJson } from '../api/answer.js';
+import { parseInput } from '../api/input.js';
 import { readBody } from '../api/rest-body.js';
-import { ApiError, rateLimited } from '../kit/api-error.js';
+import { ApiError, badRequest, rateLimited } from '../kit/api-error.js';
+import type { Clock } from '../kit/clock.js';
 
 export interface PeopleDeps {
   passkeys: {
@@ -15,11 +18,16 @@ export interface PeopleDeps {
     signInOptions(): Promise<PublicKeyCredentialRequestOptionsJSON>;
     signIn(sent: unknown, address: string): Promise<PasskeyUser | null>;
   };
-  sessions: { openFor(user: PasskeyUser): Promise<OpenSession> };
+  sessions: { openFor(user: PasskeyUser): Promise<OpenSession>; end(token: string): Promise<void> };
+  setup: Setup;
+  cookie: SessionCookie;
+  clock: Pick<Clock, 'now'>;
   /** Counts requests without a session by client address. */
   strangerLimit: (address: string) => number;
   /** Counts attempts to sign in by client address; one that succeeds is taken back with `-1`. */
   signInLimit: (address: string, attempts?: number) => number;
+  /** The same for codes of the setup. */
+  setupLimit: (address: string, attempts?: number) => number;
   addressOf: (req: IncomingMessage) => string;
   /** Answers with the session and its cookie. */
   admit(req: Request, res: Response, session: OpenSession): Promise<void>;
@@ -70,6 +78,35 @@ export function createPeopleRouter(deps: PeopleDeps): Router {
       return typeof token === 'string' ? passkeys.accept(token, response, from) : null;
     });
     await admit(req, res, await sessions.openFor(user));
+  });
+  return router;
+}
+
+/** `POST /dashboard/setup`. @param refuseParameters runs once it is known that there is something to set up */
+export function createSetupRouter(deps: Omit<PeopleDeps, 'admit'>, refuseParameters: RequestHandler): Router {
+  const { setup, sessions, cookie, strangerLimit, setupLimit, addressOf, clock } = deps;
+  const limited = (waitSeconds: number) => {
+    if (waitSeconds > 0) throw rateLimited(waitSeconds);
+  };
+  const isOver: RequestHandler = async (req, _res, next) => {
+    limited(strangerLimit(addressOf(req)));
+    if ((await setup.stage()) === 'DONE') throw new ApiError('not_found', 'This installation is set up.');
+    next();
+  };
+  const router = express.Router();
+  router.post('/dashboard/setup', isOver, refuseParameters, async (req, res) => {
+    const body = await readBody(req, res);
+    if (body === null) throw badRequest('The body must be a JSON object.');
+    const address = addressOf(req);
+    limited(setupLimit(address));
+    await setup.check(body.code);
+    setupLimit(address, -1);
+    const input = parseInput(setupContract.enter, body, { now: clock.now(), networks: [], allowPrivate: false });
+    const { session, ...made } = await setup.enter(input, address);
+    await sessions.end(cookie.read(req));
+    res.setHeader('Set-Cookie', cookie.set(session.token));
+    if (made.apiKey !== null) res.on('finish', () => void setup.shown(made.userId));
+    sendData(res, made);
   });
   return router;
 }

@@ -14,18 +14,19 @@ import { acceptedLanguage } from '../domain/accepted-language.js';
 import { ApiError, badRequestOf, conflict, invalid, rateLimited } from '../kit/api-error.js';
 import type { Caller, Services } from '../kit/caller.js';
 import { createFiles, createIsForeign, FIXED_FILES, strictHeaders } from './files.js';
-import { createPeopleRouter, type PeopleDeps, sendData } from './people.js';
+import { createPeopleRouter, createSetupRouter, type PeopleDeps, sendData } from './people.js';
 
 export interface DashboardDeps {
   sessions: {
     open(key: string): Promise<{ caller: Caller; token: string } | null>;
     callerOf(token: string): Promise<Caller | null>;
-    end(token: string): Promise<void>;
     /** Stores the user's choice; null: as the browser prefers. */
     speak(userId: string, language: Language | null): Promise<void>;
   } & PeopleDeps['sessions'];
   passkeys: PeopleDeps['passkeys'];
+  setup: PeopleDeps['setup'];
   cookie: SessionCookie;
+  clock: PeopleDeps['clock'];
   /** Base URL in the browser; may have a path. */
   publicUrl: string;
   networks: readonly Network[];
@@ -40,6 +41,8 @@ export interface DashboardDeps {
   strangerLimit: (address: string) => number;
   /** Counts attempts to sign in by client address; one that succeeds is taken back with `-1`. */
   signInLimit: (address: string, attempts?: number) => number;
+  /** Counts wrong codes of the setup in the same way. */
+  setupLimit: (address: string, attempts?: number) => number;
   /** Counts requests for pages and files by client address. */
   fileLimit: (address: string) => number;
   addressOf: (req: IncomingMessage) => string;
@@ -131,6 +134,8 @@ export function createDashboard(deps: DashboardDeps): Router {
     res.setHeader('Set-Cookie', cookie.clear());
     sendData(res, { signedOut: true });
   });
+  router.post('/dashboard/setup', refuseForeign);
+  router.use(createSetupRouter(deps, refuseParameters));
   router.use(['/dashboard/passkey', '/dashboard/invitation'], refuseForeign, refuseParameters);
   router.use(createPeopleRouter({ ...deps, admit }));
   router.use('/dashboard', createFileRouter(deps));
@@ -138,8 +143,9 @@ export function createDashboard(deps: DashboardDeps): Router {
 }
 
 function createFileRouter(deps: DashboardDeps): Router {
-  const { publicUrl, fileLimit, addressOf } = deps;
-  const files = createFiles(new URL(publicUrl).pathname.replace(/\/+$/, ''));
+  const { publicUrl, setup, fileLimit, addressOf } = deps;
+  const base = new URL(publicUrl).pathname.replace(/\/+$/, '');
+  const files = createFiles(base);
   const router = express.Router();
   router.use((req, _res, next) => {
     const waitSeconds = fileLimit(addressOf(req));
@@ -166,6 +172,11 @@ function createFileRouter(deps: DashboardDeps): Router {
   }
   // The application does its own routing, so every other address gets its page.
   router.get(/^(?!\/assets\/)/, async (req, res) => {
+    // The page itself says when MongoDB is away.
+    const stage = await setup.stage().catch(() => null);
+    const isSetup = /^\/setup\/?$/.test(req.path);
+    if (stage === 'NEW' && !isSetup) return res.redirect(302, `${base}/dashboard/setup`);
+    if (stage === 'DONE' && isSetup) return res.redirect(302, `${base}/dashboard`);
     const page = await files.page(await languageOf(deps, req));
     if (page === null) return void res.status(503).type('text').send(NOT_BUILT);
     res.type('html').send(page);

@@ -812,7 +812,13 @@ async function startApp(
       rateLimitPerMinute: 0,
       openapiJson: Buffer.from('{}'),
       pages: express.Router(),
-      dashboard: { sessions: {} as never, passkeys: {} as never, cookie: {} as never, publicUrl: 'http://localhost' },
+      dashboard: {
+        sessions: {} as never,
+        passkeys: {} as never,
+        setup: {} as never,
+        cookie: {} as never,
+        publicUrl: 'http://localhost',
+      },
       ...api,
     },
   });
@@ -993,6 +999,7 @@ t.test('behind a PUBLIC_URL with a path, the docs and the document name it', asy
   const dashboard = {
     sessions: {} as never,
     passkeys: {} as never,
+    setup: {} as never,
     cookie: {} as never,
     publicUrl: 'https://shop.example/pay',
   };

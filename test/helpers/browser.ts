@@ -43,7 +43,7 @@ export function findChromium(): string {
 }
 
 /** Closed with the test. */
-export async function openBrowser(t: Test): Promise<Browser> {
+export async function openBrowser(t: Test, more: readonly string[] = []): Promise<Browser> {
   const browser = await chromium.launch({
     executablePath: findChromium(),
     args: [
@@ -54,6 +54,7 @@ export async function openBrowser(t: Test): Promise<Browser> {
       '--disable-background-networking',
       '--disable-component-update',
       '--disable-sync',
+      ...more,
     ],
   });
   t.teardown(() => browser.close());

@@ -11,6 +11,8 @@ const rows = [...text('docs/reference/limits.md').matchAll(/^\| (.+) \| (.+) \| 
 /** What the rows without a setting are of: a file, and what stands in it before the figure. */
 const IN_CODE: [row: string, file: string, before: string][] = [
   ['Attempts to sign in', 'src/api/app.ts', 'SIGN_IN_ATTEMPTS = '],
+  ['Wrong codes of the setup', 'src/api/app.ts', 'SETUP_ATTEMPTS = '],
+  ['The same, of all addresses', 'src/accounts/setup.ts', 'MOST_WRONG = '],
   ['Sessions of the dashboard', 'src/accounts/sessions.ts', 'MAX_SESSIONS = '],
   ['Hours that an invitation lasts', 'src/accounts/users.ts', 'INVITATION_MS = '],
   ['Passkeys', 'src/accounts/passkeys.ts', 'MOST_PASSKEYS = '],

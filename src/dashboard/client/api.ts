@@ -85,7 +85,7 @@ function inWords(said: string | null, message: string): string {
   return said === null || spokenLanguage() === 'en' ? message : `${said} (${message})`;
 }
 
-export const UNREACHABLE: Failure = {
+const UNREACHABLE: Failure = {
   code: 'unreachable',
   message: t('serviceNotAnswerCheck'),
   fields: {},
@@ -99,7 +99,7 @@ class HeldBack extends Error {
 }
 
 /** @throws HeldBack with the fields that hold a secret seed: it does not leave the browser */
-function holdSeeds(input: unknown): void {
+export function holdSeeds(input: unknown): void {
   const paths = seedsIn(input);
   if (paths.length === 0) return;
   const fields = Object.fromEntries(paths.map((path) => [path, SEED_REFUSED]));
@@ -274,6 +274,9 @@ export const useSession = () =>
     },
     staleTime: 60_000,
   });
+
+/** Asks for the session again, which the server has just opened. */
+export const renewSession = (): void => void queryClient.invalidateQueries({ queryKey: SESSION_KEY });
 
 /** @returns the failure, or null once signed in */
 export async function signIn(key: string): Promise<Failure | null> {

@@ -25,6 +25,7 @@ import { Payments } from './views/payments.js';
 import { Pos } from './views/pos.js';
 import { NewProduct, Product } from './views/product.js';
 import { Products } from './views/products.js';
+import { Setup } from './views/setup.js';
 import { Shop } from './views/shop.js';
 import { Invite, SignIn } from './views/sign-in.js';
 import { Statement } from './views/statement.js';
@@ -77,10 +78,13 @@ const WAYS: readonly (readonly [path: string, label: string, icon: IconName, nee
 export function App() {
   const session = useSession();
   const [isInvited, params] = useRoute('/invite/:token');
+  const [isSetup] = useRoute('/setup');
   return (
     <>
       {isInvited ? (
         <Invite token={params.token} />
+      ) : isSetup ? (
+        <Setup />
       ) : session.data ? (
         <Signed session={session.data} />
       ) : session.data === null ? (

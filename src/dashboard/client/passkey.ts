@@ -3,7 +3,7 @@
 import { startAuthentication, startRegistration } from '@simplewebauthn/browser';
 import { useRef } from 'preact/hooks';
 import { BASE } from './address.js';
-import { type Failure, type Session, setSession, toFailure, UNREACHABLE } from './api.js';
+import { type Failure, failureOf, holdSeeds, type Session, setSession, toFailure } from './api.js';
 import { t } from './texts/texts.js';
 import type { Role } from './words.js';
 
@@ -37,6 +37,7 @@ type Answer<Data> = { data: Data } | { failure: Failure };
 
 async function post<Data>(path: string, body: object): Promise<Answer<Data>> {
   try {
+    holdSeeds(body);
     const answer = await fetch(`${BASE}${path}`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -44,10 +45,26 @@ async function post<Data>(path: string, body: object): Promise<Answer<Data>> {
     });
     const { data, error } = await answer.json();
     return error ? { failure: toFailure(error) } : { data };
-  } catch {
-    return { failure: UNREACHABLE };
+  } catch (error) {
+    return { failure: failureOf(error) };
   }
 }
+
+/** The account and its first OWNER. */
+export interface Made {
+  accountId: string;
+  userId: string;
+  /** Shown once, where the browser can make no passkey. */
+  apiKey: string | null;
+}
+
+export const setUp = (form: {
+  code: string;
+  accountName: string;
+  userName: string;
+  email: string | null;
+  passkeys: boolean;
+}): Promise<Answer<Made>> => post('/setup', form);
 
 /** Converts the browser's error; most often the user cancelled. */
 const notDone = (error: unknown): Failure => ({
@@ -68,6 +85,17 @@ export async function acceptInvitation(token: string, { options }: Invited): Pro
     return enter(await post<Session>('/invitation', { token, response }));
   } catch (error) {
     return notDone(error);
+  }
+}
+
+/** One's own further passkey needs no link. @param invite makes an invitation for oneself. @returns the failure; null once signed in with the passkey */
+export async function addPasskey(invite: () => Promise<{ url: string }>): Promise<Failure | null> {
+  try {
+    const token = (await invite()).url.split('/').at(-1)!;
+    const invited = await invitedBy(token);
+    return 'failure' in invited ? invited.failure : await acceptInvitation(token, invited.data);
+  } catch (error) {
+    return failureOf(error);
   }
 }
 

@@ -21,7 +21,7 @@ import { type Column, List } from '../parts/list.js';
 import { Loaded, Page, Section } from '../parts/page.js';
 import { rich } from '../parts/rich.js';
 import { say } from '../parts/toast.js';
-import { acceptInvitation, invitedBy, useOnce } from '../passkey.js';
+import { addPasskey, useOnce } from '../passkey.js';
 import { t } from '../texts/texts.js';
 import { LANGUAGE_OPTIONS, ROLE_OPTIONS, roleWord } from '../words.js';
 
@@ -173,22 +173,15 @@ function Speaking({ language }: { language: Language | null }) {
   );
 }
 
-/** One's own further passkey needs no link: the invitation is accepted here. */
 function AddPasskey({ id, onDone }: { id: string; onDone: () => unknown }) {
   const invite = useWrite('users.invite');
   const [failure, setFailure] = useState<Failure | null>(null);
   const add = useOnce(async () => {
     setFailure(null);
-    try {
-      const token = (await invite.mutateAsync({ id })).url.split('/').at(-1)!;
-      const invited = await invitedBy(token);
-      const refused = 'failure' in invited ? invited.failure : await acceptInvitation(token, invited.data);
-      if (refused) return setFailure(refused);
-      say(t('passkeyAdded'));
-      await onDone();
-    } catch (error) {
-      setFailure(failureOf(error));
-    }
+    const refused = await addPasskey(() => invite.mutateAsync({ id }));
+    if (refused) return setFailure(refused);
+    say(t('passkeyAdded'));
+    await onDone();
   });
   return (
     <>

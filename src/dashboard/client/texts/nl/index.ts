@@ -5,7 +5,8 @@ import { frame } from './frame.js';
 import { money } from './money.js';
 import { orders } from './orders.js';
 import { selling } from './selling.js';
+import { start } from './start.js';
 import { states } from './states.js';
 
-export const nl: Like<English> = { ...frame, ...states, ...selling, ...orders, ...money, ...access };
+export const nl: Like<English> = { ...frame, ...states, ...selling, ...orders, ...money, ...access, ...start };
 speak('nl', nl);
