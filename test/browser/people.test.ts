@@ -56,7 +56,7 @@ t.test('an owner comes in by the invitation, invites a cashier, signs out and in
   await cashier.getByRole('button', { name: 'Create a passkey and sign in' }).click();
   await cashier.waitForURL(/\/dashboard\/pos$/);
   await cashier.goto(`${home}/dashboard/checkouts`);
-  await cashier.getByText('Ben, cashier').waitFor();
+  await cashier.getByText('Ben · Cashier').waitFor();
   t.same(await ways(cashier), ['Point of sale', 'Payments', 'Checkouts']);
 
   const { data } = await service.api('GET', '/users');

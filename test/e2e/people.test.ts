@@ -403,3 +403,34 @@ t.test('the operator of the service invites the first user', async (t) => {
   const { cookie } = await accept(service, made.url);
   t.ok(await isIn(cookie));
 });
+
+t.test('a user chooses a language, which the page speaks at once and their session outlasts', async (t) => {
+  const person = await comeIn(service, 'VIEWER', 'Lia');
+  const page = async (accept: string) => {
+    const answer = await fetch(`${service.url}/dashboard/`, {
+      headers: { cookie: person.cookie, 'accept-language': accept },
+    });
+    const text = await answer.text();
+    const [, script] = /<script type="module" src="[^"]*\/(language-\w+)-/.exec(text) ?? [];
+    return `${/<html [^>]*>/.exec(text)} ${script}`;
+  };
+  const choose = async (body: object) => {
+    const answer = await fetch(`${service.url}/dashboard/session`, {
+      method: 'PATCH',
+      headers: { cookie: person.cookie, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    return { status: answer.status, ...((await answer.json()) as { data: { user: { language: string | null } } }) };
+  };
+  t.equal(await page('fr-CA, en;q=0.5'), '<html lang="fr" dir="ltr"> language-fr');
+  t.match(await choose({ language: 'ar' }), { status: 200, data: { user: { language: 'ar' } } });
+  t.equal(await page('fr-CA'), '<html lang="ar" dir="rtl"> language-ar');
+  for (const language of ['xx', 'AR', 7, { $gt: '' }]) t.equal((await choose({ language })).status, 422);
+  t.equal((await service.api('GET', `/users/${person.id}`)).data.language, 'ar');
+  t.match(await choose({ language: null }), { status: 200, data: { user: { language: null } } });
+  t.equal(await page('id'), '<html lang="id" dir="ltr"> language-id');
+  t.equal((await person.call('payments.list', true, {})).status, 200, 'no session ended');
+  const set = await service.api('PATCH', `/users/${person.id}`, { language: 'tr' });
+  t.equal(set.data.language, 'tr', 'an owner may choose for others');
+  t.equal((await service.api('PATCH', `/users/${person.id}`, { language: 'xx' })).status, 422);
+});
