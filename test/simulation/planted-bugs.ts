@@ -853,13 +853,6 @@ export const plantedBugs: readonly PlantedBug[] = [
     hardship: ['checkouts', 'orders'],
   },
   {
-    guard: 'an order that was EXPIRED and becomes PAID takes its pieces again',
-    changes: [
-      [SETTLE, "order.takes && order.status === 'PAID' ? await", "order.takes && order.status === 'EXPIRED' ? await"],
-    ],
-    hardship: ['checkouts', 'orders'],
-  },
-  {
     guard: 'a cancelled order that money came for keeps what it holds',
     changes: [
       [
