@@ -20,6 +20,9 @@ export function Shop() {
       <Section title={t('pointOfSale')}>
         <Shown query={account}>{(data) => <TipsForm account={data} />}</Shown>
       </Section>
+      <Section title={t('inYourPages')}>
+        <Shown query={account}>{(data) => <EmbedForm account={data} />}</Shown>
+      </Section>
     </Page>
   );
 }
@@ -154,6 +157,36 @@ function TipsForm({ account: { tipPercents } }: { account: Account }) {
         value={tipPercents.join(' ')}
         hint={t('tipsTillHint')}
         alsoOf={Array.from({ length: MOST_TIPS }, (_, n) => `tipPercents.${n}`)}
+      />
+    </Form>
+  );
+}
+
+const MOST_ORIGINS = 20;
+
+function EmbedForm({ account: { embedOrigins } }: { account: Account }) {
+  const update = useWrite('account.update');
+  const submit = async (values: Values) => {
+    try {
+      await update.mutateAsync({ embedOrigins: values.text('embedOrigins').split(/\s+/).filter(Boolean) });
+      say(t('saved'));
+    } catch {}
+  };
+  return (
+    <Form
+      submit={t('save')}
+      isBusy={update.isPending}
+      failure={update.error ? failureOf(update.error) : null}
+      onSubmit={submit}
+    >
+      <Field
+        name="embedOrigins"
+        label={t('embedOrigins')}
+        isOptional
+        isLong
+        value={embedOrigins.join('\n')}
+        hint={t('embedOriginsHint')}
+        alsoOf={Array.from({ length: MOST_ORIGINS }, (_, n) => `embedOrigins.${n}`)}
       />
     </Form>
   );

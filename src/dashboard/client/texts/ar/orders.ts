@@ -102,10 +102,13 @@ export const orders: Like<typeof english> = {
   askForCoupon: 'السؤال عن قسيمة',
   minutesToPay: 'دقائق للدفع',
   minutesHint: 'من 5 إلى 1,440، ومن دون رقم 60. ثم يتحرر ما يحجزه طلب غير مدفوع.',
+  embedOrigins: 'مواقع يجوز لها تضمين صفحاتك',
+  embedOriginsHint: 'واحد في كل سطر، 20 على الأكثر: https://shop.example. يُرفض ما سواها.',
   fromLink: 'من الرابط',
   answers: 'الإجابات',
   stock: 'المخزون',
   noLimit: 'البيع دون حد',
   noLimitAsk: 'البيع دون حد؟',
   noLimitHint: 'يُنسى عدد المتبقي.',
+  inYourPages: 'في صفحاتك',
 };

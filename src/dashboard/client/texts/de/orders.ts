@@ -102,10 +102,13 @@ export const orders: Like<typeof english> = {
   askForCoupon: 'Nach einem Gutschein fragen',
   minutesToPay: 'Minuten zum Zahlen',
   minutesHint: 'Von 5 bis 1.440; ohne Zahl 60. Was eine unbezahlte Bestellung vom Lager hält, ist dann wieder frei.',
+  embedOrigins: 'Websites, die Ihre Seiten einbetten dürfen',
+  embedOriginsHint: 'Je Zeile eine, höchstens 20: https://shop.example. Alle anderen werden abgewiesen.',
   fromLink: 'Aus dem Link',
   answers: 'Antworten',
   stock: 'Bestand',
   noLimit: 'Ohne Grenze verkaufen',
   noLimitAsk: 'Ohne Grenze verkaufen?',
   noLimitHint: 'Wie viele übrig sind, wird vergessen.',
+  inYourPages: 'In Ihren eigenen Seiten',
 };

@@ -100,10 +100,13 @@ export const orders = {
   askForCoupon: 'Ask for a coupon',
   minutesToPay: 'Minutes to pay',
   minutesHint: 'From 5 to 1,440; 60 without a number. What an unpaid order holds of a stock is free again then.',
+  embedOrigins: 'Websites that may frame your pages',
+  embedOriginsHint: 'One per line, at most 20: https://shop.example. Every other site is refused.',
   fromLink: 'From the link',
   answers: 'Answers',
   stock: 'Stock',
   noLimit: 'Sell without a limit',
   noLimitAsk: 'Sell without a limit?',
   noLimitHint: 'How many are left is forgotten.',
+  inYourPages: 'In your own pages',
 } as const;

@@ -102,10 +102,13 @@ export const orders: Like<typeof english> = {
   askForCoupon: 'Pedir un cupón',
   minutesToPay: 'Minutos para pagar',
   minutesHint: 'De 5 a 1.440; sin número, 60. Entonces se libera lo que retiene un pedido sin pagar.',
+  embedOrigins: 'Sitios que pueden incrustar sus páginas',
+  embedOriginsHint: 'Uno por línea, 20 como máximo: https://shop.example. Los demás se rechazan.',
   fromLink: 'Del enlace',
   answers: 'Respuestas',
   stock: 'Existencias',
   noLimit: 'Vender sin límite',
   noLimitAsk: '¿Vender sin límite?',
   noLimitHint: 'Se olvida cuántas quedan.',
+  inYourPages: 'En sus propias páginas',
 };

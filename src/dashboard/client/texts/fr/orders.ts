@@ -102,10 +102,13 @@ export const orders: Like<typeof english> = {
   askForCoupon: 'Demander un bon',
   minutesToPay: 'Minutes pour payer',
   minutesHint: 'De 5 à 1 440 ; sans nombre, 60. Ce que retient une commande impayée est alors libre.',
+  embedOrigins: 'Sites qui peuvent intégrer vos pages',
+  embedOriginsHint: 'Un par ligne, 20 au plus : https://shop.example. Les autres sont refusés.',
   fromLink: 'Du lien',
   answers: 'Réponses',
   stock: 'Stock',
   noLimit: 'Vendre sans limite',
   noLimitAsk: 'Vendre sans limite ?',
   noLimitHint: 'Le nombre restant est oublié.',
+  inYourPages: 'Dans vos propres pages',
 };

@@ -102,10 +102,13 @@ export const orders: Like<typeof english> = {
   askForCoupon: 'Tanyakan kupon',
   minutesToPay: 'Menit untuk membayar',
   minutesHint: 'Dari 5 sampai 1.440; tanpa angka 60. Stok yang ditahan pesanan belum dibayar lalu bebas lagi.',
+  embedOrigins: 'Situs yang boleh menyematkan halaman Anda',
+  embedOriginsHint: 'Satu per baris, paling banyak 20: https://shop.example. Situs lain ditolak.',
   fromLink: 'Dari tautan',
   answers: 'Jawaban',
   stock: 'Stok',
   noLimit: 'Jual tanpa batas',
   noLimitAsk: 'Jual tanpa batas?',
   noLimitHint: 'Jumlah yang tersisa dilupakan.',
+  inYourPages: 'Di halaman Anda sendiri',
 };

@@ -102,10 +102,13 @@ export const orders: Like<typeof english> = {
   askForCoupon: 'Chiedi un buono',
   minutesToPay: 'Minuti per pagare',
   minutesHint: 'Da 5 a 1.440; senza numero 60. Poi si libera ciò che trattiene un ordine non pagato.',
+  embedOrigins: 'Siti che possono incorporare le tue pagine',
+  embedOriginsHint: 'Uno per riga, al massimo 20: https://shop.example. Gli altri sono rifiutati.',
   fromLink: 'Dal link',
   answers: 'Risposte',
   stock: 'Giacenza',
   noLimit: 'Vendi senza limite',
   noLimitAsk: 'Vendere senza limite?',
   noLimitHint: 'Si dimentica quanti ne restano.',
+  inYourPages: 'Nelle tue pagine',
 };

@@ -102,10 +102,13 @@ export const orders: Like<typeof english> = {
   askForCoupon: 'クーポンを聞く',
   minutesToPay: '支払いまでの分数',
   minutesHint: '5~1,440。空欄なら60。未払いの注文が押さえた在庫はその後空きます。',
+  embedOrigins: 'ページを埋め込めるサイト',
+  embedOriginsHint: '1行に1つ、20まで: https://shop.example。ほかは拒否されます。',
   fromLink: '元のリンク',
   answers: '回答',
   stock: '在庫',
   noLimit: '制限なく販売',
   noLimitAsk: '制限なく販売しますか?',
   noLimitHint: '残りの数は忘れられます。',
+  inYourPages: 'ご自分のページの中で',
 };

@@ -102,10 +102,13 @@ export const orders: Like<typeof english> = {
   askForCoupon: 'Om een kortingscode vragen',
   minutesToPay: 'Minuten om te betalen',
   minutesHint: 'Van 5 tot 1.440; zonder getal 60. Wat een onbetaalde bestelling vasthoudt, is dan weer vrij.',
+  embedOrigins: 'Websites die je pagina’s mogen insluiten',
+  embedOriginsHint: 'Eén per regel, hoogstens 20: https://shop.example. Alle andere worden geweigerd.',
   fromLink: 'Via de link',
   answers: 'Antwoorden',
   stock: 'Voorraad',
   noLimit: 'Zonder grens verkopen',
   noLimitAsk: 'Zonder grens verkopen?',
   noLimitHint: 'Hoeveel er over zijn, wordt vergeten.',
+  inYourPages: 'In je eigen pagina’s',
 };

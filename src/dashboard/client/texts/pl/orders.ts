@@ -102,10 +102,13 @@ export const orders: Like<typeof english> = {
   askForCoupon: 'Pytaj o kupon',
   minutesToPay: 'Minuty na zapłatę',
   minutesHint: 'Od 5 do 1440; bez liczby 60. Potem zwalnia się to, co trzyma nieopłacone zamówienie.',
+  embedOrigins: 'Strony, które mogą osadzać Twoje',
+  embedOriginsHint: 'Po jednej w wierszu, najwyżej 20: https://shop.example. Inne są odrzucane.',
   fromLink: 'Z linku',
   answers: 'Odpowiedzi',
   stock: 'Stan',
   noLimit: 'Sprzedawaj bez limitu',
   noLimitAsk: 'Sprzedawać bez limitu?',
   noLimitHint: 'Liczba pozostałych zostanie zapomniana.',
+  inYourPages: 'Na własnych stronach',
 };

@@ -102,10 +102,13 @@ export const orders: Like<typeof english> = {
   askForCoupon: 'Pedir um cupom',
   minutesToPay: 'Minutos para pagar',
   minutesHint: 'De 5 a 1.440; sem número, 60. Depois liberta-se o que um pedido não pago retém.',
+  embedOrigins: 'Sites que podem incorporar as suas páginas',
+  embedOriginsHint: 'Um por linha, no máximo 20: https://shop.example. Os outros são recusados.',
   fromLink: 'Do link',
   answers: 'Respostas',
   stock: 'Estoque',
   noLimit: 'Vender sem limite',
   noLimitAsk: 'Vender sem limite?',
   noLimitHint: 'Esquece-se quantas restam.',
+  inYourPages: 'Nas suas páginas',
 };

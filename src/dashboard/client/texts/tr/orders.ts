@@ -102,10 +102,13 @@ export const orders: Like<typeof english> = {
   askForCoupon: 'Kupon sor',
   minutesToPay: 'Ödeme için dakika',
   minutesHint: '5 ile 1.440 arası; sayı yoksa 60. Ödenmeyen siparişin tuttuğu stok sonra boşalır.',
+  embedOrigins: 'Sayfalarınızı gömebilecek siteler',
+  embedOriginsHint: 'Her satıra bir tane, en çok 20: https://shop.example. Diğerleri reddedilir.',
   fromLink: 'Bağlantıdan',
   answers: 'Yanıtlar',
   stock: 'Stok',
   noLimit: 'Sınırsız sat',
   noLimitAsk: 'Sınırsız satılsın mı?',
   noLimitHint: 'Kaç adet kaldığı unutulur.',
+  inYourPages: 'Kendi sayfalarınızda',
 };

@@ -102,10 +102,13 @@ export const orders: Like<typeof english> = {
   askForCoupon: '询问优惠券',
   minutesToPay: '付款时限（分钟）',
   minutesHint: '5 到 1,440，不填为 60。之后未付订单占用的库存会释放。',
+  embedOrigins: '可嵌入您页面的网站',
+  embedOriginsHint: '每行一个，最多 20 个：https://shop.example。其他一律拒绝。',
   fromLink: '来自链接',
   answers: '回答',
   stock: '库存',
   noLimit: '不限量销售',
   noLimitAsk: '要不限量销售吗？',
   noLimitHint: '剩余数量将不再记录。',
+  inYourPages: '在您自己的页面中',
 };
