@@ -2,7 +2,7 @@
 import t from 'tap';
 import { axeViolations, openBrowser, watchPage } from '../helpers/browser.js';
 import { comeIn } from '../helpers/people.js';
-import { startSelling, startTestService } from '../helpers/service.js';
+import { eventually, startSelling, startTestService } from '../helpers/service.js';
 
 const service = await startTestService(t);
 const { url, api } = service;
@@ -128,7 +128,7 @@ t.test('an order of two lines with discount, tax and tip', async (t) => {
   t.strictSame(complaints, []);
 });
 
-t.test('tips of the till are set in the shop', async (t) => {
+t.test('tips of the till, and the sites that may frame its pages, are set in the shop', async (t) => {
   const { page, complaints, fill } = await open('/shop');
   const section = page.locator('section', { has: page.getByRole('heading', { name: 'Point of sale' }) });
   await fill(/^Tips at the point of sale/, '5 10.50% 0');
@@ -138,6 +138,16 @@ t.test('tips of the till are set in the shop', async (t) => {
   await section.getByRole('button', { name: 'Save' }).click();
   await page.locator('.toast', { hasText: 'Saved.' }).waitFor();
   t.same((await api('GET', '/account')).data.tipPercents, ['5', '10.5']);
+  const own = page.locator('section', { has: page.getByRole('heading', { name: 'In your own pages' }) });
+  await fill(/^Websites that may frame your pages/, 'https://shop.example\nhttps://two.example/path');
+  await own.getByRole('button', { name: 'Save' }).click();
+  await own.locator('[aria-invalid=true]').waitFor();
+  await fill(/^Websites that may frame your pages/, 'https://shop.example\n\n https://two.example ');
+  await own.getByRole('button', { name: 'Save' }).click();
+  await eventually(
+    async () => String((await api('GET', '/account')).data.embedOrigins) === 'https://shop.example,https://two.example',
+    'both are named',
+  );
   t.strictSame(complaints, []);
 });
 
