@@ -128,11 +128,6 @@ export function createWatchedWallets(wallets: mongoose.Model<WalletDoc>) {
           return [...addresses].slice(0, options.limit);
       }
     },
-    /** Whether there are wallets whose watching has to begin or to end. */
-    async areChanging(network: Network): Promise<boolean> {
-      const either = [{ watchStarted: false }, { watching: true, active: false }];
-      return (await wallets.exists({ network, $or: either })) !== null;
-    },
     notStarted: (network: Network, limit: number) =>
       wallets.find({ network, watchStarted: false }).limit(limit).lean<WalletDoc[]>().exec(),
     /** Call when the watcher has found where these wallets begin. A wallet that got another window since it was read is left for the next time. */

@@ -115,7 +115,7 @@ type Parts = ReturnType<typeof createParts>;
 
 export function createWatcher(deps: WatcherDeps) {
   const parts: Parts = createParts(deps);
-  const { network, wallets, clock, monotonic, knownCloses, failures, modes, stops, clockCheck, gaps } = parts;
+  const { clock, monotonic, knownCloses, failures, modes, stops, clockCheck, gaps } = parts;
 
   return {
     /** Reads everything that is new. When it rejects, what was stored stays.
@@ -126,8 +126,7 @@ export function createWatcher(deps: WatcherDeps) {
       const state = await dealWithReset(parts, session, tip, tipAt);
       knownCloses.note({ ledger: tip.latestLedger, closedAt: tip.latestClosedAt });
       clockCheck.saw(tip, clock.nowMs(), monotonic.nowMs());
-      const areChanging = await wallets.areChanging(network);
-      if (areChanging) await startWallets(parts, session, tip, state);
+      await startWallets(parts, session, tip, state);
       const nowMs = monotonic.nowMs();
       const histories = sourceWarning(tip.version) === null ? 'complete' : 'lossy';
       const source = { histories, oldestKept: (ledger: number) => gaps.oldestKept(session, tip, ledger) } as const;
@@ -136,7 +135,7 @@ export function createWatcher(deps: WatcherDeps) {
       const hasWaited = Boolean(state?.gapWaitsSince);
       const round: Round = { session, tip, enough, held, histories, feed, hasWaited };
       const pages = await readStreams(parts, round, planStreams(all, failures.all, nowMs));
-      if (areChanging) await stops.stopAll(round);
+      await stops.stopAll(round);
       await keepState(parts, session, tip, { state, tipAt });
       return pages;
     },
