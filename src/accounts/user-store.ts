@@ -123,6 +123,15 @@ const ofAccount = ({ users, collection, page }: Opened, accountId: string) => ({
   byId: (id: string, session?: Session) => collection.findOne({ _id: id, accountId }, session ? { session } : {}),
   byIds: (ids: readonly string[], session?: Session) =>
     collection.find({ _id: { $in: [...ids] }, accountId }, session ? { session } : {}).toArray(),
+  /** That of the user who gets e-mails there, as chosen; the oldest user's where several do. */
+  async languageOf(email: string): Promise<Language | null> {
+    const [user] = await collection
+      .find({ accountId, email, language: { $gt: '' } } as never, { projection: { language: 1 } })
+      .sort({ _id: 1 })
+      .limit(1)
+      .toArray();
+    return user?.language ?? null;
+  },
   list: (request: PageRequest) => page({ accountId }, request),
   /** Null when there is no such user. Ends earlier sessions. */
   change: (id: string, fields: Partial<Pick<UserDoc, 'name' | 'role' | 'email' | 'language'>>, session: Session) =>

@@ -1,23 +1,19 @@
 /** Texts of notifications to merchants. */
-import { moneyText } from '../domain/money-text.js';
 import type { Letter, Notice, PaymentFacts, WalletFacts } from './letter.js';
+import type { Speech } from './texts/index.js';
 
 type Told = Pick<Letter, 'subject' | 'intro' | 'facts'> & { link: Letter['link'] };
 type Fact = Letter['facts'][number];
 
-const LANGUAGE = 'en';
-
 /** @param dashboard its URL. @param accountName as the account calls itself */
-export function noticeLetter(notice: Notice, dashboard: string, accountName: string): Letter {
-  const closing = [
-    `You get this e-mail because your address receives the notifications of ${accountName}. To change that: ${dashboard}/notifications`,
-  ];
-  return letterOf(toldOf(notice, dashboard), closing);
+export function noticeLetter(notice: Notice, dashboard: string, accountName: string, speech: Speech): Letter {
+  const closing = [speech.say('closingNotice', { account: accountName, url: `${dashboard}/notifications` })];
+  return letterOf(toldOf(notice, dashboard, speech), closing, speech);
 }
 
-export const letterOf = (told: Told, closing: string[]): Letter => ({
-  language: LANGUAGE,
-  direction: 'ltr',
+export const letterOf = (told: Told, closing: string[], { language, direction }: Speech): Letter => ({
+  language,
+  direction,
   heading: told.subject,
   ...told,
   closing,
@@ -25,106 +21,118 @@ export const letterOf = (told: Told, closing: string[]): Letter => ({
 
 export const timeOf = (iso: string): string => `${iso.slice(0, 16).replace('T', ' ')} UTC`;
 
-function toldOf(notice: Notice, dashboard: string): Told {
+function toldOf(notice: Notice, dashboard: string, speech: Speech): Told {
+  const { say } = speech;
   switch (notice.kind) {
     case 'payment.completed': {
       const { facts } = notice;
       return {
-        subject: `Payment received: ${amountOf(facts)}${facts.name === null ? '' : ` for ${facts.name}`}`,
+        subject: named(speech, 'received', 'receivedFor', facts),
         intro: [],
-        facts: paymentFacts(facts),
-        link: { text: 'See the payment', url: `${dashboard}/payments/${facts.id}` },
+        facts: paymentFacts(facts, speech),
+        link: { text: say('seePayment'), url: `${dashboard}/payments/${facts.id}` },
       };
     }
     case 'payment.unmatched': {
       const { facts } = notice;
       return {
-        subject: `A payment needs a decision: ${amountOf(facts)} for no order`,
-        intro: [
-          'A payment has arrived in your wallet, but its memo belongs to no order or link. You can assign it to one.',
-        ],
-        facts: paymentFacts(facts),
-        link: { text: 'Assign the payment', url: `${dashboard}/payments/${facts.id}` },
+        subject: say('unmatched', { amount: amountOf(facts) }),
+        intro: [say('unmatchedIntro')],
+        facts: paymentFacts(facts, speech),
+        link: { text: say('assign'), url: `${dashboard}/payments/${facts.id}` },
       };
     }
     case 'payment.decision': {
       const { facts } = notice;
       return {
-        subject: `A payment needs a decision: ${amountOf(facts)}${facts.name === null ? '' : ` for ${facts.name}`}`,
-        intro: ['A payment has arrived that was not taken. You can accept it, assign it, send it back or dismiss it.'],
-        facts: paymentFacts(facts),
-        link: { text: 'Decide about the payment', url: `${dashboard}/payments/${facts.id}` },
+        subject: named(speech, 'decision', 'decisionFor', facts),
+        intro: [say('decisionIntro')],
+        facts: paymentFacts(facts, speech),
+        link: { text: say('decide'), url: `${dashboard}/payments/${facts.id}` },
       };
     }
     case 'webhook.failing': {
       const { id, name, url, since, error, isPaused } = notice.facts;
-      const next = isPaused
-        ? 'Its endpoint answered 410 Gone, so nothing more is sent until you make it active again.'
-        : 'Deliveries to it are retried for some days, and none is lost until then.';
+      const next = say(isPaused ? 'webhookGone' : 'webhookRetried');
       return {
-        subject: `Webhook “${name}” does not work`,
-        intro: [
-          `Your system does not accept messages about payments. ${next} This e-mail is sent once until a delivery succeeds.`,
-        ],
+        subject: say('webhookFails', { name }),
+        intro: [say('webhookFailsIntro', { next })],
         facts: [
-          { name: 'Address', value: url },
-          { name: 'Since', value: timeOf(since) },
-          ...(error === null ? [] : [{ name: 'What happened', value: error }]),
+          { name: say('address'), value: url },
+          { name: say('since'), value: timeOf(since) },
+          ...(error === null ? [] : [{ name: say('whatHappened'), value: error }]),
         ],
-        link: { text: 'See the webhook', url: `${dashboard}/webhooks/${id}` },
+        link: { text: say('seeWebhook'), url: `${dashboard}/webhooks/${id}` },
       };
     }
     case 'wallet.gap': {
       const { wallet, fromLedger, toLedger } = notice.facts;
       return {
-        subject: `Payments to wallet “${wallet.name}” may be missing`,
-        intro: ['Some ledgers could not be read, because no ledger server has them any more.'],
-        facts: [...walletFacts(wallet), { name: 'Ledgers', value: `${fromLedger} to ${toLedger}` }],
-        link: walletLink(wallet, dashboard),
+        subject: say('gap', { name: wallet.name }),
+        intro: [say('gapIntro')],
+        facts: [
+          ...walletFacts(wallet, speech),
+          { name: say('ledgers'), value: say('range', { from: String(fromLedger), to: String(toLedger) }) },
+        ],
+        link: walletLink(wallet, dashboard, speech),
       };
     }
     case 'wallet.difference': {
       const { wallet, differences } = notice.facts;
       return {
-        subject: `The balance of wallet “${wallet.name}” is not explained`,
-        intro: ['An audit found balances that nothing on the ledger explains.'],
+        subject: say('difference', { name: wallet.name }),
+        intro: [say('differenceIntro')],
         facts: [
-          ...walletFacts(wallet),
-          ...differences.map(({ assetCode, amount }) => ({ name: 'Difference', value: `${amount} ${assetCode}` })),
+          ...walletFacts(wallet, speech),
+          ...differences.map(({ assetCode, amount }) => ({
+            name: say('differenceFact'),
+            value: `${amount} ${assetCode}`,
+          })),
         ],
-        link: walletLink(wallet, dashboard),
+        link: walletLink(wallet, dashboard, speech),
       };
     }
   }
 }
 
+/** With what it was for, where that is known. */
+const named = (
+  { say }: Speech,
+  plain: 'received' | 'decision',
+  full: 'receivedFor' | 'decisionFor',
+  facts: PaymentFacts,
+) =>
+  facts.name === null
+    ? say(plain, { amount: amountOf(facts) })
+    : say(full, { amount: amountOf(facts), name: facts.name });
+
 const amountOf = ({ amount, assetCode }: PaymentFacts): string => `${amount} ${assetCode}`;
 
-function paymentFacts(facts: PaymentFacts): Fact[] {
+function paymentFacts(facts: PaymentFacts, { say, money }: Speech): Fact[] {
   const { value, name, reference, answers, memo, sender, network, closedAt } = facts;
   const optional = (label: string, text: string | null): Fact[] =>
     text === null ? [] : [{ name: label, value: text }];
   return [
-    { name: 'Amount', value: amountOf(facts) },
-    ...optional('Value', value && moneyText(LANGUAGE, value.amount, value.currency)),
-    ...optional('For', name),
-    ...optional('Order', reference),
+    { name: say('amount'), value: amountOf(facts) },
+    ...optional(say('value'), value && money(value.amount, value.currency)),
+    ...optional(say('for'), name),
+    ...optional(say('order'), reference),
     // In the shop's own words.
     ...Object.entries(answers).map(([name, value]) => ({ name, value })),
-    ...optional('Memo', memo),
-    { name: 'From', value: sender },
-    ...(network === 'PUBLIC' ? [] : [{ name: 'Network', value: `${network}: no real money` }]),
-    { name: 'Time', value: timeOf(closedAt) },
+    ...optional(say('memo'), memo),
+    { name: say('from'), value: sender },
+    ...(network === 'PUBLIC' ? [] : [{ name: say('network'), value: say('noRealMoney', { network }) }]),
+    { name: say('time'), value: timeOf(closedAt) },
   ];
 }
 
-export const walletFacts = ({ name, address, network }: WalletFacts): Fact[] => [
-  { name: 'Wallet', value: name },
-  { name: 'Account', value: address },
-  { name: 'Network', value: network },
+export const walletFacts = ({ name, address, network }: WalletFacts, { say }: Speech): Fact[] => [
+  { name: say('wallet'), value: name },
+  { name: say('account'), value: address },
+  { name: say('network'), value: network },
 ];
 
-const walletLink = ({ id }: WalletFacts, dashboard: string) => ({
-  text: 'See the wallet',
+const walletLink = ({ id }: WalletFacts, dashboard: string, { say }: Speech) => ({
+  text: say('seeWallet'),
   url: `${dashboard}/wallets/${id}`,
 });

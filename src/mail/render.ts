@@ -16,116 +16,76 @@ import {
 } from './letter.js';
 import type { MailDoc } from './mail-store.js';
 import { letterOf, noticeLetter, timeOf, walletFacts } from './notices.js';
+import { type MailKey, type Speech, speechOf } from './texts/index.js';
 import type { Outgoing } from './transport.js';
 
 // Texts of notices to OWNERs of changes to where money goes and to who may change that.
 
 interface Text {
-  subject: (name: string) => string;
-  intro: string;
-  link: string;
+  subject: MailKey;
+  intro: MailKey;
+  link: MailKey;
 }
 
 const TEXTS: Readonly<Record<SecurityKind, Text>> = {
-  'wallet.created': {
-    subject: (name) => `New wallet “${name}”`,
-    intro: 'A wallet was added. Payments can go to it from now on.',
-    link: 'See the wallet',
-  },
-  'product.wallet': {
-    subject: (name) => `“${name}” is paid to another wallet`,
-    intro: 'Payments for this product go to another wallet from now on.',
-    link: 'See the product',
-  },
-  'webhook.url': {
-    subject: (name) => `Webhook “${name}” has another URL`,
-    intro: 'Messages about payments go to another URL from now on.',
-    link: 'See the webhook',
-  },
-  'apiKey.created': {
-    subject: (name) => `New API key “${name}” that may do everything`,
-    intro: 'Programs with this key may change everything of the account, its users too.',
-    link: 'See the API keys',
-  },
-  'user.created': {
-    subject: (name) => `${name} was invited as an owner`,
-    intro: 'With the invitation this user may change everything of the account, its users too.',
-    link: 'See the users',
-  },
-  'user.invited': {
-    subject: (name) => `${name}, an owner, was invited again`,
-    intro: 'With the invitation another device signs in as this user.',
-    link: 'See the users',
-  },
-  'user.role': {
-    subject: (name) => `${name} has another role`,
-    intro: 'What this user may do has changed.',
-    link: 'See the users',
-  },
-  'user.removed': {
-    subject: (name) => `${name} is an owner no more`,
-    intro: 'This user was removed, and signs in no more.',
-    link: 'See the users',
-  },
-  'user.email': {
-    subject: (name) => `E-mails to ${name} go to another address`,
-    intro: 'This address was taken off its user, an owner, and is told of no further changes.',
-    link: 'See the users',
-  },
-  'user.passkey': {
-    subject: (name) => `A passkey of ${name} was removed`,
-    intro: 'This user signs in with it no more.',
-    link: 'See the users',
-  },
-  'account.embedding': {
-    subject: (name) => `Other pages may show the payment pages of ${name}`,
-    intro: 'Pages of these origins may show the payment pages within their own from now on.',
-    link: 'See the settings',
-  },
-  'user.counter': {
-    subject: (name) => `A passkey of ${name} may have been copied`,
-    intro:
-      'A sign-in showed a counter that did not rise. A device that was restored does that, and so does a copy of its passkey. Where it was not this user, remove the passkey.',
-    link: 'See the users',
-  },
+  'wallet.created': { subject: 'walletCreated', intro: 'walletCreatedIntro', link: 'seeWallet' },
+  'product.wallet': { subject: 'productWallet', intro: 'productWalletIntro', link: 'seeProduct' },
+  'webhook.url': { subject: 'webhookUrl', intro: 'webhookUrlIntro', link: 'seeWebhook' },
+  'apiKey.created': { subject: 'keyCreated', intro: 'keyCreatedIntro', link: 'seeKeys' },
+  'user.created': { subject: 'userCreated', intro: 'userCreatedIntro', link: 'seeUsers' },
+  'user.invited': { subject: 'userInvited', intro: 'userInvitedIntro', link: 'seeUsers' },
+  'user.role': { subject: 'userRole', intro: 'userRoleIntro', link: 'seeUsers' },
+  'user.removed': { subject: 'userRemoved', intro: 'userRemovedIntro', link: 'seeUsers' },
+  'user.email': { subject: 'userEmail', intro: 'userEmailIntro', link: 'seeUsers' },
+  'user.passkey': { subject: 'userPasskey', intro: 'userPasskeyIntro', link: 'seeUsers' },
+  'account.embedding': { subject: 'embedding', intro: 'embeddingIntro', link: 'seeSettings' },
+  'user.counter': { subject: 'userCounter', intro: 'userCounterIntro', link: 'seeUsers' },
 };
 
-function securityLetter({ notice, actor, at }: SecurityFacts, dashboard: string, accountName: string): Letter {
+function securityLetter(
+  { notice, actor, at }: SecurityFacts,
+  dashboard: string,
+  account: string,
+  speech: Speech,
+): Letter {
+  const { say } = speech;
   const { subject, intro, link } = TEXTS[notice.kind];
-  const closing = [
-    'If you did not expect this change, sign in at once, undo it, and check the users and API keys of the account.',
-    notice.kind === 'user.email'
-      ? `You get this e-mail because your address was that of an owner of ${accountName}.`
-      : `Every owner of ${accountName} with an e-mail address gets this e-mail.`,
-  ];
+  const closing = [say('unexpected'), say(notice.kind === 'user.email' ? 'wasOwner' : 'everyOwner', { account })];
   const facts = [
-    ...factsOf(notice),
-    { name: 'By', value: ACTORS[actor.type](actor.name) },
-    { name: 'Time', value: timeOf(at) },
+    ...factsOf(notice, speech),
+    { name: say('by'), value: actorOf(actor, speech) },
+    { name: say('time'), value: timeOf(at) },
   ];
   const url = `${dashboard}/${notice.page}`;
-  return letterOf({ subject: subject(notice.name), intro: [intro], facts, link: { text: link, url } }, closing);
+  const told = { subject: say(subject, { name: notice.name }), intro: [say(intro)], facts };
+  return letterOf({ ...told, link: { text: say(link), url } }, closing, speech);
 }
 
-const factsOf = ({ wallet, before, now }: SecurityNotice): Letter['facts'] => [
-  ...(wallet ? walletFacts(wallet) : []),
-  ...(before === undefined ? [] : [{ name: 'Before', value: before }]),
-  ...(now === undefined ? [] : [{ name: 'Now', value: now }]),
+const factsOf = ({ wallet, before, now }: SecurityNotice, speech: Speech): Letter['facts'] => [
+  ...(wallet ? walletFacts(wallet, speech) : []),
+  ...(before === undefined ? [] : [{ name: speech.say('before'), value: before }]),
+  ...(now === undefined ? [] : [{ name: speech.say('now'), value: now }]),
 ];
 
-const ACTORS: Record<SecurityFacts['actor']['type'], (name: string | null) => string> = {
-  user: (name) => name ?? 'a user',
-  key: (name) => (name === null ? 'an API key' : `API key “${name}”`),
-  cli: () => 'the operator of this service',
-  system: () => 'the service itself',
-};
+function actorOf({ type, name }: SecurityFacts['actor'], { say }: Speech): string {
+  switch (type) {
+    case 'user':
+      return name ?? say('aUser');
+    case 'key':
+      return name === null ? say('aKey') : say('namedKey', { name });
+    case 'cli':
+      return say('operator');
+    case 'system':
+      return say('service');
+  }
+}
 
 /** Null when what it was about no longer exists. */
 export type Render = (mail: MailDoc) => Promise<Outgoing | null>;
 
 export function createRender(deps: {
   accounts: Pick<AccountStore, 'byId'>;
-  forAccount: ForAccount<'checkouts' | 'wallets'>;
+  forAccount: ForAccount<'checkouts' | 'users' | 'wallets'>;
   publicUrl: string;
 }): Render {
   const { accounts, forAccount, publicUrl } = deps;
@@ -147,17 +107,19 @@ export function createRender(deps: {
     return { letter, senderName: oneLine(brand.name ?? ''), replyTo: brand.supportEmail };
   }
 
-  async function merchantLetter({ accountId, sort, kind, facts }: MailDoc): Promise<Letter> {
+  async function merchantLetter({ accountId, sort, kind, facts }: MailDoc, speech: Speech): Promise<Letter> {
     const name = (await accounts.byId(accountId))?.name ?? accountId;
-    if (sort === 'security') return securityLetter(JSON.parse(facts) as SecurityFacts, dashboard, name);
-    return noticeLetter({ kind, facts: JSON.parse(facts) } as Notice, dashboard, name);
+    if (sort === 'security') return securityLetter(JSON.parse(facts) as SecurityFacts, dashboard, name, speech);
+    return noticeLetter({ kind, facts: JSON.parse(facts) } as Notice, dashboard, name, speech);
   }
 
   return async (mail) => {
     const { _id: id, to, sort } = mail;
     const ofReceipt = sort === 'receipt' ? await receipt(mail) : null;
     if (sort === 'receipt' && !ofReceipt) return null;
-    const letter = ofReceipt?.letter ?? (await merchantLetter(mail));
+    // An address that is no user's, or whose user chose none, is written to in English.
+    const speech = speechOf((ofReceipt ? null : await forAccount(mail.accountId).users.languageOf(to)) ?? 'en');
+    const letter = ofReceipt?.letter ?? (await merchantLetter(mail, speech));
     const { senderName = '', replyTo = null } = ofReceipt ?? {};
     return {
       id,
@@ -165,19 +127,13 @@ export function createRender(deps: {
       senderName,
       replyTo,
       language: letter.language,
-      ...contentOf({ ...letter, closing: [...boundsOf(mail), ...letter.closing] }),
+      ...contentOf({ ...letter, closing: [...boundsOf(mail, speech), ...letter.closing] }),
     };
   };
 }
 
 /** What was left out before, and will be after. */
-const boundsOf = ({ leftBefore, noneUntil }: MailDoc): string[] => [
-  ...(leftBefore === 0 ? [] : [`Before it, ${leftBefore} more of these happened than were told. ${SHOWN}`]),
-  ...(noneUntil === null
-    ? []
-    : [
-        `No more of these are sent until ${timeOf(noneUntil.toISOString())}: there were too many, and the next one counts them. ${SHOWN}`,
-      ]),
+const boundsOf = ({ leftBefore, noneUntil }: MailDoc, { say }: Speech): string[] => [
+  ...(leftBefore === 0 ? [] : [`${say('leftBefore', { n: String(leftBefore) })} ${say('shown')}`]),
+  ...(noneUntil === null ? [] : [`${say('noneUntil', { time: timeOf(noneUntil.toISOString()) })} ${say('shown')}`]),
 ];
-
-const SHOWN = 'The dashboard shows everything.';

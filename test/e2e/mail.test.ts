@@ -200,6 +200,24 @@ async function careful() {
 const subjects = (address: string) =>
   server.mails.filter(({ to }) => to.includes(address)).map(({ parsed }) => parsed.subject!);
 
+t.test('staff are written to in the language that they chose, English where they chose none', async (t) => {
+  const { ask, user, wallet: walletOf } = await careful();
+  const gretel = await user('Gretel', 'OWNER', 'gretel@shop.example');
+  const amal = await user('Amal', 'OWNER', 'amal@shop.example');
+  await user('Enid', 'OWNER', 'enid@shop.example');
+  await ask('PATCH', `/users/${gretel}`, { language: 'de' });
+  await ask('PATCH', `/users/${amal}`, { language: 'ar' });
+  await walletOf('Kasse');
+  const [german] = (await server.to('gretel@shop.example', 3)).filter(({ parsed }) => /Kasse/.test(parsed.subject!));
+  t.equal(german!.parsed.subject, 'Neue Wallet „Kasse“');
+  t.match(german!.parsed.html, /lang="de"/);
+  t.match(german!.parsed.text, /Ab jetzt können Zahlungen an sie gehen\./);
+  const [arabic] = (await server.to('amal@shop.example', 2)).filter(({ parsed }) => /Kasse/.test(parsed.subject!));
+  t.match(arabic!.parsed.html, /dir="rtl"/);
+  await server.to('enid@shop.example', 1);
+  t.ok(subjects('enid@shop.example').includes('New wallet “Kasse”'));
+});
+
 t.test('every OWNER who has signed in is told of changes to where money goes, and by which actor', async (t) => {
   const { ask, user, wallet: walletOf, apiKey } = await careful();
   await user('Olga', 'OWNER', 'olga@shop.example');
