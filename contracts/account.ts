@@ -40,6 +40,22 @@ const brandInput = z.strictObject({
 
 const markupInput = percentInput({ most: 20, decimals: 4 });
 
+const onboardingSchema = z.enum(['shown', 'hidden']).meta({
+  id: 'Onboarding',
+  description: 'Whether the dashboard shows what is left until the account can be paid.',
+});
+
+const readinessSchema = z
+  .object({
+    step: z.enum(['wallet', 'product', 'link', 'payment', 'told', 'access']).meta({
+      description:
+        '`wallet`: one exists on its network and trusts what its products ask for; `product`: one is active; `link`: there is an active payment link, or a checkout; `payment`: one was completed; `told`: there is an enabled webhook, or a recipient of notifications; `access`: two OWNERs can sign in, or one has two passkeys.',
+    }),
+    done: z.boolean(),
+    hint: z.string().meta({ description: 'What to do, for people.' }),
+  })
+  .meta({ id: 'ReadinessStep' });
+
 export const accountSchema = z
   .object({
     id: idOf('acct', 'account'),
@@ -57,6 +73,7 @@ export const accountSchema = z
     tolerancePercent: percent.meta({ description: 'The tolerance of new products and checkouts.' }),
     tipPercents: z.array(percent).meta({ description: 'Tips that the point of sale offers; empty for none.' }),
     embedOrigins: z.array(z.string()).meta({ description: 'Origins whose pages may frame the payment pages.' }),
+    onboarding: onboardingSchema,
     createdAt: timestamp,
   })
   .meta({ id: 'Account', examples: [accountExample] });
@@ -75,13 +92,23 @@ export const account = {
     tag,
     output: accountSchema,
   }),
+  readiness: operation({
+    method: 'GET',
+    path: '/account/readiness',
+    effect: 'reads',
+    summary: 'What is left until the account can be paid',
+    description:
+      'Six steps, in this order, read from the account’s data and from the ledgers of its wallets; nothing is remembered.',
+    tag,
+    output: z.array(readinessSchema),
+  }),
   update: operation({
     method: 'PATCH',
     path: '/account',
     effect: 'changes',
     summary: 'Change the account',
     description:
-      '`brand` is what payers see on pages, receipts and posters: only the fields given change, and null removes one. A markup lowers the rates of the account from now on, so that prices in a currency ask for more of the asset. Its own rates stay as they are. With `booksCurrency` every later payment gets a `value` in it, by the newest rate when its ledger closed, without the markup. `tolerancePercent` is what new products and checkouts start with. `tipPercents` are the buttons of the point of sale. `embedOrigins` replaces the list; every OWNER is told.',
+      '`brand` is what payers see on pages, receipts and posters: only the fields given change, and null removes one. A markup lowers the rates of the account from now on, so that prices in a currency ask for more of the asset. Its own rates stay as they are. With `booksCurrency` every later payment gets a `value` in it, by the newest rate when its ledger closed, without the markup. `tolerancePercent` is what new products and checkouts start with. `tipPercents` are the buttons of the point of sale. `embedOrigins` replaces the list; every OWNER is told. `onboarding` puts the dashboard’s list of first steps away.',
     tag,
     body: {
       brand: brandInput.optional(),
@@ -92,6 +119,7 @@ export const account = {
       embedOrigins: z.array(originInput).max(MAX_EMBED_ORIGINS).optional().meta({
         description: 'At most 20 https origins whose pages may frame the payment pages of this account; no others may.',
       }),
+      onboarding: onboardingSchema.optional(),
     },
     output: accountSchema,
     examples: {

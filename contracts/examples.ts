@@ -21,6 +21,7 @@ export const accountExample = {
   tolerancePercent: '0',
   tipPercents: ['5', '10'],
   embedOrigins: ['https://shop.example'],
+  onboarding: 'shown' as const,
   createdAt,
 };
 

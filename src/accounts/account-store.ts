@@ -26,6 +26,8 @@ export interface AccountDoc {
   tipPercents?: string[];
   /** Who may frame its pages. Missing for nobody's page. */
   embedOrigins?: string[];
+  /** Whether the dashboard shows the first steps. Missing while it was never set: shown. */
+  onboarding?: 'shown' | 'hidden';
   /** Which notifications it gets by e-mail, and at which addresses. Missing when never set. */
   notifications?: { recipients: string[]; kinds: NoticeKind[] };
 }
@@ -51,6 +53,7 @@ const accountSchema = new mongoose.Schema<AccountDoc>(
     tolerancePercent: { type: String, required: false },
     tipPercents: { type: [String], default: undefined },
     embedOrigins: { type: [String], default: undefined },
+    onboarding: { type: String, required: false },
     notifications: {
       type: new mongoose.Schema({ recipients: [String], kinds: [String] }, PART_OPTIONS),
       required: false,
@@ -87,6 +90,7 @@ interface AccountChanges {
   tolerancePercent?: string;
   tipPercents?: string[];
   embedOrigins?: string[];
+  onboarding?: 'shown' | 'hidden';
 }
 
 /** What works across accounts: for administration. */

@@ -14,6 +14,7 @@ import type { RateNeeds } from '../rates/index.js';
 import type { ForAccount } from '../stores.js';
 import { type AccountDoc, type AccountStore, CHANGES_KEPT } from './account-store.js';
 import type { Act, Commit } from './commit.js';
+import { createReadiness } from './readiness.js';
 
 // Limits on an account's resources. Creations of an account are serialised, so that two at once cannot both
 // be the last one.
@@ -61,9 +62,12 @@ export function createAccountService({
   commit,
   rateNeeds,
   clock,
+  services,
 }: {
-  forAccount: ForAccount<'account'>;
+  forAccount: ForAccount<'account' | 'users'>;
   commit: Commit;
+  /** Asked for the readiness of an account. */
+  services: Parameters<typeof createReadiness>[0]['services'];
   rateNeeds: Pick<RateNeeds, 'ofBooks'>;
   clock: Pick<Clock, 'now'>;
 }): ServiceOf<Contract['account']> {
@@ -74,9 +78,11 @@ export function createAccountService({
       return toAccount(account);
     },
 
+    readiness: createReadiness({ forAccount, services }),
+
     async update(
       caller,
-      { brand = {}, rateMarkupPercent, booksCurrency, tolerancePercent, tipPercents, embedOrigins },
+      { brand = {}, rateMarkupPercent, booksCurrency, tolerancePercent, tipPercents, embedOrigins, onboarding },
     ) {
       const { accountId } = caller;
       const { account } = forAccount(accountId);
@@ -94,6 +100,7 @@ export function createAccountService({
         ...(tolerancePercent === undefined ? {} : { tolerancePercent: canonicalPercent(tolerancePercent) }),
         ...(tipPercents === undefined ? {} : { tipPercents: tipPercents.map(canonicalPercent) }),
         ...(embedOrigins === undefined ? {} : { embedOrigins: [...new Set(embedOrigins)] }),
+        ...(onboarding === undefined ? {} : { onboarding }),
       };
       if (Object.keys(changes).length === 0) return toAccount(before);
       const now = clock.now();
@@ -127,6 +134,7 @@ export const toAccount = (account: AccountDoc) => ({
   tolerancePercent: account.tolerancePercent ?? '0',
   tipPercents: account.tipPercents ?? [],
   embedOrigins: account.embedOrigins ?? [],
+  onboarding: account.onboarding ?? ('shown' as const),
   createdAt: account.createdAt.toISOString(),
 });
 

@@ -28,10 +28,11 @@ const READS: Partial<Record<keyof Contract, Read>> = {
       tolerancePercent = '0',
       tipPercents = [],
       embedOrigins = [],
+      onboarding = 'shown',
     } = found;
     return {
       ...{ name, rateMarkupPercent: rateMarkups?.at(-1)?.percent ?? '0', booksCurrency, tolerancePercent },
-      ...{ tipPercents, embedOrigins },
+      ...{ tipPercents, embedOrigins, onboarding },
       ...Object.fromEntries(flat({ brand: { ...NO_BRAND, ...brand } })),
     };
   },

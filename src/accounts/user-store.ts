@@ -119,6 +119,11 @@ const ofAccount = ({ users, collection, page }: Opened, accountId: string) => ({
       { session },
     );
   },
+  /** The number of passkeys of each OWNER. */
+  async passkeysOfOwners(): Promise<number[]> {
+    const owners = await collection.find({ accountId, role: 'OWNER' }, { projection: { 'passkeys.id': 1 } }).toArray();
+    return owners.map(({ passkeys }) => passkeys.length);
+  },
   count: (session: Session) => users.countDocuments({ accountId }, { session }).exec(),
   byId: (id: string, session?: Session) => collection.findOne({ _id: id, accountId }, session ? { session } : {}),
   byIds: (ids: readonly string[], session?: Session) =>

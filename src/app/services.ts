@@ -81,7 +81,7 @@ export function createServices(core: Core, options: ServicesOptions): Services {
   const moveRefund = createMoveRefund({ ...system, forAccount, settle, refundBook, outbox, paymentEvents });
   const { secrets, send, tail, mendGaps, hasMail = false } = options;
   const services: Services = {
-    account: createAccountService(common),
+    account: createAccountService({ ...common, services: () => services }),
     notifications: createNotificationService({ ...common, sending: hasMail }),
     apiKeys: createApiKeyService({ ...common, quota: quota('apiKeys', 'API keys') }),
     users: createUserService({ ...common, quota: quota('users', 'users') }),

@@ -16,6 +16,7 @@ export type Account = {
   tipPercents: Array<string>;
   /** Origins whose pages may frame the payment pages. */
   embedOrigins: Array<string>;
+  onboarding: Onboarding;
   /** ISO 8601, UTC. */
   createdAt: string;
 };
@@ -632,6 +633,9 @@ export type Notifications = {
   lastFailure: MailFailure | null;
 };
 
+/** Whether the dashboard shows what is left until the account can be paid. */
+export type Onboarding = 'shown' | 'hidden';
+
 export type OrderField = {
   key: string;
   label: string;
@@ -989,6 +993,14 @@ export type RateDeleted = {
 
 export type Rates = Array<Rate>;
 
+export type ReadinessStep = {
+  /** `wallet`: one exists on its network and trusts what its products ask for; `product`: one is active; `link`: there is an active payment link, or a checkout; `payment`: one was completed; `told`: there is an enabled webhook, or a recipient of notifications; `access`: two OWNERs can sign in, or one has two passkeys. */
+  step: 'wallet' | 'product' | 'link' | 'payment' | 'told' | 'access';
+  done: boolean;
+  /** What to do, for people. */
+  hint: string;
+};
+
 export type Refund = {
   /** SEP-7 `web+stellar:pay` request that any wallet can open. Null when a contract paid: no such request can pay one. */
   uri: string | null;
@@ -1314,7 +1326,9 @@ export interface Procedures {
   account: {
     /** The caller's account. Returns the account that the API key belongs to. */
     get: Query<Record<string, never>, Account>;
-    /** Change the account. `brand` is what payers see on pages, receipts and posters: only the fields given change, and null removes one. A markup lowers the rates of the account from now on, so that prices in a currency ask for more of the asset. Its own rates stay as they are. With `booksCurrency` every later payment gets a `value` in it, by the newest rate when its ledger closed, without the markup. `tolerancePercent` is what new products and checkouts start with. `tipPercents` are the buttons of the point of sale. `embedOrigins` replaces the list; every OWNER is told. */
+    /** What is left until the account can be paid. Six steps, in this order, read from the account’s data and from the ledgers of its wallets; nothing is remembered. */
+    readiness: Query<Record<string, never>, Array<ReadinessStep>>;
+    /** Change the account. `brand` is what payers see on pages, receipts and posters: only the fields given change, and null removes one. A markup lowers the rates of the account from now on, so that prices in a currency ask for more of the asset. Its own rates stay as they are. With `booksCurrency` every later payment gets a `value` in it, by the newest rate when its ledger closed, without the markup. `tolerancePercent` is what new products and checkouts start with. `tipPercents` are the buttons of the point of sale. `embedOrigins` replaces the list; every OWNER is told. `onboarding` puts the dashboard’s list of first steps away. */
     update: Mutation<
       {
         brand?:
@@ -1337,6 +1351,7 @@ export interface Procedures {
         tipPercents?: Array<string> | undefined;
         /** At most 20 https origins whose pages may frame the payment pages of this account; no others may. */
         embedOrigins?: Array<string> | undefined;
+        onboarding?: Onboarding | undefined;
       },
       Account
     >;

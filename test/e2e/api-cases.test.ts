@@ -782,13 +782,17 @@ const keys: Case[] = [
     {},
     {
       check: ({ data }, _world, t) => {
-        t.same(Object.keys(data).sort(), ['booksCurrency', 'brand', 'createdAt', 'embedOrigins', 'id', 'name', 'rateMarkupPercent', 'tipPercents', 'tolerancePercent']);
+        t.same(Object.keys(data).sort(), ['booksCurrency', 'brand', 'createdAt', 'embedOrigins', 'id', 'name', 'onboarding', 'rateMarkupPercent', 'tipPercents', 'tolerancePercent']);
         t.same(data.brand, { name: null, logoUrl: null, color: null, supportUrl: null, supportEmail: null });
         t.match(data.id, /^acct_/);
       },
     },
   ],
   ['no change of the account', 'account.update', {}, ok({ brand: { name: null } })],
+  ['the first steps are put away', 'account.update', { onboarding: 'hidden' }, ok({ onboarding: 'hidden' })],
+  ['and shown again', 'account.update', { onboarding: 'shown' }, ok({ onboarding: 'shown' })],
+  ['they are shown or hidden', 'account.update', { onboarding: 'gone' }, faults(['onboarding', 'invalid_value'])],
+  ['what is left until the account can be paid', 'account.readiness', {}, ok([{ step: 'wallet' }, { step: 'product' }, { step: 'link' }, { step: 'payment' }, { step: 'told' }, { step: 'access', done: false }])],
   ['a brand is set', 'account.update', { brand: { name: 'Bean & Leaf', color: '#1b6E4b', supportEmail: 'help@shop.example' } }, ok({ brand: { name: 'Bean & Leaf', logoUrl: null, color: '#1b6E4b', supportUrl: null, supportEmail: 'help@shop.example' } })],
   ['a brand changes the fields that it names', 'account.update', { brand: { logoUrl: 'https://shop.example/logo.png', name: null } }, ok({ brand: { name: null, logoUrl: 'https://shop.example/logo.png', color: '#1b6E4b' } })],
   ['an empty brand changes nothing', 'account.update', { brand: {} }, ok({ brand: { color: '#1b6E4b' } })],

@@ -47,6 +47,7 @@ function processOn({ connection, transaction }: Database, rememberedMs = 20) {
     account: createAccountService({
       ...{ forAccount, commit, clock: systemClock },
       rateNeeds: { ofBooks: async () => undefined },
+      services: () => ({}) as never,
     }),
     authenticate: authentication.authenticate,
     settle: authentication.close,
