@@ -240,10 +240,10 @@ task('the brand is set beside its preview', {}, async (t, page) => {
     'rgb(27, 110, 75)',
   );
   await page.getByLabel('Logo URL').fill('http://shop.example/logo.png');
-  await button(page, 'Save').click();
+  await button(page, 'Save').first().click();
   await page.locator('.field', { hasText: 'Logo URL' }).locator('.problem').waitFor();
   await page.getByLabel('Logo URL').fill('');
-  await button(page, 'Save').click();
+  await button(page, 'Save').first().click();
   await toast(page, 'Saved.');
   t.match((await api('GET', '/account')).brand, { name: 'Bean & Leaf', color: '#1b6e4b', logoUrl: null });
   await api('PATCH', '/account', { brand: { name: null, color: null, supportEmail: null } });
@@ -441,7 +441,7 @@ task(
     await button(page, 'Create the product').click();
     await page.getByRole('heading', { level: 1, name: 'Tea' }).waitFor();
     await page.getByLabel('Description').fill('Green');
-    await button(page, 'Save').click();
+    await button(page, 'Save').first().click();
     await toast(page, 'Saved.');
     const [tea] = await api('GET', '/products?search=tea');
     t.match(tea, { name: 'Tea', price: '12.5', description: 'Green', active: true });

@@ -57,7 +57,7 @@ t.test('an owner comes in by the invitation, invites a cashier, signs out and in
   await cashier.waitForURL(/\/dashboard\/pos$/);
   await cashier.goto(`${home}/dashboard/checkouts`);
   await cashier.getByText('Ben · Cashier').waitFor();
-  t.same(await ways(cashier), ['Point of sale', 'Payments', 'Checkouts']);
+  t.same(await ways(cashier), ['Point of sale', 'Payments', 'Checkouts', 'Coupons']);
 
   const { data } = await service.api('GET', '/users');
   await service.api('DELETE', `/users/${data.find(({ name }: any) => name === 'Ben').id}`);

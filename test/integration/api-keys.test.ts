@@ -74,6 +74,7 @@ t.test('an account opens with a FULL key that is its owner everywhere, and is ke
   t.same(await two.account.get(caller, {}), {
     ...{ id: account.id, name: 'Küche & Söhne', createdAt: account.createdAt },
     ...{ brand: NO_BRAND, rateMarkupPercent: '0', booksCurrency: null, tolerancePercent: '0', tipPercents: [] },
+    ...{ embedOrigins: [], onboarding: 'shown' },
   });
   for (const collection of await db.collections()) {
     const text = JSON.stringify(await collection.find().toArray());
