@@ -54,7 +54,7 @@ t.test('a coupon is made, changed, switched off, and deleted while no order has 
   });
   await page.getByRole('switch', { name: 'Take the coupon SPRING-10' }).click();
   await page.getByRole('switch', { checked: false }).waitFor();
-  t.equal((await api('GET', `/coupons/${coupon.id}`)).data.active, false);
+  await eventually(async () => !(await api('GET', `/coupons/${coupon.id}`)).data.active, 'the coupon is off');
   await button('Delete the coupon').click();
   await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
   await page.getByText('No coupons yet.').waitFor();

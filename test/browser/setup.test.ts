@@ -112,6 +112,7 @@ t.test(
       requests.every((url) => !url.includes('code')),
       'no address that was asked for holds the code',
     );
+    await page.context().clearCookies();
     await page.goto(`http://localhost:${port}/dashboard/setup`);
     await page.getByRole('button', { name: 'Sign in with a passkey' }).waitFor();
   },

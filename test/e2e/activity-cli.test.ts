@@ -48,6 +48,7 @@ const NOT_TOLD: Readonly<Record<string, string>> = {
   'user list': 'reads',
   'jobs list': 'reads',
   'parked list': 'reads',
+  'setup-code': 'reads',
   'webhook-key list': 'reads',
   'export payments': 'reads',
   'events tail': 'reads',
