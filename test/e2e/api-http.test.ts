@@ -863,6 +863,8 @@ t.test('a field that no contract names is not sent, and an answer that breaks th
     booksCurrency: null,
     tolerancePercent: '0',
     tipPercents: [],
+    embedOrigins: [],
+    onboarding: 'shown',
     createdAt: '2026-11-21T09:30:00.000Z',
   };
   const answers: unknown[] = [
@@ -1081,6 +1083,7 @@ t.test('closing lets what is in flight finish, and takes nothing new', async (t)
   });
   const account = {
     ...{ id: 'acct_a', name: 'a', brand: NO_BRAND, tolerancePercent: '0', tipPercents: [] },
+    ...{ embedOrigins: [], onboarding: 'shown' },
     createdAt: '2026-11-21T09:30:00.000Z',
   };
   const services = new Proxy({}, { get: () => new Proxy({}, { get: () => async () => held.then(() => account) }) });
