@@ -7,16 +7,22 @@ import { PAYMENT_STATUSES, type PaymentStatus } from '../../contracts/payments.j
 import { followingFrom } from '../../src/payments/settle.js';
 
 const MATCHED = PAYMENT_STATUSES.filter((status) => status !== 'UNMATCHED');
-const none = { events: [], counted: { payments: 0, received: 0 } };
+const none = { events: [], counted: { payments: 0, received: 0, completed: 0 } };
 
 t.test('what was read from the ledger is received, completed and counted by its status', (t) => {
   const first = (status: PaymentStatus, paymentLinkId: string | null) => followingFrom(null, { status, paymentLinkId });
   t.same(first('COMPLETED', 'link_1'), {
     events: ['payment.received', 'payment.completed'],
-    counted: { payments: 1, received: 1 },
+    counted: { payments: 1, received: 1, completed: 1 },
   });
-  t.same(first('UNDERPAID', 'link_1'), { events: ['payment.received'], counted: { payments: 1, received: 1 } });
-  t.same(first('REJECTED', 'link_1'), { events: ['payment.received'], counted: { payments: 0, received: 1 } });
+  t.same(first('UNDERPAID', 'link_1'), {
+    events: ['payment.received'],
+    counted: { payments: 1, received: 1, completed: 0 },
+  });
+  t.same(first('REJECTED', 'link_1'), {
+    events: ['payment.received'],
+    counted: { payments: 0, received: 1, completed: 0 },
+  });
   t.same(first('UNMATCHED', null), none);
   t.end();
 });
@@ -32,8 +38,14 @@ t.test('an assigned payment has the effects of one that was read with its link',
 t.test('an accepted payment is completed once, and counted if it was not counted before', (t) => {
   const accept = (status: PaymentStatus) =>
     followingFrom({ status, paymentLinkId: 'link_1' }, { status: 'COMPLETED', paymentLinkId: 'link_1' });
-  t.same(accept('UNDERPAID'), { events: ['payment.completed'], counted: { payments: 0, received: 0 } });
-  t.same(accept('REJECTED'), { events: ['payment.completed'], counted: { payments: 1, received: 0 } });
+  t.same(accept('UNDERPAID'), {
+    events: ['payment.completed'],
+    counted: { payments: 0, received: 0, completed: 1 },
+  });
+  t.same(accept('REJECTED'), {
+    events: ['payment.completed'],
+    counted: { payments: 1, received: 0, completed: 1 },
+  });
   t.same(accept('COMPLETED'), none);
   t.end();
 });
