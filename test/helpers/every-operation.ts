@@ -55,7 +55,6 @@ export function changingInputs(everything: Everything): Record<string, () => Pro
   const hook = { name: 'x', url: 'https://shop.example/x', events: ['payment.completed'] };
   const ofWebhook = async () => ({ id: webhook.id });
   return {
-    'account.readiness': async () => ({}),
     'account.update': async () => ({ brand: { name: 'Shop' }, rateMarkupPercent: '1.5' }),
     'notifications.set': async () => ({ recipients: ['ana@shop.example'], kinds: ['wallet.gap'] }),
     'apiKeys.create': async () => ({ name: 'till', scope: 'READ' }),
