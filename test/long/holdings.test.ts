@@ -162,9 +162,15 @@ for (const [what, takes, askedOf] of changes)
         t.equal((await api('GET', `/coupons/${coupon.id}`)).data.redemptions, method === 'POST' ? 1 : 0);
         return killed;
       };
-      const killed: (string | null)[] = [];
-      while (!killed.includes(null))
-        killed.push(...(await Promise.all([1, 2, 3, 4].map((more) => once(killed.length + more)))));
-      t.ok(killed.includes('commitTransaction') && killed.includes('update idempotency'), killed.join(', '));
+      const all: (string | null)[] = [];
+      const isComplete = () => all.includes('commitTransaction') && all.includes('update idempotency');
+      // Writes of leases come in between, at other places each time.
+      for (let round = 0; round < 4 && !isComplete(); round++) {
+        const killed: (string | null)[] = [];
+        while (!killed.includes(null))
+          killed.push(...(await Promise.all([1, 2, 3, 4].map((more) => once(killed.length + more)))));
+        all.push(...killed);
+      }
+      t.ok(isComplete(), all.join(', '));
     },
   );
