@@ -33,6 +33,7 @@ const nothing = async () => ({});
 /** By operation that only reads. */
 const READING: Record<string, () => Promise<Input>> = {
   'account.get': nothing,
+  'account.readiness': nothing,
   'notifications.get': nothing,
   'apiKeys.list': nothing,
   'users.list': nothing,
@@ -48,6 +49,7 @@ const READING: Record<string, () => Promise<Input>> = {
   'paymentLinks.list': async () => ({ productId: product.id }),
   'paymentLinks.get': id(link),
   'paymentLinks.instructions': id(link),
+  'coupons.get': async () => ({ id: (await world.post('/coupons', { code: 'SHARDS', percentOff: '5' })).id }),
   'checkouts.list': async () => ({ status: ['OPEN'] }),
   'checkouts.get': id(order),
   'checkouts.instructions': id(order),
