@@ -45,7 +45,7 @@ const fieldSchema = z
     label: z.string(),
     type: z.enum(FIELD_TYPES),
     required: z.boolean(),
-    options: z.array(z.string()).nullable().meta({ description: 'Of a `select`; null for other types.' }),
+    options: z.array(z.string()).nullable().meta({ description: 'The choices of a `select`; null for other types.' }),
   })
   .meta({ id: 'OrderField' });
 

@@ -20,7 +20,7 @@ const userShape = {
   email: z.string().nullable(),
   language: languageSchema
     .nullable()
-    .meta({ description: 'Of the dashboard and of e-mails to them; null: as their browser prefers.' }),
+    .meta({ description: 'The language of the dashboard and of e-mails to them; null: as their browser prefers.' }),
   status: z
     .enum(['INVITED', 'ACTIVE'])
     .meta({ id: 'UserStatus', description: 'INVITED until they have signed in for the first time.' }),
@@ -52,7 +52,9 @@ const invitationSchema = z
 
 const languageInput = languageSchema
   .nullish()
-  .meta({ description: 'Of the dashboard and of e-mails to them. Null or left out: as their browser prefers.' });
+  .meta({
+    description: 'The language of the dashboard and of e-mails to them. Null or left out: as their browser prefers.',
+  });
 
 const tag = 'Users';
 const params = { id: idInput('user', 'user') };

@@ -24,7 +24,7 @@ export interface AccountDoc {
   tolerancePercent?: string;
   /** Tips of the point of sale; canonical. Missing for none. */
   tipPercents?: string[];
-  /** Who may frame its pages. Missing for nobody's page. */
+  /** Origins whose pages may frame its pages. Missing: none. */
   embedOrigins?: string[];
   /** Whether the dashboard shows the first steps. Missing while it was never set: shown. */
   onboarding?: 'shown' | 'hidden';

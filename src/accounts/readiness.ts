@@ -45,7 +45,7 @@ export const createReadiness =
       step(
         'told',
         await isTold(caller, asked),
-        'Add a webhook, or an address for notifications: nobody is told of payments.',
+        'Add a webhook, or an address for notifications: without one, payments come unnoticed.',
       ),
       step(
         'access',
@@ -83,7 +83,7 @@ async function lackOf(
     throw error;
   });
   if (held === null)
-    return sync.reason ?? `${network} does not answer now, so nobody knows what "${name}" can receive.`;
+    return sync.reason ?? `${network} does not answer now, so it is not known what "${name}" can receive.`;
   if (held.length === 0) return `The account of "${name}" is not on ${network} yet: send it some XLM.`;
   const missing = products
     .filter(({ wallet }) => wallet.id === id)

@@ -127,7 +127,7 @@ export function createSetupCode({ forAccount, setup, accounts, secrets, clock, .
   };
 }
 
-/** Of the key that the setup shows. */
+/** The id of the key that the setup shows. */
 const keyIdOf = (accountId: string) => accountId.replace('acct_', 'key_');
 
 /** Wrong codes in an hour, of all addresses together. */

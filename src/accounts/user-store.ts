@@ -33,7 +33,7 @@ export interface UserDoc {
   name: string;
   role: Role;
   email: string | null;
-  /** Of the dashboard and of e-mails to them; null: as their browser prefers. */
+  /** The language of the dashboard and of e-mails to them; null: as their browser prefers. */
   language: Language | null;
   status: 'INVITED' | 'ACTIVE';
   /** Null once it was used. */

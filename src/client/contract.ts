@@ -550,7 +550,7 @@ export type InvitedUser = {
   name: string;
   role: Role;
   email: string | null;
-  /** Of the dashboard and of e-mails to them; null: as their browser prefers. */
+  /** The language of the dashboard and of e-mails to them; null: as their browser prefers. */
   language: Language | null;
   status: UserStatus;
   /** ISO 8601, UTC. */
@@ -641,7 +641,7 @@ export type OrderField = {
   label: string;
   type: 'text' | 'email' | 'phone' | 'address' | 'select' | 'checkbox';
   required: boolean;
-  /** Of a `select`; null for other types. */
+  /** The choices of a `select`; null for other types. */
   options: Array<string> | null;
 };
 
@@ -1084,7 +1084,7 @@ export type User = {
   name: string;
   role: Role;
   email: string | null;
-  /** Of the dashboard and of e-mails to them; null: as their browser prefers. */
+  /** The language of the dashboard and of e-mails to them; null: as their browser prefers. */
   language: Language | null;
   status: UserStatus;
   /** ISO 8601, UTC. */
@@ -1418,7 +1418,7 @@ export interface Procedures {
         name: string;
         role: Role;
         email?: string | null | undefined;
-        /** Of the dashboard and of e-mails to them. Null or left out: as their browser prefers. */
+        /** The language of the dashboard and of e-mails to them. Null or left out: as their browser prefers. */
         language?: Language | null | undefined;
       },
       InvitedUser
@@ -1452,7 +1452,7 @@ export interface Procedures {
         name?: string | undefined;
         role?: Role | undefined;
         email?: string | null | undefined;
-        /** Of the dashboard and of e-mails to them. Null or left out: as their browser prefers. */
+        /** The language of the dashboard and of e-mails to them. Null or left out: as their browser prefers. */
         language?: Language | null | undefined;
       },
       User

@@ -48,7 +48,7 @@ export interface PageLink {
   checkout?: PageCheckout;
   /** Set for an order link. */
   order?: PageOrder;
-  /** Of a link that ends, or takes so many payments only: it changes without a payment. */
+  /** The link ends, or takes so many payments only: its page changes without a payment. */
   endsAt?: Date;
   isLimited?: true;
   /** Why it takes nothing by its own terms. */

@@ -12,7 +12,7 @@ interface Sent {
   method?: string;
   headers?: Record<string, string>;
   body?: string;
-  /** Of the client. */
+  /** The address that the client comes from. */
   from?: string;
 }
 

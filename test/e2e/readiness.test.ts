@@ -52,7 +52,7 @@ t.test('each step is done once the data of the account says so', async (t) => {
   const webhook = await made('/webhooks', { name: 'w', url: 'https://shop.example/w', events: ['payment.completed'] });
   t.same((await read()).done, ['wallet', 'product', 'link', 'payment', 'told']);
   await service.api('PATCH', `/webhooks/${webhook.id}`, { status: 'PAUSED' });
-  t.notOk((await read()).done.includes('told'), 'a paused webhook tells nobody');
+  t.notOk((await read()).done.includes('told'), 'a paused webhook does not count');
   await service.api('PATCH', `/webhooks/${webhook.id}`, { status: 'ACTIVE' });
 
   await comeIn(service, 'OWNER', 'Ada');

@@ -107,7 +107,7 @@ const KeyShown = ({ apiKey, onClose }: { apiKey: string; onClose: () => void }) 
 
 interface NewPasskeyProps {
   made: Made;
-  /** Of the key instead. */
+  /** Why no key could be made instead. */
   failure: Failure | null;
   onEnter: () => void;
   onKey: () => Promise<unknown>;

@@ -36,7 +36,7 @@ export const orders = {
     'Without a number, there is no limit. Orders take their pieces, and those that are not paid give them back.',
   changeStock: 'Change the stock',
   stockBy: 'By how many pieces',
-  stockByHint: '5 adds pieces, -3 takes some away. Orders that come meanwhile count too.',
+  stockByHint: '5 adds pieces, -3 takes some away. Orders that come in between count too.',
   nLeft: 'Left: {n}',
   soldOut: 'Sold out',
   tipsTill: 'Tips at the point of sale',
