@@ -1,5 +1,6 @@
-/** What orders hold of things that run out: redemptions of coupons, pieces of stock, and places of links with `maxPayments`. They are taken in the transaction that makes a checkout, and given back
- *  in the one that finds it unpaid, each by a conditional update: whatever comes at once or dies, what is held and what is left add up. */
+/** What orders hold of things that run out: redemptions of coupons, pieces of stock, and places of links with `maxPayments`. They are taken in the transaction
+ *  that makes a checkout, and given back in the one that finds it unpaid, each by a conditional update: whatever comes at once or dies, what is held and what
+ *  is left add up. */
 import type mongoose from 'mongoose';
 import type { Session } from '../kit/database.js';
 import { couponModel } from './coupons.js';

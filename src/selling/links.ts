@@ -107,6 +107,9 @@ const canonicalForm = (form: OrderForm): OrderForm => ({
   tipPercents: form.tipPercents.map(canonicalPercent),
 });
 
+/** The fields that are terms, or follow from them. */
+const TERMS = ['active', 'endsAt', 'order'] as const;
+
 const termsOf = ({ active, endsAt, order }: Pick<PaymentLinkDoc, 'active' | 'endsAt' | 'order'>): LinkTerms => ({
   ...{ active, endsAt },
   takesOrders: order !== null,
@@ -295,38 +298,36 @@ const update =
     const found = await paymentLinks.byId(id);
     if (!found) throw notFound('payment link');
     const { product, wallet } = await soldBy(deps, found);
-    const given = Object.entries(changes).flatMap(([name, value]) => (value === undefined ? [] : name));
+    const given = Object.entries(settingsOf(changes)).filter(([name]) => changes[name as keyof Settings] !== undefined);
     const fields: Partial<PaymentLinkDoc> = {
-      ...pick(settingsOf(changes), given as (keyof Settings)[]),
+      ...Object.fromEntries(given),
       ...(active === undefined ? {} : { active }),
     };
     const isSame = (link: PaymentLinkDoc) => isDeepStrictEqual(link, { ...link, ...fields });
     if (isSame(found)) return show(deps, found, product);
-    // Before the transaction, which may run more than once.
-    const stamp = await stamper.stamp(wallet.network);
+    // Before the transaction, which may run more than once. A stamp may cost a request to the ledger, which a new name needs not.
+    const namesTerm = TERMS.some((name) => fields[name] !== undefined);
+    const stamp = namesTerm ? await stamper.stamp(wallet.network) : null;
     const after = await commit({ caller, subjectId: id }, async (session) => {
       const before = await paymentLinks.byId(id, session);
       if (!before) throw notFound('payment link');
       if (isSame(before)) return before;
       const terms = termsOf({ ...before, ...fields });
-      const isSwitched = !isDeepStrictEqual(terms, termsOf(before));
-      if (isSwitched && before.history.length > MAX_SWITCHES)
+      const changesTerms = stamp !== null && !isDeepStrictEqual(terms, termsOf(before));
+      if (changesTerms && before.history.length > MAX_SWITCHES)
         throw conflict(`This payment link was changed ${MAX_SWITCHES} times: make another one.`);
       const last = before.history.at(-1)!.from;
-      const from = beginAfter(last && { from: last }, stamp);
+      const version = changesTerms ? { from: beginAfter(last && { from: last }, stamp), terms } : null;
       const plain =
         Number((fields.order === undefined ? before.order : fields.order) === null) - Number(before.order === null);
       if (fields.order !== undefined) {
         const counted = await products.countLinks(new Map([[before.productId, { all: 0, plain }]]), session);
         checkProduct(counted.get(before.productId)!, { order: fields.order }, false);
       }
-      return paymentLinks.change(before, fields, isSwitched ? { from, terms } : null, session);
+      return paymentLinks.change(before, fields, version, session);
     });
     return show(deps, after, product);
   };
-
-const pick = <T extends object, K extends keyof T>(from: T, names: readonly K[]): Pick<T, K> =>
-  Object.fromEntries(names.map((name) => [name, from[name]])) as Pick<T, K>;
 
 const remove =
   ({ forAccount, commit }: PaymentLinkServiceDeps): Service['delete'] =>
