@@ -1,4 +1,4 @@
-/** Arabic: webhooks, API keys, people, activity and notifications. */
+/** Arabic: webhooks, API keys, people, activity, notifications and the setup. */
 import type { access as english } from '../en/access.js';
 import type { Like } from '../texts.js';
 
@@ -210,4 +210,17 @@ export const access: Like<typeof english> = {
   removePasskeyOfAsk: 'إزالة {passkey} لـ {name}؟',
   addsOnePasskey: 'يضيف مفتاح مرور واحدًا خلال 72 ساعة ولا يظهر مجددًا.',
   tookMs: 'استغرق {ms} مللي ثانية.',
+  setUp: 'الإعداد',
+  setUpWelcome: 'مرحبًا. يُنشأ هنا الحساب الذي يستلم المدفوعات، وتصبح أنت مالكه.',
+  setUpCode: 'الرمز',
+  setUpCodeHint: 'يعرضه بدء تشغيل الخدمة بعد علامة # في الرابط.',
+  setUpShop: 'اسم متجرك',
+  setUpYou: 'اسمك',
+  setUpEmail: 'عنوان البريد الإلكتروني',
+  setUpEmailHint: 'تُبلَّغ هناك التغييرات المهمة للأمان.',
+  setUpKey: 'مفتاح API الخاص بك',
+  setUpKeyWhy:
+    'لا يستطيع هذا المتصفح إنشاء مفتاح مرور هنا: يلزم https أو localhost. سجّل الدخول بهذا المفتاح بدلًا من ذلك.',
+  setUpPasskey: 'مفتاح المرور الخاص بك',
+  setUpKeyInstead: 'استخدم مفتاح API بدلًا من ذلك',
 };

@@ -1,4 +1,4 @@
-/** German: webhooks, API keys, people, activity and notifications. */
+/** German: webhooks, API keys, people, activity, notifications and the setup. */
 import type { access as english } from '../en/access.js';
 import type { Like } from '../texts.js';
 
@@ -195,4 +195,17 @@ export const access: Like<typeof english> = {
   removePasskeyOfAsk: '{passkey} von {name} entfernen?',
   addsOnePasskey: 'Er fügt einen Passkey hinzu, innerhalb von 72 Stunden, und wird nicht noch einmal angezeigt.',
   tookMs: 'Es dauerte {ms} ms.',
+  setUp: 'Einrichten',
+  setUpWelcome: 'Willkommen. Hier entsteht das Konto, das Zahlungen erhält, und Sie werden sein Inhaber.',
+  setUpCode: 'Code',
+  setUpCodeHint: 'Der Start des Dienstes gibt ihn aus, hinter dem # des Links.',
+  setUpShop: 'Name Ihres Shops',
+  setUpYou: 'Ihr Name',
+  setUpEmail: 'E-Mail-Adresse',
+  setUpEmailHint: 'Dorthin wird gemeldet, was für die Sicherheit wichtig ist.',
+  setUpKey: 'Ihr API-Schlüssel',
+  setUpKeyWhy:
+    'Dieser Browser kann hier keinen Passkey erstellen: Dazu braucht es https oder localhost. Sie melden sich stattdessen mit diesem Schlüssel an.',
+  setUpPasskey: 'Ihr Passkey',
+  setUpKeyInstead: 'Stattdessen einen API-Schlüssel verwenden',
 };

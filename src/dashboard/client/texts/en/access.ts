@@ -1,4 +1,4 @@
-/** English: webhooks, API keys, people, activity and notifications. */
+/** English: webhooks, API keys, people, activity, notifications and the setup. */
 export const access = {
   nameChanged: '{name} changed',
   whatHappened: 'What',
@@ -189,4 +189,17 @@ export const access = {
   removePasskeyOfAsk: 'Remove {passkey} of {name}?',
   addsOnePasskey: 'It adds one passkey, within 72 hours, and is not shown again.',
   tookMs: 'It took {ms} ms.',
+  setUp: 'Set up',
+  setUpWelcome: 'Welcome. This makes the account that receives payments, and you its owner.',
+  setUpCode: 'Code',
+  setUpCodeHint: 'The start of the service prints it, behind the # of the link.',
+  setUpShop: 'Name of your shop',
+  setUpYou: 'Your name',
+  setUpEmail: 'E-mail address',
+  setUpEmailHint: 'Changes that matter for security are told there.',
+  setUpKey: 'Your API key',
+  setUpKeyWhy:
+    'This browser can make no passkey here: that needs https, or localhost. You sign in with this key instead.',
+  setUpPasskey: 'Your passkey',
+  setUpKeyInstead: 'Use an API key instead',
 } as const;

@@ -1,4 +1,4 @@
-/** Spanish: webhooks, API keys, people, activity and notifications. */
+/** Spanish: webhooks, API keys, people, activity, notifications and the setup. */
 import type { access as english } from '../en/access.js';
 import type { Like } from '../texts.js';
 
@@ -198,4 +198,17 @@ export const access: Like<typeof english> = {
   removePasskeyOfAsk: '¿Retirar {passkey} de {name}?',
   addsOnePasskey: 'Añade una llave de acceso, durante 72 horas, y no se vuelve a mostrar.',
   tookMs: 'Tardó {ms} ms.',
+  setUp: 'Configurar',
+  setUpWelcome: 'Le damos la bienvenida. Aquí se crea la cuenta que recibe los pagos, y usted será su propietario.',
+  setUpCode: 'Código',
+  setUpCodeHint: 'El inicio del servicio lo muestra, detrás de la # del enlace.',
+  setUpShop: 'Nombre de su tienda',
+  setUpYou: 'Su nombre',
+  setUpEmail: 'Correo electrónico',
+  setUpEmailHint: 'Allí se avisa de los cambios importantes para la seguridad.',
+  setUpKey: 'Su clave de API',
+  setUpKeyWhy:
+    'Este navegador no puede crear aquí una clave de acceso: hace falta https o localhost. En su lugar, inicie sesión con esta clave.',
+  setUpPasskey: 'Su clave de acceso',
+  setUpKeyInstead: 'Usar una clave de API en su lugar',
 };

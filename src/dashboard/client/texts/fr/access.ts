@@ -1,4 +1,4 @@
-/** French: webhooks, API keys, people, activity and notifications. */
+/** French: webhooks, API keys, people, activity, notifications and the setup. */
 import type { access as english } from '../en/access.js';
 import type { Like } from '../texts.js';
 
@@ -200,4 +200,17 @@ export const access: Like<typeof english> = {
   removePasskeyOfAsk: 'Retirer {passkey} de {name} ?',
   addsOnePasskey: 'Il ajoute une clé d’accès, sous 72 heures, et n’est plus affiché.',
   tookMs: 'Cela a pris {ms} ms.',
+  setUp: 'Installation',
+  setUpWelcome: 'Bienvenue. Ceci crée le compte qui reçoit les paiements, et vous en fait le propriétaire.',
+  setUpCode: 'Code',
+  setUpCodeHint: 'Le démarrage du service l’affiche, derrière le # du lien.',
+  setUpShop: 'Nom de votre boutique',
+  setUpYou: 'Votre nom',
+  setUpEmail: 'Adresse e-mail',
+  setUpEmailHint: 'Les changements importants pour la sécurité y sont signalés.',
+  setUpKey: 'Votre clé API',
+  setUpKeyWhy:
+    'Ce navigateur ne peut pas créer de clé d’accès ici : il faut https ou localhost. Connectez-vous avec cette clé à la place.',
+  setUpPasskey: 'Votre clé d’accès',
+  setUpKeyInstead: 'Utiliser plutôt une clé API',
 };

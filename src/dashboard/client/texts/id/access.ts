@@ -1,4 +1,4 @@
-/** Indonesian: webhooks, API keys, people, activity and notifications. */
+/** Indonesian: webhooks, API keys, people, activity, notifications and the setup. */
 import type { access as english } from '../en/access.js';
 import type { Like } from '../texts.js';
 
@@ -193,4 +193,17 @@ export const access: Like<typeof english> = {
   removePasskeyOfAsk: 'Hapus {passkey} milik {name}?',
   addsOnePasskey: 'Menambah satu kunci sandi, dalam 72 jam, dan tidak ditampilkan lagi.',
   tookMs: 'Perlu {ms} ms.',
+  setUp: 'Penyiapan',
+  setUpWelcome: 'Selamat datang. Di sini dibuat akun yang menerima pembayaran, dan Anda menjadi pemiliknya.',
+  setUpCode: 'Kode',
+  setUpCodeHint: 'Layanan menampilkannya saat dimulai, di belakang # pada tautan.',
+  setUpShop: 'Nama toko Anda',
+  setUpYou: 'Nama Anda',
+  setUpEmail: 'Alamat email',
+  setUpEmailHint: 'Perubahan yang penting bagi keamanan diberitahukan ke sana.',
+  setUpKey: 'Kunci API Anda',
+  setUpKeyWhy:
+    'Peramban ini tidak dapat membuat kunci sandi di sini: diperlukan https atau localhost. Sebagai gantinya, masuk dengan kunci ini.',
+  setUpPasskey: 'Kunci sandi Anda',
+  setUpKeyInstead: 'Gunakan kunci API saja',
 };

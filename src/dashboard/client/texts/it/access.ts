@@ -1,4 +1,4 @@
-/** Italian: webhooks, API keys, people, activity and notifications. */
+/** Italian: webhooks, API keys, people, activity, notifications and the setup. */
 import type { access as english } from '../en/access.js';
 import type { Like } from '../texts.js';
 
@@ -198,4 +198,17 @@ export const access: Like<typeof english> = {
   removePasskeyOfAsk: 'Rimuovere {passkey} di {name}?',
   addsOnePasskey: 'Aggiunge una passkey, entro 72 ore, e non si mostra più.',
   tookMs: 'Ci ha messo {ms} ms.',
+  setUp: 'Configurazione',
+  setUpWelcome: 'Benvenuto. Qui si crea l’account che riceve i pagamenti, e tu ne diventi il proprietario.',
+  setUpCode: 'Codice',
+  setUpCodeHint: 'L’avvio del servizio lo mostra, dopo il # del link.',
+  setUpShop: 'Nome del tuo negozio',
+  setUpYou: 'Il tuo nome',
+  setUpEmail: 'Indirizzo e-mail',
+  setUpEmailHint: 'Lì vengono comunicati i cambiamenti importanti per la sicurezza.',
+  setUpKey: 'La tua chiave API',
+  setUpKeyWhy:
+    'Questo browser non può creare qui una passkey: servono https o localhost. Accedi invece con questa chiave.',
+  setUpPasskey: 'La tua passkey',
+  setUpKeyInstead: 'Usa invece una chiave API',
 };

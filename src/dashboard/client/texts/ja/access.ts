@@ -1,4 +1,4 @@
-/** Japanese: webhooks, API keys, people, activity and notifications. */
+/** Japanese: webhooks, API keys, people, activity, notifications and the setup. */
 import type { access as english } from '../en/access.js';
 import type { Like } from '../texts.js';
 
@@ -191,4 +191,17 @@ export const access: Like<typeof english> = {
   removePasskeyOfAsk: '{name}さんの{passkey}を削除しますか？',
   addsOnePasskey: '72時間以内にパスキーを1つ追加でき、再表示されません。',
   tookMs: '{ms} msかかりました。',
+  setUp: '初期設定',
+  setUpWelcome: 'ようこそ。ここで支払いを受け取るアカウントを作成し、あなたがそのオーナーになります。',
+  setUpCode: 'コード',
+  setUpCodeHint: 'サービスの起動時に、リンクの # の後ろに表示されます。',
+  setUpShop: 'お店の名前',
+  setUpYou: 'お名前',
+  setUpEmail: 'メールアドレス',
+  setUpEmailHint: '安全に関わる変更をお知らせします。',
+  setUpKey: 'あなたのAPIキー',
+  setUpKeyWhy:
+    'このブラウザーではここでパスキーを作成できません。https または localhost が必要です。代わりにこのキーでサインインします。',
+  setUpPasskey: 'あなたのパスキー',
+  setUpKeyInstead: '代わりにAPIキーを使う',
 };

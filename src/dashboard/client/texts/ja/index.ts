@@ -5,8 +5,7 @@ import { frame } from './frame.js';
 import { money } from './money.js';
 import { orders } from './orders.js';
 import { selling } from './selling.js';
-import { start } from './start.js';
 import { states } from './states.js';
 
-export const ja: Like<English> = { ...frame, ...states, ...selling, ...orders, ...money, ...access, ...start };
+export const ja: Like<English> = { ...frame, ...states, ...selling, ...orders, ...money, ...access };
 speak('ja', ja);

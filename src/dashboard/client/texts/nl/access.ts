@@ -1,4 +1,4 @@
-/** Dutch: webhooks, API keys, people, activity and notifications. */
+/** Dutch: webhooks, API keys, people, activity, notifications and the setup. */
 import type { access as english } from '../en/access.js';
 import type { Like } from '../texts.js';
 
@@ -193,4 +193,17 @@ export const access: Like<typeof english> = {
   removePasskeyOfAsk: '{passkey} van {name} verwijderen?',
   addsOnePasskey: 'Hij voegt één passkey toe, binnen 72 uur, en wordt niet meer getoond.',
   tookMs: 'Het duurde {ms} ms.',
+  setUp: 'Instellen',
+  setUpWelcome: 'Welkom. Hiermee maakt u het account dat betalingen ontvangt, en wordt u de eigenaar ervan.',
+  setUpCode: 'Code',
+  setUpCodeHint: 'De start van de dienst toont hem, achter de # van de link.',
+  setUpShop: 'Naam van uw winkel',
+  setUpYou: 'Uw naam',
+  setUpEmail: 'E-mailadres',
+  setUpEmailHint: 'Daar wordt gemeld wat belangrijk is voor de veiligheid.',
+  setUpKey: 'Uw API-sleutel',
+  setUpKeyWhy:
+    'Deze browser kan hier geen passkey maken: daarvoor is https of localhost nodig. Meld u in plaats daarvan aan met deze sleutel.',
+  setUpPasskey: 'Uw passkey',
+  setUpKeyInstead: 'In plaats daarvan een API-sleutel gebruiken',
 };

@@ -1,4 +1,4 @@
-/** Polish: webhooks, API keys, people, activity and notifications. */
+/** Polish: webhooks, API keys, people, activity, notifications and the setup. */
 import type { access as english } from '../en/access.js';
 import type { Like } from '../texts.js';
 
@@ -201,4 +201,17 @@ export const access: Like<typeof english> = {
   removePasskeyOfAsk: 'Usunąć {passkey} ({name})?',
   addsOnePasskey: 'Dodaje jeden klucz dostępu, przez 72 godziny, i nie będzie pokazany ponownie.',
   tookMs: 'Trwało to {ms} ms.',
+  setUp: 'Konfiguracja',
+  setUpWelcome: 'Witamy. Tu powstaje konto, które przyjmuje płatności, a Ty zostajesz jego właścicielem.',
+  setUpCode: 'Kod',
+  setUpCodeHint: 'Uruchomienie usługi wypisuje go za znakiem # w linku.',
+  setUpShop: 'Nazwa sklepu',
+  setUpYou: 'Imię i nazwisko',
+  setUpEmail: 'Adres e-mail',
+  setUpEmailHint: 'Tam trafiają wiadomości o zmianach ważnych dla bezpieczeństwa.',
+  setUpKey: 'Klucz API',
+  setUpKeyWhy:
+    'Ta przeglądarka nie może tu utworzyć klucza dostępu: potrzeba https lub localhost. Zamiast tego zaloguj się tym kluczem.',
+  setUpPasskey: 'Klucz dostępu',
+  setUpKeyInstead: 'Użyj zamiast tego klucza API',
 };

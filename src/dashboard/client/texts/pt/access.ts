@@ -1,4 +1,4 @@
-/** Portuguese: webhooks, API keys, people, activity and notifications. */
+/** Portuguese: webhooks, API keys, people, activity, notifications and the setup. */
 import type { access as english } from '../en/access.js';
 import type { Like } from '../texts.js';
 
@@ -198,4 +198,17 @@ export const access: Like<typeof english> = {
   removePasskeyOfAsk: 'Remover {passkey} de {name}?',
   addsOnePasskey: 'Adiciona uma chave de acesso, durante 72 horas, e não volta a ser mostrado.',
   tookMs: 'Demorou {ms} ms.',
+  setUp: 'Configurar',
+  setUpWelcome: 'Boas-vindas. Isto cria a conta que recebe os pagamentos e faz de si o proprietário.',
+  setUpCode: 'Código',
+  setUpCodeHint: 'O arranque do serviço mostra-o, depois do # da ligação.',
+  setUpShop: 'Nome da sua loja',
+  setUpYou: 'O seu nome',
+  setUpEmail: 'Endereço de e-mail',
+  setUpEmailHint: 'As alterações importantes para a segurança são comunicadas aí.',
+  setUpKey: 'A sua chave de API',
+  setUpKeyWhy:
+    'Este navegador não consegue criar aqui uma chave de acesso: é preciso https ou localhost. Em vez disso, inicie sessão com esta chave.',
+  setUpPasskey: 'A sua chave de acesso',
+  setUpKeyInstead: 'Usar antes uma chave de API',
 };

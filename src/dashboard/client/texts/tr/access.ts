@@ -1,4 +1,4 @@
-/** Turkish: webhooks, API keys, people, activity and notifications. */
+/** Turkish: webhooks, API keys, people, activity, notifications and the setup. */
 import type { access as english } from '../en/access.js';
 import type { Like } from '../texts.js';
 
@@ -192,4 +192,17 @@ export const access: Like<typeof english> = {
   removePasskeyOfAsk: '{name} kişisinin {passkey} anahtarı kaldırılsın mı?',
   addsOnePasskey: '72 saat içinde bir geçiş anahtarı ekler ve bir daha gösterilmez.',
   tookMs: '{ms} ms sürdü.',
+  setUp: 'Kurulum',
+  setUpWelcome: 'Hoş geldiniz. Burada ödemeleri alan hesap oluşturulur ve siz onun sahibi olursunuz.',
+  setUpCode: 'Kod',
+  setUpCodeHint: 'Hizmet başlarken bağlantıdaki # işaretinin ardında yazar.',
+  setUpShop: 'Mağazanızın adı',
+  setUpYou: 'Adınız',
+  setUpEmail: 'E-posta adresi',
+  setUpEmailHint: 'Güvenlik için önemli değişiklikler oraya bildirilir.',
+  setUpKey: 'API anahtarınız',
+  setUpKeyWhy:
+    'Bu tarayıcı burada geçiş anahtarı oluşturamaz: bunun için https veya localhost gerekir. Bunun yerine bu anahtarla oturum açın.',
+  setUpPasskey: 'Geçiş anahtarınız',
+  setUpKeyInstead: 'Bunun yerine API anahtarı kullan',
 };
