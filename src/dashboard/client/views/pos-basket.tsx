@@ -3,11 +3,11 @@ import { useState } from 'preact/hooks';
 import { formatAmount, parseAmount } from '../../../domain/amount.js';
 import { type Discount, type OrderTotals, parsePercent, totalsOf } from '../../../domain/order.js';
 import { useParam } from '../address.js';
-import { failureOf, type Item, useRead, useWrite } from '../api.js';
+import { failureOf, type Item, useRead } from '../api.js';
 import { priceText, readAmount } from '../format.js';
 import { useOnce } from '../passkey.js';
 import { t } from '../texts/texts.js';
-import { LIFETIME_MS, type SaleEntry, useRested } from './pos-sale.js';
+import { type SaleEntry, useCharge, useRested } from './pos-sale.js';
 
 type Product = Item<'products.list'>;
 
@@ -69,16 +69,16 @@ export function Basket({ begun, begin, isOnline }: SaleEntry) {
   const [note, setNote] = useState('');
   const [taxTyped, setTax] = useParam('tax');
   const tips = useRead('account.get', {}).data?.tipPercents ?? [];
-  const create = useWrite('checkouts.create');
+  const sale = useCharge({ begun, begin });
   const add = (product: Product, by: number) => setLines((before) => changed(before, product, by));
   const first = lines[0]?.product;
   const discount = discountOf(off, first?.currency ?? first?.assetCode ?? '');
   const tax = taxOf(taxTyped);
   const totals = first && discount !== 'doubtful' ? added(lines, first, { discount, tip }) : null;
-  const canCharge = isOnline && totals !== null && totals.total > 0n && tax !== null && !create.isPending;
+  const canCharge = isOnline && totals !== null && totals.total > 0n && tax !== null && !sale.isPending;
   const charge = useOnce(async () => {
     if (!canCharge || !first || !totals || discount === 'doubtful') return;
-    const sale = {
+    await sale.charge({
       ...{ walletId: first.wallet.id, assetCode: first.assetCode, assetIssuer: first.assetIssuer },
       ...(first.currency && { currency: first.currency }),
       ...(note.trim() && { name: note.trim() }),
@@ -88,13 +88,7 @@ export function Basket({ begun, begin, isOnline }: SaleEntry) {
       })),
       ...(discount && { discount: sent(discount) }),
       tip: formatAmount(totals.tip),
-    };
-    try {
-      const expiresAt = new Date(Date.now() + LIFETIME_MS).toISOString();
-      const { id } = await create.mutateAsync({ ...sale, expiresAt }, sale);
-      begun.add(id);
-      begin(id);
-    } catch {}
+    });
   });
   return (
     <>
@@ -119,9 +113,9 @@ export function Basket({ begun, begin, isOnline }: SaleEntry) {
           {t('cannotReadNumber')}
         </p>
       )}
-      {create.error && (
+      {sale.error && (
         <p class="problem" role="alert">
-          {failureOf(create.error).message}
+          {failureOf(sale.error).message}
         </p>
       )}
       <button type="button" class="till-main" aria-disabled={!canCharge} onClick={() => void charge()}>

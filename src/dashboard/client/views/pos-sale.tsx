@@ -1,7 +1,7 @@
 /** A sale at the till: its code fills the screen until it is paid, which the screen shows both sides. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { minorDigits } from '../../../../contracts/currencies.js';
-import { failureOf, type Output, useRead, useWrite } from '../api.js';
+import { failureOf, type Input, type Output, useRead, useWrite } from '../api.js';
 import { grouped, money, readAmount, stroopsOf, typedMoney } from '../format.js';
 import { Outside } from '../parts/bits.js';
 import { Qr } from '../parts/qr-block.js';
@@ -109,7 +109,7 @@ export function Keys({ press }: { press: (key: Key) => void }) {
 // At the till: what every way to enter a sale needs.
 
 /** A sale at the counter is soon over. */
-export const LIFETIME_MS = 15 * 60_000;
+const LIFETIME_MS = 15 * 60_000;
 /** Pause after the last key before something is requested. */
 const REST_MS = 400;
 
@@ -118,6 +118,20 @@ export interface SaleEntry {
   /** Shows the sale. */
   begin: (id: string) => void;
   isOnline: boolean;
+}
+
+/** Makes the checkout of a sale, and shows it. */
+export function useCharge({ begun, begin }: Pick<SaleEntry, 'begun' | 'begin'>) {
+  const create = useWrite('checkouts.create');
+  const charge = async (sale: Input<'checkouts.create'>): Promise<void> => {
+    try {
+      const expiresAt = new Date(Date.now() + LIFETIME_MS).toISOString();
+      const { id } = await create.mutateAsync({ ...sale, expiresAt }, sale);
+      begun.add(id);
+      begin(id);
+    } catch {}
+  };
+  return { charge, isPending: create.isPending, error: create.error };
 }
 
 export function useRested(text: string): string {

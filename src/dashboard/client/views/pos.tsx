@@ -2,7 +2,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 import { useParam } from '../address.js';
-import { failureOf, type Item, useRead, useSession, useWrite } from '../api.js';
+import { failureOf, type Item, useRead, useSession } from '../api.js';
 import { grouped } from '../format.js';
 import { installTill } from '../main.js';
 import { keyOf, type Offered, useOffered } from '../parts/asset.js';
@@ -12,7 +12,7 @@ import { useOnce } from '../passkey.js';
 import { t } from '../texts/texts.js';
 import { Basket } from './pos-basket.js';
 import { Others, useBegun } from './pos-others.js';
-import { Keys, LIFETIME_MS, Sale, type SaleEntry, useRested, useTyped } from './pos-sale.js';
+import { Keys, Sale, type SaleEntry, useCharge, useRested, useTyped } from './pos-sale.js';
 import { usePayable } from './pos-wallet.js';
 
 // At the till: the amount in the asset, beside a price in a currency.
@@ -203,24 +203,18 @@ function Keypad({ begun, begin, isOnline }: SaleEntry) {
   const wallet = walletId === '' ? payable : wallets.find((each) => each.id === walletId);
   const offered = useOffered(wallet);
   const asset = paid === '' ? offered[0] : offered.find((each) => keyOf(each) === paid);
-  const create = useWrite('checkouts.create');
+  const sale = useCharge({ begun, begin });
   // The unit of the amount is unknown until the account is loaded.
   const missing = isAsked ? t('oneMoment') : missingOf(account.data ? listed : account, wallets, wallet, asset);
   const { amount, shown, press, isMore } = useTyped(currency, asset?.assetCode ?? '', () => void charge());
-  const canCharge = isOnline && isMore && !create.isPending && missing === null;
+  const canCharge = isOnline && isMore && !sale.isPending && missing === null;
   const charge = useOnce(async () => {
     if (!canCharge || !wallet || !asset) return;
-    const sale = {
+    await sale.charge({
       ...{ walletId: wallet.id, name: note.trim() || t('sale') },
       ...{ assetCode: asset.assetCode, assetIssuer: asset.assetIssuer },
       ...(currency === null ? { amount } : { currency, price: amount }),
-    };
-    try {
-      const expiresAt = new Date(Date.now() + LIFETIME_MS).toISOString();
-      const { id } = await create.mutateAsync({ ...sale, expiresAt }, sale);
-      begun.add(id);
-      begin(id);
-    } catch {}
+    });
   });
   return (
     <>
@@ -242,9 +236,9 @@ function Keypad({ begun, begin, isOnline }: SaleEntry) {
         onKeyDown={({ key }) => key === 'Enter' && void charge()}
       />
       <Keys press={press} />
-      {create.error && (
+      {sale.error && (
         <p class="problem" role="alert">
-          {failureOf(create.error).message}
+          {failureOf(sale.error).message}
         </p>
       )}
       {missing && (
