@@ -18,10 +18,33 @@ export function Shop() {
       <p class="lead">{t('whatCustomersSeePayment')}</p>
       <Shown query={account}>{(data) => <BrandForm account={data} />}</Shown>
       <Section title={t('pointOfSale')}>
-        <Shown query={account}>{(data) => <TipsForm account={data} />}</Shown>
+        <Shown query={account}>
+          {(data) => (
+            <ListForm
+              account={data}
+              name="tipPercents"
+              label={t('tipsTill')}
+              hint={t('tipsTillHint')}
+              most={10}
+              between={/[\s%;]+/}
+            />
+          )}
+        </Shown>
       </Section>
       <Section title={t('inYourPages')}>
-        <Shown query={account}>{(data) => <EmbedForm account={data} />}</Shown>
+        <Shown query={account}>
+          {(data) => (
+            <ListForm
+              account={data}
+              name="embedOrigins"
+              label={t('embedOrigins')}
+              hint={t('embedOriginsHint')}
+              most={20}
+              between={/\s+/}
+              isLong
+            />
+          )}
+        </Shown>
       </Section>
     </Page>
   );
@@ -129,46 +152,24 @@ function Logo({ url }: { url: string }) {
   return <img src={url} alt={t('logo')} onError={() => setBroken(true)} />;
 }
 
-const MOST_TIPS = 10;
-
-function TipsForm({ account: { tipPercents } }: { account: Account }) {
-  const update = useWrite('account.update');
-  const submit = async (values: Values) => {
-    try {
-      const typed = values
-        .text('tipPercents')
-        .split(/[\s%;]+/)
-        .filter(Boolean);
-      await update.mutateAsync({ tipPercents: typed });
-      say(t('saved'));
-    } catch {}
-  };
-  return (
-    <Form
-      submit={t('save')}
-      isBusy={update.isPending}
-      failure={update.error ? failureOf(update.error) : null}
-      onSubmit={submit}
-    >
-      <Field
-        name="tipPercents"
-        label={t('tipsTill')}
-        isOptional
-        value={tipPercents.join(' ')}
-        hint={t('tipsTillHint')}
-        alsoOf={Array.from({ length: MOST_TIPS }, (_, n) => `tipPercents.${n}`)}
-      />
-    </Form>
-  );
+interface ListFormProps {
+  account: Account;
+  name: 'tipPercents' | 'embedOrigins';
+  label: string;
+  hint: string;
+  /** The most entries. */
+  most: number;
+  /** What stands between what is typed. */
+  between: RegExp;
+  isLong?: true;
 }
 
-const MOST_ORIGINS = 20;
-
-function EmbedForm({ account: { embedOrigins } }: { account: Account }) {
+/** A list of the account, typed as one text. */
+function ListForm({ account, name, most, between, ...field }: ListFormProps) {
   const update = useWrite('account.update');
   const submit = async (values: Values) => {
     try {
-      await update.mutateAsync({ embedOrigins: values.text('embedOrigins').split(/\s+/).filter(Boolean) });
+      await update.mutateAsync({ [name]: values.text(name).split(between).filter(Boolean) });
       say(t('saved'));
     } catch {}
   };
@@ -180,13 +181,11 @@ function EmbedForm({ account: { embedOrigins } }: { account: Account }) {
       onSubmit={submit}
     >
       <Field
-        name="embedOrigins"
-        label={t('embedOrigins')}
+        {...field}
+        name={name}
         isOptional
-        isLong
-        value={embedOrigins.join('\n')}
-        hint={t('embedOriginsHint')}
-        alsoOf={Array.from({ length: MOST_ORIGINS }, (_, n) => `embedOrigins.${n}`)}
+        value={account[name].join(field.isLong ? '\n' : ' ')}
+        alsoOf={Array.from({ length: most }, (_, n) => `${name}.${n}`)}
       />
     </Form>
   );
