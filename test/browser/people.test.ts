@@ -1,7 +1,7 @@
 /** Coming in with a passkey, in a real browser with an authenticator of its own. */
-import type { CDPSession, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import t from 'tap';
-import { openBrowser } from '../helpers/browser.js';
+import { openBrowser, passkeyDevices } from '../helpers/browser.js';
 import { freePort } from '../helpers/mongo.js';
 import { startTestService } from '../helpers/service.js';
 
@@ -11,20 +11,14 @@ const home = `http://localhost:${port}`;
 const service = await startTestService(t, { role: 'api', env: { PORT: String(port), PUBLIC_URL: home } });
 const browser = await openBrowser(t);
 
-async function open(): Promise<{ page: Page; cdp: CDPSession }> {
+async function open() {
   const context = await browser.newContext({ reducedMotion: 'reduce' });
   t.teardown(() => context.close());
   context.setDefaultTimeout(45_000);
   const page = await context.newPage();
-  const cdp = await context.newCDPSession(page);
-  await cdp.send('WebAuthn.enable');
-  await cdp.send('WebAuthn.addVirtualAuthenticator', {
-    options: {
-      ...{ protocol: 'ctap2', transport: 'internal', automaticPresenceSimulation: true },
-      ...{ hasResidentKey: true, hasUserVerification: true, isUserVerified: true },
-    },
-  });
-  return { page, cdp };
+  const devices = await passkeyDevices(page);
+  await devices.add('internal');
+  return { page, devices };
 }
 const invite = async (role: string, name: string) =>
   (await service.api('POST', '/users', { name, role })).data as { id: string; url: string };
@@ -67,19 +61,14 @@ t.test('an owner comes in by the invitation, invites a cashier, signs out and in
 });
 
 t.test('a cashier adds a passkey of another device in their own view, and removes one', async (t) => {
-  const { page, cdp } = await open();
+  const { page, devices } = await open();
   const { id, url } = await invite('CASHIER', 'Cleo');
   await page.goto(url);
   await page.getByRole('button', { name: 'Create a passkey and sign in' }).click();
   await page.waitForURL(/\/dashboard\/pos$/);
   const { passkeys } = (await service.context.stores.system.users.byId(id))!;
   // Another device: the first one would refuse a second passkey.
-  await cdp.send('WebAuthn.addVirtualAuthenticator', {
-    options: {
-      ...{ protocol: 'ctap2', transport: 'usb', automaticPresenceSimulation: true },
-      ...{ hasResidentKey: true, hasUserVerification: true, isUserVerified: true },
-    },
-  });
+  await devices.add('usb');
   await page.goto(`${home}/dashboard/checkouts`);
   await page.getByRole('link', { name: 'Cleo' }).click();
   await page.getByRole('button', { name: 'Add a passkey' }).click();

@@ -12,7 +12,7 @@ import t from 'tap';
 import { readConfig } from '../../src/app/config.js';
 import { createContext } from '../../src/app/context.js';
 import { systemClock } from '../../src/kit/clock.js';
-import { axeViolations, openBrowser } from '../helpers/browser.js';
+import { axeViolations, openBrowser, passkeyDevices } from '../helpers/browser.js';
 import { freePort, testDatabase } from '../helpers/mongo.js';
 import { TEST_SECRETS_KEY } from '../helpers/service.js';
 
@@ -52,14 +52,7 @@ async function openPage(t: Test): Promise<Page> {
   t.teardown(() => context.close());
   context.setDefaultTimeout(20_000);
   const page = await context.newPage();
-  const cdp = await context.newCDPSession(page);
-  await cdp.send('WebAuthn.enable');
-  await cdp.send('WebAuthn.addVirtualAuthenticator', {
-    options: {
-      ...{ protocol: 'ctap2', transport: 'internal', automaticPresenceSimulation: true },
-      ...{ hasResidentKey: true, hasUserVerification: true, isUserVerified: true },
-    },
-  });
+  await (await passkeyDevices(page)).add('internal');
   return page;
 }
 

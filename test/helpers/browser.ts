@@ -253,6 +253,21 @@ export async function openPage(t: Test, browser: Browser, options: BrowserContex
   return context.newPage();
 }
 
+/** Devices of a page that make passkeys and sign in with them, without a touch. */
+export async function passkeyDevices(page: Page): Promise<{ add(transport: 'internal' | 'usb'): Promise<unknown> }> {
+  const cdp = await page.context().newCDPSession(page);
+  await cdp.send('WebAuthn.enable');
+  return {
+    add: (transport) =>
+      cdp.send('WebAuthn.addVirtualAuthenticator', {
+        options: {
+          ...{ protocol: 'ctap2', transport, automaticPresenceSimulation: true },
+          ...{ hasResidentKey: true, hasUserVerification: true, isUserVerified: true },
+        },
+      }),
+  };
+}
+
 /** The visible text of the first such element. */
 export const seen = (page: Page, selector: string): Promise<string> => page.locator(selector).first().innerText();
 
