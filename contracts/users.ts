@@ -50,11 +50,9 @@ const invitationSchema = z
   .object({ url: invitedUserSchema.shape.url, expiresAt: invitedUserSchema.shape.expiresAt })
   .meta({ id: 'Invitation', description: 'It is shown once.' });
 
-const languageInput = languageSchema
-  .nullish()
-  .meta({
-    description: 'The language of the dashboard and of e-mails to them. Null or left out: as their browser prefers.',
-  });
+const languageInput = languageSchema.nullish().meta({
+  description: 'The language of the dashboard and of e-mails to them. Null or left out: as their browser prefers.',
+});
 
 const tag = 'Users';
 const params = { id: idInput('user', 'user') };
