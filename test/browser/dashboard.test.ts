@@ -12,6 +12,7 @@ import { createIds } from '../../src/kit/ids.js';
 import { axeViolations, openBrowser, watchPage } from '../helpers/browser.js';
 import { createHappenings } from '../helpers/happenings.js';
 import { testDatabase } from '../helpers/mongo.js';
+import { comeIn } from '../helpers/people.js';
 import { startReceiver } from '../helpers/receiver.js';
 import { eventually, startSelling, startTestService } from '../helpers/service.js';
 
@@ -866,33 +867,86 @@ task('the history of a product: each change, its actor, old and new value', {}, 
   await row(page, 'Wallet added').first().waitFor();
 });
 
-task('an empty account sees what to do first, and does it', PHONE, async (t, page) => {
-  const empty = await service.openAccount('New shop');
+task(
+  'an empty account sees what to do first, and does it: each step turns done, and the list goes',
+  PHONE,
+  async (t, page) => {
+    const empty = await service.openAccount('New shop');
+    await signIn(page, empty.apiKey);
+    const folder = process.env.DASHBOARD_SCREENSHOTS;
+    const list = page.locator('section', { has: page.getByRole('heading', { name: 'First steps' }) });
+    const done = (...labels: string[]) =>
+      eventually(async () => {
+        const texts = await list.locator('li.done strong').allInnerTexts();
+        return `${texts.map((text) => text.replace(/\s+done$/, ''))}` === `${labels}`;
+      }, `done: ${labels}`);
+    await list.waitFor();
+    await done();
+    t.equal(await list.locator('li').count(), 6);
+    if (folder) await page.screenshot({ path: join(folder, 'empty.png'), fullPage: true });
+    await list.getByRole('link', { name: 'Add your wallet' }).click();
+    await page.getByLabel('Name').fill('Till');
+    const { address } = await ledger.fund();
+    await page.getByLabel('Address').fill(address);
+    await button(page, 'Add the wallet').click();
+    await page.getByRole('heading', { level: 1, name: 'Till' }).waitFor();
+    await page.getByRole('link', { name: 'create a product' }).click();
+    await page.getByLabel('Name').fill('Cake');
+    await page.getByLabel('Price', { exact: true }).fill('3');
+    await button(page, 'Create the product').click();
+    await page.getByRole('heading', { level: 1, name: 'Cake' }).waitFor();
+    await page.goto(home);
+    await done('Add your wallet', 'Create a product');
+    await list.getByRole('link', { name: 'Create a payment link' }).waitFor();
+    await page.goBack();
+    await page.getByRole('link', { name: 'New link' }).click();
+    t.equal(await page.getByLabel('Product').locator('option:checked').innerText(), 'Cake', 'it is chosen already');
+    await button(page, 'Create the link').click();
+    await page.getByRole('heading', { name: 'Link for Cake' }).waitFor();
+    await page.getByRole('heading', { name: 'QR codes' }).waitFor();
+    await page.goto(home);
+    await list.getByRole('link', { name: 'Receive a first payment' }).waitFor();
+    const [{ memo }] = (await service.api('GET', '/payment-links', undefined, empty.apiKey)).data;
+    await ledger.pay({ to: address, amount: '3', memo });
+    await done('Add your wallet', 'Create a product', 'Create a payment link', 'Receive a first payment');
+    t.match(await list.getByRole('link', { name: 'Keep a second way in' }).getAttribute('href'), /\/users$/);
+    await list.getByRole('link', { name: 'webhook' }).click();
+    await page.getByLabel('Name').fill('Shop');
+    await page.getByLabel('URL').fill(`${receiver.origin}/hook`);
+    await button(page, 'Create the webhook').click();
+    await button(page, 'I have saved it').click();
+    await page.goto(home);
+    await list.getByRole('link', { name: 'Keep a second way in' }).waitFor();
+    const inviting = {
+      ...service,
+      api: (method: string, path: string, body?: unknown) => service.api(method, path, body, empty.apiKey),
+    };
+    for (const name of ['Ada', 'Ben']) await comeIn(inviting as typeof service, 'OWNER', name);
+    await page.goto(home);
+    await page.getByRole('heading', { name: 'Open checkouts' }).waitFor();
+    await shown(page);
+    t.equal(await list.count(), 0);
+  },
+);
+
+task('first steps that are put away stay away, until the shop shows them again', {}, async (t, page) => {
+  const empty = await service.openAccount('Calm shop');
   await signIn(page, empty.apiKey);
-  const folder = process.env.DASHBOARD_SCREENSHOTS;
-  await page.getByRole('heading', { name: 'First steps' }).waitFor();
-  if (folder) await page.screenshot({ path: join(folder, 'empty.png'), fullPage: true });
-  await page.getByRole('link', { name: 'Add your wallet' }).click();
-  await page.getByLabel('Name').fill('Till');
-  await page.getByLabel('Address').fill((await ledger.fund()).address);
-  await button(page, 'Add the wallet').click();
-  await page.getByRole('heading', { level: 1, name: 'Till' }).waitFor();
-  await page.getByRole('link', { name: 'create a product' }).click();
-  await page.getByLabel('Name').fill('Cake');
-  await page.getByLabel('Price', { exact: true }).fill('3');
-  await button(page, 'Create the product').click();
-  await page.getByRole('heading', { level: 1, name: 'Cake' }).waitFor();
-  await page.goto(home);
-  await page.getByRole('link', { name: 'Create a payment link' }).waitFor();
-  await page.goBack();
-  await page.getByRole('link', { name: 'New link' }).click();
-  t.equal(await page.getByLabel('Product').locator('option:checked').innerText(), 'Cake', 'it is chosen already');
-  await button(page, 'Create the link').click();
-  await page.getByRole('heading', { name: 'Link for Cake' }).waitFor();
-  await page.getByRole('heading', { name: 'QR codes' }).waitFor();
-  await page.goto(home);
+  const steps = page.getByRole('heading', { name: 'First steps' });
+  await steps.waitFor();
+  await button(page, 'Hide').click();
+  await toast(page, 'Hidden.');
+  await steps.waitFor({ state: 'detached' });
+  await page.reload();
   await page.getByRole('heading', { name: 'Open checkouts' }).waitFor();
-  t.equal(await page.getByRole('heading', { name: 'First steps' }).count(), 0);
+  await shown(page);
+  t.equal(await steps.count(), 0);
+  await page.goto(`${home}/shop`);
+  await page.getByRole('switch', { name: 'First steps' }).click();
+  await page.locator('[role=switch][aria-checked=true]').waitFor();
+  t.equal((await service.api('GET', '/account', undefined, empty.apiKey)).data.onboarding, 'shown');
+  await page.goto(home);
+  await steps.waitFor();
 });
 
 task('texts of merchants and payers are shown as text and never run', {}, async (t, page) => {

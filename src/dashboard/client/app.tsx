@@ -51,7 +51,8 @@ function usePulse(): void {
   const seen = useRef(newest);
   useEffect(() => {
     if (newest === undefined || newest === seen.current) return;
-    if (seen.current !== undefined) refresh(['payments', 'checkouts', 'paymentLinks', 'reports', 'products']);
+    if (seen.current !== undefined)
+      refresh(['account', 'payments', 'checkouts', 'paymentLinks', 'reports', 'products']);
     seen.current = newest;
   }, [newest]);
 }

@@ -119,7 +119,7 @@ export function NewLink() {
     <Page title={t('newPaymentLink')} back={{ href: '/links', label: t('paymentLinks') }}>
       {products.isEmpty && canWrite ? (
         <div class="empty">
-          {t('linkNeedsProduct')} <LinkButton href="/products/new">{t('createProduct')}</LinkButton>
+          {t('linkNeedsProduct')} <LinkButton href="/products/new">{t('ready.product')}</LinkButton>
         </div>
       ) : (
         <Form

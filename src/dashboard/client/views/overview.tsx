@@ -1,7 +1,18 @@
-/** The overview: problems, received money, and open work. */
+/** The overview: problems, first steps, received money, and open work. */
+import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
 import { Link } from 'wouter-preact';
-import { type Item, type Output, useRead, useReads } from '../api.js';
-import { useCanWrite } from '../parts/act.js';
+import {
+  type Item,
+  type Output,
+  type ReadName,
+  useRead,
+  useReads,
+  useSession,
+  useWrite,
+  type WriteName,
+} from '../api.js';
+import { Act } from '../parts/act.js';
 import { Badge, LinkButton } from '../parts/bits.js';
 import { Icon } from '../parts/icon.js';
 import { List } from '../parts/list.js';
@@ -26,61 +37,76 @@ export function Overview() {
   );
 }
 
-/** First steps of an empty account, shown until there is a link or a checkout. */
+type Step = Output<'account.readiness'>[number]['step'];
+
+/** Where each step is done, and the procedure that who goes there needs. */
+const WAYS: Readonly<Record<Step, readonly [href: string, needs: ReadName | WriteName]>> = {
+  wallet: ['/wallets', 'wallets.create'],
+  product: ['/products/new', 'products.create'],
+  link: ['/links/new', 'paymentLinks.create'],
+  payment: ['/links', 'paymentLinks.list'],
+  told: ['/notifications', 'notifications.set'],
+  access: ['/users', 'users.create'],
+};
+
+/** What is left until the account can be paid: until all is done, or the list is put away. */
 function FirstSteps() {
-  const wallets = useRead('wallets.list', { pageSize: 1 });
-  const products = useRead('products.list', { pageSize: 1 });
-  const links = useRead('paymentLinks.list', { pageSize: 1 });
-  const checkouts = useRead('checkouts.list', { pageSize: 1 });
-  const canWrite = useCanWrite();
-  if (!wallets.data || !products.data || !links.data || !checkouts.data) return null;
-  const has = (list: { meta: { total: number } }) => list.meta.total > 0;
-  if (has(links.data) || has(checkouts.data)) return null;
-  const steps = [
-    {
-      isDone: has(wallets.data),
-      href: '/wallets/new',
-      label: t('addYourWallet'),
-      why: t('stellarAccountPaymentsGo'),
-    },
-    {
-      isDone: has(products.data),
-      href: '/products/new',
-      label: t('createProduct'),
-      why: t('whatSellFixedPrice'),
-    },
-    {
-      isDone: false,
-      href: '/links/new',
-      label: t('createPaymentLink'),
-      why: t('paymentPageQrCode'),
-    },
-  ];
-  const next = steps.findIndex(({ isDone }) => !isDone);
+  const [isReady, setReady] = useState(false);
+  const isShown = useRead('account.get', {}).data?.onboarding === 'shown';
+  // Each answer asks ledgers: none is needed once all is done.
+  const steps = useRead('account.readiness', {}, { enabled: isShown && !isReady }).data;
+  const hasWallet = useRead('wallets.list', { pageSize: 100 }).data?.items.some(({ active }) => active);
+  const hide = useWrite('account.update');
+  const may = useSession().data?.may ?? [];
+  if (!isShown || !steps) return null;
+  const next = steps.find(({ done }) => !done)?.step;
+  if (next === undefined) {
+    if (!isReady) setReady(true);
+    return null;
+  }
   return (
-    <Section title={t('firstSteps')}>
+    <Section
+      title={t('firstSteps')}
+      actions={
+        may.includes('account.update') && (
+          <Act label={t('hideSteps')} write={hide} input={{ onboarding: 'hidden' }} done={() => t('stepsHidden')} />
+        )
+      }
+    >
       <ol class="steps">
-        {steps.map(({ isDone, href, label, why }, index) => (
-          <li key={href} class={isDone ? 'done' : ''}>
-            <div>
-              <strong>
-                {label}
-                {isDone && (
-                  <span class="good">
-                    {' '}
-                    <Icon name="check" /> {t('stepDone')}
-                  </span>
-                )}
-              </strong>
-              <p>{why}</p>
-            </div>
-            {index === next && canWrite && <LinkButton href={href}>{label}</LinkButton>}
-          </li>
-        ))}
+        {steps.map(({ step, done }) => {
+          const [way, needs] = WAYS[step];
+          const href = step === 'wallet' && !hasWallet ? '/wallets/new' : way;
+          const isOpen = !done && may.includes(needs);
+          const label = t(`ready.${step}`);
+          return (
+            <li key={step} class={done ? 'done' : ''}>
+              <div>
+                <strong>
+                  {isOpen && step !== next ? <Link href={href}>{label}</Link> : label}
+                  {done && (
+                    <span class="good">
+                      {' '}
+                      <Icon name="check" /> {t('stepDone')}
+                    </span>
+                  )}
+                </strong>
+                <p>{howTo(step, isOpen)}</p>
+              </div>
+              {isOpen && step === next && <LinkButton href={href}>{label}</LinkButton>}
+            </li>
+          );
+        })}
       </ol>
     </Section>
   );
 }
+
+/** @param isOpen whether its links lead to what the user may do */
+const howTo = (step: Step, isOpen: boolean): ComponentChildren =>
+  step === 'told'
+    ? rich('readyHow.told', { webhook: (words) => (isOpen ? <Link href="/webhooks/new">{words}</Link> : words) })
+    : t(`readyHow.${step}`);
 
 /** Problems, at the top of the overview; empty when there are none. */
 function Attention() {

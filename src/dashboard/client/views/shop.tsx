@@ -2,6 +2,8 @@
 import { useState } from 'preact/hooks';
 import { buttonColors } from '../../../domain/brand.js';
 import { failureOf, type Output, useRead, useWrite } from '../api.js';
+import { Toggle } from '../parts/act.js';
+import { Facts } from '../parts/bits.js';
 import { useDraft } from '../parts/draft.js';
 import { Field, Form, type Values } from '../parts/form.js';
 import { Page, Section, Shown } from '../parts/page.js';
@@ -46,8 +48,19 @@ export function Shop() {
           )}
         </Shown>
       </Section>
+      <Section title={t('overview')}>
+        <Shown query={account}>{(data) => <FirstSteps account={data} />}</Shown>
+      </Section>
     </Page>
   );
+}
+
+/** Whether the overview shows them, until all are done. */
+function FirstSteps({ account: { onboarding } }: { account: Account }) {
+  const update = useWrite('account.update');
+  const set = (isOn: boolean) => update.mutateAsync({ onboarding: isOn ? 'shown' : 'hidden' });
+  const toggle = <Toggle what={t('firstSteps')} isOn={onboarding === 'shown'} set={set} />;
+  return <Facts facts={[[t('firstSteps'), toggle]]} />;
 }
 
 /** Fields of the form, named as the API's faults are. */
