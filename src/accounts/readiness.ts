@@ -42,11 +42,7 @@ export const createReadiness =
       step('product', products.length > 0, 'Make a product: what you sell, and its price.'),
       step('link', await hasOrder(caller, asked), 'Make a payment link or a checkout: what payers open.'),
       step('payment', await hasPayment(caller, asked), 'Open your link and pay a small amount yourself.'),
-      step(
-        'told',
-        await isTold(caller, asked),
-        'Add a webhook, or an address for notifications: without one, payments come unnoticed.',
-      ),
+      { step: 'told', ...(await toldStep(caller, asked)) },
       step(
         'access',
         await isSafe(forAccount(accountId).users),
@@ -102,10 +98,16 @@ async function hasOrder(caller: Caller, { paymentLinks, checkouts }: Asked): Pro
 const hasPayment = async (caller: Caller, { payments }: Asked): Promise<boolean> =>
   (await payments.list(caller, { ...ONE, status: ['COMPLETED'] })).items.length > 0;
 
-async function isTold(caller: Caller, { webhooks, notifications }: Asked): Promise<boolean> {
-  const { recipients, kinds } = await notifications.get(caller, {});
-  if (recipients.length > 0 && kinds.length > 0) return true;
-  return (await webhooks.list(caller, MANY)).items.some(({ status }) => status === 'ACTIVE');
+/** A recipient counts without a mail server, too: that one is the operator's, not the account's. */
+async function toldStep(caller: Caller, { webhooks, notifications }: Asked): Promise<Omit<Step, 'step'>> {
+  const isCalled = (await webhooks.list(caller, MANY)).items.some(({ status }) => status === 'ACTIVE');
+  const { recipients, kinds, sending } = await notifications.get(caller, {});
+  const isWritten = recipients.length > 0 && kinds.length > 0;
+  const hint =
+    isWritten && !isCalled && !sending
+      ? 'This service sends no e-mail yet: its operator sets SMTP_URL. Until then a webhook tells a program.'
+      : 'Add a webhook, or an address for notifications: without one, payments come unnoticed.';
+  return { done: isCalled || isWritten, hint };
 }
 
 /** Two owners who can sign in, or two passkeys of one. */

@@ -122,6 +122,8 @@ export function createSetupCode({ forAccount, setup, accounts, secrets, clock, .
   return {
     stage,
     code,
+    /** There is nothing to set up, and no account yet: the first start makes one. */
+    awaitsDemo: async (): Promise<boolean> => !isOffered && !(await accounts.isAny()),
     /** The line that leads its reader in. It alone shows the code. */
     line: async (): Promise<string> => `Set up at ${dashboardUrlOf(publicUrl)}/dashboard/setup#${await code()}`,
   };

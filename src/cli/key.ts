@@ -61,10 +61,12 @@ export function registerSetupCommand(program: Command, connect: Connect<'setupCo
     .option('--json', 'print one line of JSON and nothing else')
     .action((options: { json?: true }) =>
       connected(connect, async ({ setupCode }) => {
-        const { stage, line } = await setupCode();
+        const { stage, line, awaitsDemo } = await setupCode();
         const text = (await stage()) === 'DONE' ? null : await line();
         if (options.json) return print(JSON.stringify({ url: text?.replace('Set up at ', '') ?? null }));
-        print(text ?? 'This installation is set up.');
+        if (text !== null) return print(text);
+        const isComing = await awaitsDemo();
+        print(isComing ? 'The first start makes a demo account, and shows its key.' : 'This installation is set up.');
       }),
     );
 }

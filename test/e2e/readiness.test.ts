@@ -53,6 +53,13 @@ t.test('each step is done once the data of the account says so', async (t) => {
   t.same((await read()).done, ['wallet', 'product', 'link', 'payment', 'told']);
   await service.api('PATCH', `/webhooks/${webhook.id}`, { status: 'PAUSED' });
   t.notOk((await read()).done.includes('told'), 'a paused webhook does not count');
+  const letters = { recipients: ['ada@shop.example'], kinds: ['payment.completed'] };
+  await service.api('PUT', '/account/notifications', { ...letters, kinds: [] });
+  t.notOk((await read()).done.includes('told'), 'a recipient of nothing does not count');
+  await service.api('PUT', '/account/notifications', letters);
+  const { data } = await service.api('GET', '/account/readiness');
+  t.match(data[4], { step: 'told', done: true, hint: /SMTP_URL/ }, 'a recipient counts without a mail server, too');
+  await service.api('PUT', '/account/notifications', { recipients: [], kinds: [] });
   await service.api('PATCH', `/webhooks/${webhook.id}`, { status: 'ACTIVE' });
 
   await comeIn(service, 'OWNER', 'Ada');

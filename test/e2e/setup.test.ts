@@ -226,6 +226,18 @@ t.test(
   },
 );
 
+t.test(
+  'setup-code before the first start of a demo says that it is coming, and afterwards that all is set up',
+  async (t) => {
+    const { uri, db } = await testDatabase(t);
+    const env = { ...ENV, NETWORKS: 'LOCAL', MONGODB_URI: uri };
+    const cli = async () => (await startProgram('src/cli/main.ts', ['setup-code'], { env }).ended).stdout.trim();
+    t.equal(await cli(), 'The first start makes a demo account, and shows its key.');
+    await db.collection('accounts').insertOne({ _id: 'acct_demo' as never, name: 'Demo', createdAt: new Date() });
+    t.equal(await cli(), 'This installation is set up.');
+  },
+);
+
 t.test('an installation whose account was made otherwise is set up', async (t) => {
   const { url } = await startTestService(t, { env: { ...ENV, SETUP_CODE: CODE }, role: 'api' });
   const answer = await post({ url }, '/setup', { code: CODE, ...NAMES });
