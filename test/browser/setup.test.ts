@@ -1,20 +1,13 @@
 /** The setup in a real browser: with a passkey on localhost and behind TLS, and with an API key where a browser can make none. */
 import { createHash, X509Certificate } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
 import { request } from 'node:http';
 import { createServer } from 'node:https';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { pino } from 'pino';
 import type { Page } from 'playwright-core';
 import { generate } from 'selfsigned';
 import t from 'tap';
-import { readConfig } from '../../src/app/config.js';
-import { createContext } from '../../src/app/context.js';
-import { systemClock } from '../../src/kit/clock.js';
 import { axeViolations, openBrowser, passkeyDevices } from '../helpers/browser.js';
 import { freePort, testDatabase } from '../helpers/mongo.js';
-import { TEST_SECRETS_KEY } from '../helpers/service.js';
+import { startEmpty } from '../helpers/setup.js';
 
 type Test = Parameters<Parameters<typeof t.test>[0]>[0];
 
@@ -33,18 +26,10 @@ const browser = await openBrowser(t, [
 ]);
 
 /** A service without any account. */
-async function startEmpty(t: Test, port: number, publicUrl: string) {
-  const database = await testDatabase(t);
-  const dataDir = await mkdtemp(join(tmpdir(), 'stellar-collect-setup-'));
-  t.teardown(() => rm(dataDir, { recursive: true, force: true }));
-  const config = readConfig({
-    ...{ NETWORKS: 'TESTNET', HORIZON_URLS_TESTNET: 'http://127.0.0.1:9', TRUST_PROXY: '1' },
-    ...{ MONGODB_URI: database.uri, SECRETS_KEY: TEST_SECRETS_KEY, DATA_DIR: dataDir, SETUP_CODE: CODE },
-    ...{ PORT: String(port), PUBLIC_URL: publicUrl },
-  });
-  const context = await createContext({ config, role: 'api', clock: systemClock, log: pino({ level: 'silent' }) });
-  t.teardown(() => context.close(500));
-  return { line: await context.setupCode.line(), database };
+async function startThere(t: Test, port: number, publicUrl: string) {
+  const env = { TRUST_PROXY: '1', SETUP_CODE: CODE, PORT: String(port), PUBLIC_URL: publicUrl };
+  const { context } = await startEmpty(t, await testDatabase(t), env);
+  return { line: await context.setupCode.line() };
 }
 
 async function openPage(t: Test): Promise<Page> {
@@ -74,7 +59,7 @@ t.test(
   'on localhost: without the code no further than the form; cut off, and gone on with; a passkey signs in',
   async (t) => {
     const port = await freePort();
-    const { line } = await startEmpty(t, port, `http://localhost:${port}`);
+    const { line } = await startThere(t, port, `http://localhost:${port}`);
     const link = line.replace('Set up at ', '');
     const page = await openPage(t);
     await page.goto(`http://localhost:${port}/dashboard/wallets`);
@@ -126,7 +111,7 @@ t.test('behind TLS: a passkey of that name', async (t) => {
     proxy.close();
     proxy.closeAllConnections();
   });
-  const { line } = await startEmpty(t, port, `https://pay.test:${proxyPort}`);
+  const { line } = await startThere(t, port, `https://pay.test:${proxyPort}`);
   const page = await openPage(t);
   await page.goto(line.replace('Set up at ', ''));
   await fillIn(page);
@@ -135,7 +120,7 @@ t.test('behind TLS: a passkey of that name', async (t) => {
 
 t.test('over plain http at another host: an API key, shown once', async (t) => {
   const port = await freePort();
-  const { line } = await startEmpty(t, port, `http://shop.test:${port}`);
+  const { line } = await startThere(t, port, `http://shop.test:${port}`);
   const page = await openPage(t);
   await page.goto(line.replace('Set up at ', ''));
   await fillIn(page);

@@ -10,6 +10,7 @@ import t from 'tap';
 import { findMongod } from '../../src/mongod/index.js';
 import { CACHE_DIR, freePort } from '../helpers/mongo.js';
 import { eventually, startTestService } from '../helpers/service.js';
+import { CODE, startEmpty } from '../helpers/setup.js';
 
 t.setTimeout(120_000);
 
@@ -49,6 +50,12 @@ const { host, port } = client.options.hosts[0]!;
 const uri = `mongodb://${host}:${port}/test_disk?replicaSet=disk`;
 const { api, url, apiKey } = await startTestService(t, { database: { uri } });
 
+const fail = (mode: 'alwaysOn' | 'off', failCommands = WRITES) =>
+  client.db('admin').command({
+    configureFailPoint: 'failCommand',
+    ...(mode === 'off' ? { mode } : { mode, data: { failCommands, errorCode: OUT_OF_DISK_SPACE } }),
+  });
+
 t.test('a client that hangs up ends the read of its list in MongoDB too', async (t) => {
   const admin = client.db('admin');
   const isReading = async () => {
@@ -80,11 +87,6 @@ t.test('while MongoDB refuses writes they are 503 and readiness says so, and rea
   };
   t.equal((await api('PATCH', '/account', { brand: { name: 'Before' } })).status, 200);
 
-  const fail = (mode: 'alwaysOn' | 'off') =>
-    client.db('admin').command({
-      configureFailPoint: 'failCommand',
-      ...(mode === 'off' ? { mode } : { mode, data: { failCommands: WRITES, errorCode: OUT_OF_DISK_SPACE } }),
-    });
   await fail('alwaysOn');
   const refused = [
     await api('PATCH', '/account', { brand: { name: 'During' } }),
@@ -99,3 +101,23 @@ t.test('while MongoDB refuses writes they are 503 and readiness says so, and rea
   await eventually(async () => (await readiness()).status === 200, 'readiness again');
   t.match(await api('PATCH', '/account', { brand: { name: 'After' } }), { status: 200 });
 });
+
+t.test(
+  'an installation is set up while the disk is full: a sentence, nothing half made, and it is gone on with',
+  async (t) => {
+    const db = client.db('test_disk_setup');
+    const { setUp, get } = await startEmpty(t, { uri: uri.replace('/test_disk?', '/test_disk_setup?') });
+    t.teardown(() => fail('off'));
+    const body = { code: CODE, accountName: 'Bean & Leaf', userName: 'Ana', passkeys: false };
+    // Full at once, and full in the middle.
+    for (const commands of [WRITES, ['insert'], ['commitTransaction']]) {
+      await fail('alwaysOn', commands);
+      t.match(await setUp(body), { status: 503, error: { code: 'unavailable', message: /\.$/ } }, `${commands}`);
+      t.equal((await get('/dashboard/setup')).status, 200);
+      for (const name of ['accounts', 'users', 'api-keys'])
+        t.equal(await db.collection(name).countDocuments(), 0, name);
+      await fail('off');
+    }
+    t.match(await setUp(body), { status: 200, data: { apiKey: /^sk_/ } });
+  },
+);

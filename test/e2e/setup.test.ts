@@ -1,47 +1,18 @@
 /** The first account of an installation, made in the browser by the person with the code: who is let in, when, and what is left of it afterwards. */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { pino } from 'pino';
 import t from 'tap';
-import { readConfig } from '../../src/app/config.js';
-import { createContext } from '../../src/app/context.js';
-import { type Clock, systemClock } from '../../src/kit/clock.js';
+import { systemClock } from '../../src/kit/clock.js';
 import { request } from '../helpers/api.js';
 import { createAuthenticator } from '../helpers/authenticator.js';
 import { startProgram } from '../helpers/command.js';
+import { cuttableWay, databaseAt } from '../helpers/cut.js';
 import { freePort, testDatabase } from '../helpers/mongo.js';
 import { accept, post } from '../helpers/people.js';
-import { startTestService, TEST_SECRETS_KEY } from '../helpers/service.js';
+import { eventually, startTestService } from '../helpers/service.js';
+import { CODE, SETUP_ENV as ENV, startEmpty } from '../helpers/setup.js';
 
-type Test = Parameters<Parameters<typeof t.test>[0]>[0];
 type Database = Awaited<ReturnType<typeof testDatabase>>;
 
-const CODE = 'open-sesame-0123456789';
 const NAMES = { accountName: 'Bean & Leaf', userName: 'Ana' };
-/** Nothing answers there: an API process needs no ledger to be set up. */
-const ENV = {
-  NETWORKS: 'TESTNET',
-  HORIZON_URLS_TESTNET: 'http://127.0.0.1:9',
-  SECRETS_KEY: TEST_SECRETS_KEY,
-  PORT: '0',
-  PUBLIC_RATE_LIMIT_PER_MINUTE: '0',
-};
-
-/** An API process without any account, as many as there are calls. */
-async function startEmpty(t: Test, database: Database, env: Record<string, string> = {}, clock: Clock = systemClock) {
-  const dataDir = await mkdtemp(join(tmpdir(), 'stellar-collect-setup-'));
-  t.teardown(() => rm(dataDir, { recursive: true, force: true }));
-  const config = readConfig({ ...ENV, MONGODB_URI: database.uri, DATA_DIR: dataDir, SETUP_CODE: CODE, ...env });
-  const context = await createContext({ config, role: 'api', clock, log: pino({ level: 'silent' }) });
-  t.teardown(() => context.close(500));
-  const setUp = (body: object, headers = {}) => post(context, '/setup', body, headers);
-  const get = async (path: string, cookie = '') => {
-    const answer = await fetch(context.url + path, { redirect: 'manual', headers: { cookie } });
-    return { status: answer.status, location: answer.headers.get('location'), answer };
-  };
-  return { context, url: context.url, setUp, get };
-}
 
 const counts = async ({ db }: Database) =>
   Promise.all(['accounts', 'users', 'api-keys', 'sessions'].map((name) => db.collection(name).countDocuments()));
@@ -223,6 +194,33 @@ t.test(
     t.match(await cli(), new RegExp(`#${code}$`), 'without a passkey yet');
     await database.db.collection('setup').updateOne({}, { $set: { isDone: true } });
     t.equal(await cli(), 'This installation is set up.');
+  },
+);
+
+t.test(
+  'MongoDB goes away in the middle of a setup: a sentence, nothing half made, and it is gone on with',
+  async (t) => {
+    for (const last of ['insert', 'commitTransaction', 'api-keys', 'sessions']) {
+      const database = await testDatabase(t);
+      let isArmed = false;
+      const way = await cuttableWay(t, database.uri.replace('mongodb', 'http'), (bytes) => {
+        const isLast = isArmed && bytes.includes(last);
+        if (isLast) way.close(true);
+        return isLast;
+      });
+      const { setUp, get } = await startEmpty(t, { uri: databaseAt(database.uri, way) });
+      isArmed = true;
+      const body = { code: CODE, ...NAMES, passkeys: false };
+      const refused = await setUp(body);
+      t.match(refused, { status: 503, error: { code: 'unavailable', message: /\.$/ } }, last);
+      isArmed = false;
+      way.close(false);
+      const [accounts, users] = await counts(database);
+      t.equal(accounts, users, `${last}: an account has its owner`);
+      await eventually(async () => (await get('/dashboard/setup')).status === 200, 'the setup');
+      t.match(await setUp(body), { status: 200, data: { apiKey: /^sk_/ } }, last);
+      t.same((await counts(database)).slice(0, 3), [1, 1, 1], last);
+    }
   },
 );
 
