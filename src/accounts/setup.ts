@@ -174,7 +174,7 @@ export function createSetup(deps: SetupDeps) {
     /** Makes the account and its OWNER, or goes on with them; opens a session. The code was checked.
      *  @throws ApiError `conflict` when another one was faster */
     async enter(input: SetupInput, address: string): Promise<Entered> {
-      if (isBusy) throw taken();
+      if (isBusy) throw conflict('This installation is being set up at this moment. Try again shortly.');
       isBusy = true;
       try {
         const known = await setup.get();

@@ -103,6 +103,8 @@ const isAway = (error: unknown): boolean =>
   error instanceof mongo.MongoServerSelectionError ||
   error instanceof mongo.MongoNotConnectedError ||
   error instanceof mongo.MongoTopologyClosedError ||
+  // The driver writes to a socket whose other end has just closed it, and passes Node's own error on.
+  (error as NodeJS.ErrnoException | null)?.code === 'EPIPE' ||
   (error instanceof mongo.MongoServerError && STEPPED_DOWN.has(Number(error.code)));
 
 /** Calls `observe` whenever the driver learns whether a server takes writes. */

@@ -208,7 +208,7 @@ t.test(
         if (isLast) way.close(true);
         return isLast;
       });
-      const { setUp, get } = await startEmpty(t, { uri: databaseAt(database.uri, way) });
+      const { setUp } = await startEmpty(t, { uri: databaseAt(database.uri, way) });
       isArmed = true;
       const body = { code: CODE, ...NAMES, passkeys: false };
       const refused = await setUp(body);
@@ -217,8 +217,15 @@ t.test(
       way.close(false);
       const [accounts, users] = await counts(database);
       t.equal(accounts, users, `${last}: an account has its owner`);
-      await eventually(async () => (await get('/dashboard/setup')).status === 200, 'the setup');
-      t.match(await setUp(body), { status: 200, data: { apiKey: /^sk_/ } }, last);
+      // What was begun may go on until the driver gives up.
+      let made = await setUp(body);
+      await eventually(async () => {
+        if (made.status === 200) return true;
+        t.match(made, { status: /^(503|409)$/, error: { message: /[Tt]ry again/ } }, last);
+        made = await setUp(body);
+        return false;
+      }, `${last}: the setup`);
+      t.match(made.data, { apiKey: /^sk_/ }, last);
       t.same((await counts(database)).slice(0, 3), [1, 1, 1], last);
     }
   },

@@ -80,6 +80,7 @@ t.test(
       new mongo.MongoNetworkTimeoutError('silent'),
       new mongo.MongoServerSelectionError('none', {} as never),
       new mongo.MongoServerError({ code: 10107, errmsg: 'not primary' }),
+      Object.assign(new Error('This socket has been ended by the other party'), { code: 'EPIPE' }),
     ]) {
       await t.rejects(failing(error), away, error.message);
     }
