@@ -11,7 +11,7 @@ import { confine } from './cpu-share.js';
 import type { LoadPlan } from './load.js';
 import { pathOf, startProgram } from './program.js';
 import type { Row, Section } from './report.js';
-import { beside, createScope } from './scope.js';
+import { beside, createScope, median } from './scope.js';
 import { seed } from './seed.js';
 
 const MS = Number(process.env.BENCH_MS ?? 2000);
@@ -23,15 +23,21 @@ const SHARE = Number(process.env.BENCH_CPU_SHARE ?? 0.25);
 /** Each request is about a random one: repeated requests for one document would be too easy to answer. */
 const PRODUCTS = 1000;
 /** Owners of the products, in runs with several accounts. */
-const ACCOUNTS = 8;
+const ACCOUNTS = [8, 50];
 
-async function load(plan: LoadPlan): Promise<number> {
+interface Loaded {
+  perSecond: number;
+  p50: number;
+  p99: number;
+}
+
+async function load(plan: LoadPlan): Promise<Loaded> {
   const { stdout } = await promisify(execFile)(process.execPath, [
     '--import=tsx',
     pathOf('./load.ts'),
     JSON.stringify(plan),
   ]);
-  return JSON.parse(stdout).perSecond;
+  return JSON.parse(stdout);
 }
 
 type Subjects = LoadPlan['subjects'];
@@ -62,28 +68,39 @@ async function sampleNow(db: mongo.Db): Promise<void> {
   });
 }
 
-/** Such requests per second to one process. */
-const measureOne =
-  (base: string, { path, ...what }: Asked) =>
-  () =>
-    load({ ...what, url: base + path, connections: CONNECTIONS, ms: MS });
+/** Such requests for so long, over connections that are spread over the processes. */
+const measure =
+  ({ path, ...what }: Asked, bases: readonly string[], connections = CONNECTIONS) =>
+  async (): Promise<Loaded[]> =>
+    Promise.all(
+      bases.map((base) => load({ ...what, url: base + path, connections: connections / bases.length, ms: MS })),
+    );
+const rateOf = (measured: () => Promise<Loaded[]>) => async () =>
+  (await measured()).reduce((sum, { perSecond }) => sum + perSecond, 0);
+
+/** An account's products, wallets and pages of products. */
+interface Shop {
+  products: Subjects;
+  wallets: Subjects;
+  pages: Subjects;
+}
 
 /** The requests: a product, a list page of products, and creations for a product, each picked at random. */
-function requestsOf(products: Subjects, wallets: Subjects): [string, Asked][] {
-  const { apiKey } = products[0]!;
-  const pages = Array.from({ length: PRODUCTS / 20 }, (_, n) => ({ id: String(n + 1), apiKey }));
+function requestsOf(shops: readonly Shop[]): [string, Asked][] {
+  const of = (name: keyof Shop) => shops.flatMap((shop) => shop[name]);
   const product = { name: 'Another', walletId: '{id}', assetCode: 'XLM', priceType: 'FIXED', price: '10' };
   const get = (path: string, subjects: Subjects): Asked => ({ method: 'GET', path, subjects });
   const post = (path: string, body: object, subjects: Subjects): Asked => ({
     ...{ method: 'POST', path, body: JSON.stringify(body), subjects },
   });
+  const where = shops.length === 1 ? '' : `, in ${shops.length} accounts`;
   return Object.entries({
-    'GET one product': get('/products/{id}', products),
-    'GET a list of 20 products': get('/products?pageSize=20&page={id}', pages),
-    'POST a product': post('/products', product, wallets),
-    'POST a payment link': post('/payment-links', { productId: '{id}' }, products),
-    'POST a checkout': post('/checkouts', { productId: '{id}', reference: 'order-1042' }, products),
-  }).filter(([name]) => name.includes(process.env.BENCH_API ?? ''));
+    'GET one product': get('/products/{id}', of('products')),
+    'GET a list of 20 products': get('/products?pageSize=20&page={id}', of('pages')),
+    'POST a product': post('/products', product, of('wallets')),
+    'POST a payment link': post('/payment-links', { productId: '{id}' }, of('products')),
+    'POST a checkout': post('/checkouts', { productId: '{id}', reference: 'order-1042' }, of('products')),
+  }).map(([name, what]): [string, Asked] => [name + where, what]);
 }
 
 export async function api(): Promise<Section> {
@@ -96,15 +113,20 @@ export async function api(): Promise<Section> {
       database,
       env: { NETWORKS: 'TESTNET', HORIZON_URLS_TESTNET: 'http://127.0.0.1:9' },
     });
-    const subjectsIn = async ({ accountId, apiKey }: { accountId: string; apiKey: string }, products: number) => {
+    const shopOf = async ({ accountId, apiKey }: { accountId: string; apiKey: string }, products: number) => {
       const sizes = { payments: 100, links: 100, events: 10, deliveries: 10, products };
       const { productIds, walletIds } = await seed(database.db, accountId, sizes);
       const subjects = (ids: readonly string[]) => ids.map((id) => ({ id, apiKey }));
-      return { products: subjects(productIds), wallets: subjects(walletIds) };
+      const pages = Array.from({ length: products / 20 }, (_, n) => String(n + 1));
+      return { products: subjects(productIds), wallets: subjects(walletIds), pages: subjects(pages) };
     };
-    const mine = await subjectsIn(service, PRODUCTS);
-    const several = [];
-    for (let n = 0; n < ACCOUNTS; n++) several.push(await subjectsIn(await service.openAccount(), PRODUCTS / ACCOUNTS));
+    const mine = [await shopOf(service, PRODUCTS)];
+    const several: Shop[][] = [];
+    for (const accounts of ACCOUNTS) {
+      const shops: Shop[] = [];
+      for (let n = 0; n < accounts; n++) shops.push(await shopOf(await service.openAccount(), PRODUCTS / accounts));
+      several.push(shops);
+    }
     // Inactive products and wallets sell nothing. No worker runs that would watch the wallets.
     for (const name of ['products', 'wallets']) {
       await database.db.collection(name).updateMany({}, { $set: { active: true } });
@@ -114,68 +136,82 @@ export async function api(): Promise<Section> {
       await startProgram(scope, './service.ts', database.uri),
     ];
     const [ours, second] = processes.map(({ line }) => `${line}/api/v1`) as [string, string];
-    const { line: theirs } = await startProgram(scope, './plain-server.ts', database.uri);
+    const { line: minimal } = await startProgram(scope, './plain-server.ts', database.uri);
+    const { line: sameWork } = await startProgram(scope, './plain-server.ts', database.uri, 'same-work');
     const [{ _id: newestLink }] = (await database.db
       .collection<{ _id: string }>('paymentLinks')
       .find({}, { sort: { _id: -1 }, limit: 1 })
       .toArray()) as [{ _id: string }];
-    const rows: Row[] = [];
-    const asked = requestsOf(mine.products, mine.wallets);
-    const ofSeveral = requestsOf(
-      several.flatMap(({ products }) => products),
-      several.flatMap(({ wallets }) => wallets),
-    );
-    const compare = async (
-      { path, ...what }: Asked,
-      one: readonly string[],
-      other: readonly string[],
-    ): Promise<Awaited<ReturnType<typeof beside>>> => {
-      /** The same connections, spread over the processes. */
-      const measure = (bases: readonly string[]) => async () => {
-        const connections = CONNECTIONS / bases.length;
-        const rates = await Promise.all(bases.map((base) => load({ ...what, url: base + path, connections, ms: MS })));
-        return rates.reduce((sum, rate) => sum + rate);
-      };
-      await measure(one)();
-      await measure(other)();
-      const result = await beside(ROUNDS, measure(one), measure(other));
-      // The results of POST must not lengthen the lists for the next run.
+    /** Removes what was made: it must not lengthen the lists for the next run. */
+    const tidy = async () => {
       await database.db.collection('products').deleteMany({ name: 'Another' });
       await database.db.collection<{ _id: string }>('paymentLinks').deleteMany({ _id: { $gt: newestLink } });
       await database.db.collection('checkouts').deleteMany({});
-      return result;
     };
+    const rows: Row[] = [];
+    const isWanted = (name: string) => name.includes(process.env.BENCH_API ?? '');
     const add = (row: Row) => {
       rows.push(row);
       console.log(`  ${JSON.stringify(row)}`);
     };
-    const [inAsset, inCurrency] = pricedCheckouts(mine.wallets);
-    await sampleNow(database.db);
-    const priced = await beside(ROUNDS, measureOne(ours, inCurrency), measureOne(ours, inAsset));
-    add({
-      name: 'POST a checkout in a currency beside one in its asset',
-      values: { 'in a currency/s': priced.ours, 'in its asset/s': priced.theirs, 'ratio to asset': priced.ratio },
-      ratio: null,
-    });
-    await database.db.collection('checkouts').deleteMany({});
-    const inSeveral = ofSeveral
-      .filter(([name]) => !name.includes('list'))
-      .map(([name, what]): [string, Asked] => [`${name}, in ${ACCOUNTS} accounts`, what]);
-    for (const [name, what] of [...asked, ...inSeveral]) {
-      const result = await compare(what, [ours], [theirs]);
-      add({ name, values: { 'ours/s': result.ours, 'by hand/s': result.theirs }, ratio: result.ratio });
+    const compare = async (asked: Asked, one: readonly string[], other: readonly string[]) => {
+      const [ofOne, ofOther] = [rateOf(measure(asked, one)), rateOf(measure(asked, other))];
+      await ofOne();
+      await ofOther();
+      const result = await beside(ROUNDS, ofOne, ofOther);
+      await tidy();
+      return result;
+    };
+    const [inAsset, inCurrency] = pricedCheckouts(mine[0]!.wallets);
+    const priced = 'POST a checkout in a currency beside one in its asset';
+    if (isWanted(priced)) {
+      await sampleNow(database.db);
+      const result = await beside(ROUNDS, rateOf(measure(inCurrency, [ours])), rateOf(measure(inAsset, [ours])));
+      const values = {
+        'in a currency/s': result.ours,
+        'in its asset/s': result.theirs,
+        'ratio to asset': result.ratio,
+      };
+      add({ name: priced, values, ratio: null });
+      await tidy();
+    }
+    const inOne = requestsOf(mine);
+    for (const [name, asked] of inOne.filter(([each]) => isWanted(each))) {
+      const result = await compare(asked, [ours], [minimal]);
+      add({ name, values: { 'ours/s': result.ours, 'minimal/s': result.theirs }, ratio: result.ratio });
+    }
+    for (const [name, asked] of several.flatMap(requestsOf).filter(([each]) => isWanted(each))) {
+      const result = await compare(asked, [ours], [sameWork]);
+      add({ name, values: { 'ours/s': result.ours, 'same work/s': result.theirs }, ratio: result.ratio });
+    }
+    for (const [each, asked] of inOne) {
+      const name = `${each}, one connection`;
+      if (!isWanted(name)) continue;
+      const at = async (base: string) => (await measure(asked, [base], 1)())[0]!;
+      await at(ours);
+      await at(minimal);
+      const pairs: [Loaded, Loaded][] = [];
+      for (let round = 0; round < ROUNDS; round++) pairs.push([await at(ours), await at(minimal)]);
+      await tidy();
+      const mid = (of: (pair: [Loaded, Loaded]) => number) => median(pairs.map(of));
+      const values = {
+        ...{ 'ours p50 ms': mid(([a]) => a.p50), 'minimal p50 ms': mid(([, b]) => b.p50) },
+        ...{ 'ours p99 ms': mid(([a]) => a.p99), 'minimal p99 ms': mid(([, b]) => b.p99) },
+        'p50 beside it': mid(([a, b]) => a.p50 / b.p50),
+        'p99 beside it': mid(([a, b]) => a.p99 / b.p99),
+      };
+      add({ name, values, ratio: null });
     }
     const notes: string[] = [];
     try {
       const shares = processes.map(({ child }) => confine(`api-${child.pid}`, [child.pid!]));
       for (const each of shares) each.limitTo(SHARE);
-      for (const [name, what] of [...asked, ...inSeveral]) {
-        const result = await compare(what, [ours, second], [ours]);
-        add({
-          name: `${name}, two processes beside one`,
-          values: { 'of two/s': result.ours, 'of one/s': result.theirs, 'ratio to one': result.ratio },
-          ratio: null,
-        });
+      for (const [each, asked] of [...inOne, ...requestsOf(several[0]!)]) {
+        const name = `${each}, two processes beside one`;
+        if (!isWanted(name)) continue;
+        const result = await compare(asked, [ours, second], [ours]);
+        const values = { 'of two/s': result.ours, 'of one/s': result.theirs, 'ratio to one': result.ratio };
+        add({ name, values, ratio: null });
       }
       notes.push(
         `Two processes beside one: each with ${SHARE} of a core, so that MongoDB and the client have what they ask for on two cores. There are 16 connections to each of two or 32 to one: what is made in an account meets in the counts of its wallets and lists, and of two transactions one begins anew; what is read by id at once is one query, of 16 or of 32.`,
@@ -190,8 +226,8 @@ export async function api(): Promise<Section> {
       bound: { least: 0.8 },
       rows,
       notes: [
-        `${CONNECTIONS} connections each, every request about one of ${PRODUCTS.toLocaleString('en')} products picked at random (a list: one of their pages; a new product: one of four wallets). By hand (scripts/bench/plain-server.ts): the key is looked up, one document is read and one is inserted with majority write concern, and the same JSON is answered; nothing keeps a product from being deleted meanwhile, and there is no validation of the whole, no metrics, no request id, no rate limit.`,
-        `In ${ACCOUNTS} accounts: the same requests about as many products of several accounts, of which ours reads and writes each by itself.`,
+        `${CONNECTIONS} connections each, every request about one of ${PRODUCTS.toLocaleString('en')} products picked at random (a list: one of their pages; a new product: one of four wallets). Minimal (scripts/bench/plain-server.ts): the key is looked up, one document is read and one is inserted with majority write concern, and the same JSON is answered; nothing keeps a product from being deleted meanwhile, and there is no validation of the whole, no metrics, no request id, no rate limit.`,
+        `In ${ACCOUNTS.join(' and ')} accounts: the same requests about as many products of several accounts, beside the same work: the body is checked by the contract's Zod schema, and the thing, its activity and its names are inserted in one transaction.`,
         ...notes,
       ],
     };

@@ -1,10 +1,14 @@
 // biome-ignore-all lint/suspicious/noExplicitAny: written like a server made in a hurry.
-/** The baseline, handwritten with Express and the driver: one read and one insert with majority write concern, the same answers, and a look-up of the key
- *  for each request. */
+/** The baselines, handwritten with Express and the driver: the same answers, and a look-up of the key for each request. The minimal one reads and inserts one
+ *  document. The one of the same work checks a body by the contract's Zod schema, and inserts the thing, its activity and its names in one transaction. Writes
+ *  are acknowledged by a majority.
+ *
+ *  `tsx plain-server.ts MONGODB_URI [same-work]` */
 import { createHash, randomBytes } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import express, { type NextFunction, type Request, type Response } from 'express';
 import { mongo } from 'mongoose';
+import { contract } from '../../contracts/index.js';
 
 const client = await mongo.MongoClient.connect(process.argv[2]!, { writeConcern: { w: 'majority' } });
 const db = client.db();
@@ -13,6 +17,41 @@ const products = db.collection<any>('products');
 const wallets = db.collection<any>('wallets');
 const links = db.collection<any>('paymentLinks');
 const checkouts = db.collection<any>('checkouts');
+const doesSameWork = process.argv[3] === 'same-work';
+
+/** Answers false to a body that the contract refuses. */
+const takes = (
+  { input }: { input: { safeParse(body: unknown): { success: boolean } } },
+  req: Request,
+  res: Response,
+) => {
+  if (!doesSameWork || input.safeParse(req.body).success) return true;
+  res.status(422).json({ data: null, error: { code: 'validation_error' } });
+  return false;
+};
+
+/** @param named has a memo and a slug */
+async function store(collection: mongo.Collection<any>, doc: any, operation: string, req: Request, named = true) {
+  if (!doesSameWork) return void (await collection.insertOne(doc));
+  const { _id, accountId, memo, slug } = doc;
+  const names = [`memo:${memo}`, `slug:${slug}`].map((name) => ({ _id: name, accountId, payableId: _id }));
+  const activity = {
+    _id: `act_${randomBytes(13).toString('hex')}`,
+    accountId,
+    actor: { type: 'KEY', id: 'key', name: 'Key' },
+    operation,
+    subjectId: _id,
+    changes: Object.entries(req.body).map(([field, to]) => ({ field, from: null, to })),
+    address: req.ip,
+  };
+  await client.withSession((session) =>
+    session.withTransaction(async () => {
+      await collection.insertOne(doc, { session });
+      if (named) await db.collection<any>('payableNames').insertMany(names, { session });
+      await db.collection<any>('activities').insertOne(activity, { session });
+    }),
+  );
+}
 const app = express();
 app.disable('x-powered-by');
 app.use(express.json({ limit: '100kb' }));
@@ -74,6 +113,7 @@ app.get('/products', async (req, res) => {
 });
 
 app.post('/products', async (req, res) => {
+  if (!takes(contract.products.create, req, res)) return;
   const { name, walletId, assetCode, priceType, price } = req.body;
   if (typeof name !== 'string' || typeof price !== 'string' || !/^\d+(\.\d{1,7})?$/.test(price)) {
     return void res.status(422).json({ data: null, error: { code: 'validation_error' } });
@@ -103,7 +143,7 @@ app.post('/products', async (req, res) => {
     revision: 0,
     createdAt: new Date(),
   };
-  await products.insertOne(product);
+  await store(products, product, 'products_create', req, false);
   res.status(201).json({ data: show(product, wallet), error: null });
 });
 
@@ -125,6 +165,7 @@ const linkOf = (link: any, product: any) => ({
 });
 
 app.post('/payment-links', async (req, res) => {
+  if (!takes(contract.paymentLinks.create, req, res)) return;
   const product = await products.findOne({ _id: req.body.productId, accountId: res.locals.accountId });
   if (!product) return void res.status(422).json({ data: null, error: { code: 'validation_error' } });
   const link = {
@@ -140,11 +181,12 @@ app.post('/payment-links', async (req, res) => {
     receivedCount: 0,
     createdAt: new Date(),
   };
-  await links.insertOne(link);
+  await store(links, link, 'paymentLinks_create', req);
   res.status(201).json({ data: linkOf(link, product), error: null });
 });
 
 app.post('/checkouts', async (req, res) => {
+  if (!takes(contract.checkouts.create, req, res)) return;
   const { productId, reference } = req.body;
   const product = await products.findOne({ _id: productId, accountId: res.locals.accountId });
   const wallet = product && (await wallets.findOne({ _id: product.walletId, accountId: res.locals.accountId }));
@@ -173,7 +215,7 @@ app.post('/checkouts', async (req, res) => {
     closedAt: null,
     createdAt,
   };
-  await checkouts.insertOne(checkout);
+  await store(checkouts, checkout, 'checkouts_create', req);
   const { _id, accountId, walletId, received, paymentCount, ...shown } = checkout;
   const summary = { id: product._id, name: product.name, assetCode: product.assetCode, price: product.price };
   const paidTo = { id: wallet._id, name: wallet.name, address: wallet.address, network: wallet.network };
