@@ -108,12 +108,10 @@ export function createAccountStore(connection: mongoose.Connection) {
 function openModel(connection: mongoose.Connection) {
   const accounts = connection.model<AccountDoc>('Account', accountSchema);
   const page = createPages(accounts);
-  const byId = (id: string, session?: Session) =>
-    accounts
-      .findOne({ _id: id })
-      .session(session ?? null)
-      .lean<AccountDoc>()
-      .exec();
+  const collection = accounts.collection as unknown as mongoose.mongo.Collection<AccountDoc>;
+  const shared = createSharedRead(String, (id: string) => collection.findOne({ _id: id }));
+  const byId = (id: string, session?: Session): Promise<AccountDoc | null> =>
+    session ? collection.findOne({ _id: id }, { session }) : shared(id);
   return { accounts, page, byId };
 }
 

@@ -7,7 +7,7 @@ import type { Clock } from '../kit/clock.js';
 import { makeIndexes, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
 import { createGrownCount } from '../kit/grown-count.js';
 import { createdAtOf, firstIdOf } from '../kit/ids.js';
-import { type PageRequest, pageOfKnown, withinIds } from '../kit/paging.js';
+import { type PageRequest, pageOf, pageOfKnown, withinIds } from '../kit/paging.js';
 import type { ForAccount } from '../stores.js';
 import type { Actor, Change } from './commit.js';
 
@@ -103,7 +103,7 @@ export function createActivityService({
   forAccount: ForAccount<'activities'>;
 }): ServiceOf<Contract['activity']> {
   return {
-    async list({ accountId }, { page, pageSize, operation, createdFrom, createdTo, ...equal }) {
+    async list(caller, { page, pageSize, operation, createdFrom, createdTo, ...equal }) {
       const filter = {
         ...equal,
         // The procedure's name identifies the operation, too.
@@ -111,7 +111,10 @@ export function createActivityService({
         createdFrom: createdFrom === undefined ? undefined : new Date(createdFrom),
         createdTo: createdTo === undefined ? undefined : new Date(createdTo),
       };
-      const { items, meta } = await forAccount(accountId).activities.list(filter, { page, pageSize });
+      const { items, meta } = await forAccount(caller.accountId).activities.list(
+        filter,
+        pageOf(caller, { page, pageSize }),
+      );
       return { items: items.map(toActivity), meta };
     },
   };

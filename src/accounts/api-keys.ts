@@ -7,7 +7,7 @@ import type { Caller, ServiceOf } from '../kit/caller.js';
 import { type Clock, systemClock } from '../kit/clock.js';
 import { makeIndexes, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
 import type { NewId } from '../kit/ids.js';
-import { createPages, type PageRequest } from '../kit/paging.js';
+import { createPages, type PageRequest, pageOf } from '../kit/paging.js';
 import type { ForAccount } from '../stores.js';
 import type { Quota } from './account.js';
 import { hashApiKey, KEY_REMEMBERED_MS, newApiKey } from './api-key.js';
@@ -232,9 +232,9 @@ const create =
 
 const list =
   ({ forAccount }: ApiKeyServiceDeps): Service['list'] =>
-  async ({ accountId }, request) => {
-    const { apiKeys } = forAccount(accountId);
-    const { items, meta } = await apiKeys.list(request);
+  async (caller, request) => {
+    const { apiKeys } = forAccount(caller.accountId);
+    const { items, meta } = await apiKeys.list(pageOf(caller, request));
     return { items: items.map(toApiKey), meta };
   };
 

@@ -7,6 +7,7 @@ import type { Caller, ServiceOf } from '../kit/caller.js';
 import type { Clock } from '../kit/clock.js';
 import type { Session } from '../kit/database.js';
 import { hashToken, type NewId, newToken } from '../kit/ids.js';
+import { pageOf } from '../kit/paging.js';
 import type { ForAccount } from '../stores.js';
 import type { Quota } from './account.js';
 import type { Commit } from './commit.js';
@@ -139,8 +140,8 @@ const deletePasskey =
 
 const list =
   ({ forAccount }: UserServiceDeps): Service['list'] =>
-  async ({ accountId }, request) => {
-    const { items, meta } = await forAccount(accountId).users.list(request);
+  async (caller, request) => {
+    const { items, meta } = await forAccount(caller.accountId).users.list(pageOf(caller, request));
     return { items: items.map(toUser), meta };
   };
 

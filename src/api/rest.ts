@@ -52,7 +52,7 @@ export function createRest(deps: RestDeps) {
         await sendDownload(req, res, exportOf(name)(caller, input), (end) => watch(caller, end));
         return name;
       }
-      const signal = operation.readOnly ? hangUpOf(res) : undefined;
+      const signal = operation.readOnly ? hangUpOf(res, operation) : undefined;
       const ctx: ApiContext = { caller, requestId, idempotencyKey: idempotencyKeyOf(req), isRest: true };
       const getRawInput = async () => {
         const { sent, params } = await readInput(req, res, found.route, found.params, query);
@@ -90,10 +90,11 @@ const FILES: Record<string, { type: string; textOf: (result: never, form: CsvFor
   'payments.proof': { type: JSON_TYPE, textOf: ({ proof }: { proof: unknown }) => JSON.stringify(proof) },
 };
 
-/** Aborts when the client has hung up or has the whole answer, as after a HEAD for a stream. */
-function hangUpOf(res: ServerResponse): AbortSignal {
+/** Aborts when the client has hung up, or has the whole answer of a stream, as after a HEAD. */
+function hangUpOf(res: ServerResponse, { streams }: Operation): AbortSignal {
   const hungUp = new AbortController();
-  res.once('close', () => hungUp.abort());
+  // Each abort makes an error, which costs more than the rest of this.
+  res.once('close', () => (streams || !res.writableFinished) && hungUp.abort());
   if (res.destroyed) hungUp.abort();
   return hungUp.signal;
 }

@@ -104,7 +104,7 @@ function procedureOf(
     const caller = operation.readOnly ? withSignal(ctx.caller, signal) : ctx.caller;
     // What waits for news reads nothing meanwhile, and has a limit of its own.
     if (operation.isList && operation.readOnly && !input.wait)
-      return listing(caller, () => service(caller, input as never));
+      return listing(caller, (reader) => service(reader, input as never));
     if (key === null || !operation.takesKey) return service(caller, input as never);
     const { method, status, secretField } = operation;
     // The path is REST's, so a key means the same request whichever way it is sent.

@@ -23,7 +23,7 @@ import type { Guard } from '../kit/availability.js';
 import type { Services } from '../kit/caller.js';
 import type { Database } from '../kit/database.js';
 import { PACKAGE_ROOT } from '../kit/package-root.js';
-import { createListing, readingUntil } from '../kit/paging.js';
+import { createListing } from '../kit/paging.js';
 import { createPageRouter, type PageRouter } from '../page/router.js';
 import { createPageSource, toPagePayment } from '../page/source.js';
 import { createStatusFeed } from '../page/status-feed.js';
@@ -122,7 +122,7 @@ export async function createApi(
       ),
       authenticate: (token) => guard(() => authentication.authenticate(token)),
       guard,
-      listing: createListing(readingUntil),
+      listing: createListing(),
       watch,
       idempotency: createIdempotency({ forAccount, clock, newId, log }),
       networks,

@@ -5,6 +5,7 @@ import type { ParsedInputOf } from '../../contracts/operation.js';
 import { notFound } from '../kit/api-error.js';
 import type { Caller, ServiceOf } from '../kit/caller.js';
 import type { Clock } from '../kit/clock.js';
+import { pageOf } from '../kit/paging.js';
 import type { ForAccount } from '../stores.js';
 import type { AccountEvents, EventDoc } from './event-store.js';
 import type { EventTail } from './event-tail.js';
@@ -127,7 +128,7 @@ const list =
         createdFrom: createdFrom === undefined ? undefined : new Date(createdFrom),
         createdTo: createdTo === undefined ? undefined : new Date(createdTo),
       },
-      { page, pageSize },
+      pageOf(caller, { page, pageSize }),
     );
     return { items: items.map(toEvent), meta };
   };

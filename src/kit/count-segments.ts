@@ -7,7 +7,7 @@ import type { Model, mongo, QueryFilter } from 'mongoose';
 import mongoose from 'mongoose';
 import { makeIndexes, projectionOf, SCHEMA_OPTIONS, type Session } from './database.js';
 import { FairCache } from './fair-queue.js';
-import { type IdRange, itemsAt, type Page, toMeta, untilEnd, withinIds } from './paging.js';
+import { type IdRange, itemsAt, type Page, toMeta, withinIds } from './paging.js';
 
 // The document of a segment of a long list.
 
@@ -63,6 +63,7 @@ interface LongListRequest {
   ids?: IdRange;
   /** Index hint, where MongoDB might choose a worse one. */
   hint?: Readonly<Record<string, 1 | -1>>;
+  signal?: AbortSignal | undefined;
 }
 
 /** `after < id <= upTo`. */
@@ -93,7 +94,7 @@ function createCountedPages(segments: mongo.Collection<CountSegmentDoc>) {
     filter: QueryFilter<Doc>,
     request: LongListRequest,
   ): Promise<Page<Doc>> => {
-    const { page, pageSize, direction, ids = {} } = request;
+    const { page, pageSize, direction, ids = {}, signal } = request;
     const offset = (page - 1) * pageSize;
     const answer = (items: Doc[], total: number): Page<Doc> => ({ items, meta: toMeta({ page, pageSize }, total) });
     const { itemsIn, countIn } = createQueries(model, filter, request);
@@ -102,7 +103,7 @@ function createCountedPages(segments: mongo.Collection<CountSegmentDoc>) {
     if (!known) {
       const [items, total] = await Promise.all([
         offset <= SHORT_LIST ? itemsIn({}, offset) : [],
-        countIn({}, { limit: SHORT_LIST + 1, ...untilEnd() }),
+        countIn({}, { limit: SHORT_LIST + 1, signal }),
       ]);
       if (total <= SHORT_LIST) return answer(items, total);
       known = remembered.get(list, key) ?? new Map();
@@ -112,7 +113,7 @@ function createCountedPages(segments: mongo.Collection<CountSegmentDoc>) {
     // Awaited last: an earlier failure must not end the process as an unhandled rejection.
     shallow?.catch(() => undefined);
     const counts = known;
-    const { total, start } = await addUp(await segmentsOf(segments, list, direction, ids), offset, (segment) =>
+    const { total, start } = await addUp(await segmentsOf(segments, list, direction, ids), request, (segment) =>
       // Ranges are too many to remember: count the segments at their ends each time.
       segment.version === UNKNOWN || !isWithin(segment, ids)
         ? countIn(segment)
@@ -161,7 +162,7 @@ const isWithin = ({ after, upTo }: CountSegment, { from, to }: IdRange) =>
 function createQueries<Doc extends { _id: string }>(
   model: Model<Doc>,
   filter: QueryFilter<Doc>,
-  { pageSize, direction, ids = {}, hint }: LongListRequest,
+  { pageSize, direction, ids = {}, hint, signal }: LongListRequest,
 ) {
   const indexed = hint ? { hint } : {};
   const projection = projectionOf(model);
@@ -176,13 +177,13 @@ function createQueries<Doc extends { _id: string }>(
       const read = (fields: { _id: 1 } | null) =>
         model.collection
           .find(within(bounds) as never, {
-            ...{ ...indexed, ...untilEnd(), sort: { _id: direction }, skip, limit: pageSize },
+            ...{ ...indexed, signal, sort: { _id: direction }, skip, limit: pageSize },
             projection: fields ?? projection,
           })
           .toArray() as unknown as Promise<Doc[]>;
       const byIds = (found: string[]) =>
         model.collection
-          .find({ ...filter, _id: { $in: found } } as never, { ...untilEnd(), sort: { _id: direction }, projection })
+          .find({ ...filter, _id: { $in: found } } as never, { signal, sort: { _id: direction }, projection })
           .toArray() as unknown as Promise<Doc[]>;
       return itemsAt<Doc>(skip, { documents: () => read(null), ids: () => read({ _id: 1 }), byIds });
     },
@@ -192,12 +193,12 @@ function createQueries<Doc extends { _id: string }>(
 /** @returns the sum, and the segment of the item at `offset` */
 async function addUp(
   segments: readonly CountSegment[],
-  offset: number,
+  { page, pageSize, signal }: LongListRequest,
   count: (segment: CountSegment) => number | Promise<number>,
 ): Promise<{ total: number; start: { segment: CountSegment; skip: number } | null }> {
+  const offset = (page - 1) * pageSize;
   let total = 0;
   let start: { segment: CountSegment; skip: number } | null = null;
-  const { signal } = untilEnd();
   for (let from = 0; from < segments.length; from += COUNTED_AT_ONCE) {
     // Counts of segments are shared and small: they end by themselves.
     signal?.throwIfAborted();

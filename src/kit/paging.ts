@@ -1,6 +1,5 @@
 /** Pages of a collection, as every list operation returns them. The order is total (it always ends with `_id`), so that no item is on two pages. A read ends in
  *  time, in MongoDB too. */
-import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Model, QueryFilter } from 'mongoose';
 import type { ListMeta } from '../../contracts/primitives.js';
 import { unavailable } from './api-error.js';
@@ -9,39 +8,27 @@ import { projectionOf } from './database.js';
 import { createFairQueue } from './fair-queue.js';
 import { createSharedCount } from './tick-loader.js';
 
-// What ends the reads of a list, also in MongoDB, wherever in the stores they are.
-
-const current = new AsyncLocalStorage<AbortSignal>();
-
-/** Reads of lists within `work` end with the signal. @throws its reason */
-export const readingUntil = <T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> => current.run(signal, work);
-
-/** The option of such a read. */
-export const untilEnd = (): { signal?: AbortSignal } => {
-  const signal = current.getStore();
-  return signal ? { signal } : {};
-};
-
 // Lists and searches of an API process: each ends in time, in MongoDB too, and no account has more than its
 // share of them.
 
 const LIST_MS = 10_000;
 const QUEUE_BOUNDS = { most: 40, mostOfAccount: 4, mostWaiting: 200 };
 
-/** Runs the reading of a list. @throws ApiError `unavailable` after 10 s, waiting included; `rate_limited` when too many of the account wait */
-export type Listing = <T>(caller: Pick<Caller, 'accountId' | 'signal'>, work: () => Promise<T>) => Promise<T>;
+/** Runs the reading of a list, until the signal that it passes. @throws ApiError `unavailable` after 10 s, waiting included; `rate_limited` when too many of the
+ *  account wait */
+export type Listing = <C extends Pick<Caller, 'accountId' | 'signal'>, T>(
+  caller: C,
+  work: (caller: C & { signal: AbortSignal }) => Promise<T>,
+) => Promise<T>;
 
-/** @param readingUntil ends reads with a signal */
-export function createListing(
-  readingUntil: <T>(signal: AbortSignal, work: () => Promise<T>) => Promise<T>,
-  listMs = LIST_MS,
-): Listing {
+export function createListing(listMs = LIST_MS): Listing {
   const queue = createFairQueue(QUEUE_BOUNDS);
-  return async ({ accountId, signal: hangUp }, work) => {
+  return async (caller, work) => {
+    const { accountId, signal: hangUp } = caller;
     const late = AbortSignal.timeout(listMs);
     const signal = hangUp ? AbortSignal.any([hangUp, late]) : late;
     try {
-      return await queue.run({ accountId, signal }, () => readingUntil(signal, work));
+      return await queue.run({ accountId, signal }, () => work({ ...caller, signal }));
     } catch (error) {
       if (!late.aborted) throw error;
       throw unavailable('This list takes too long: ask for less, with more filters or longer words.');
@@ -54,7 +41,15 @@ export interface PageRequest {
   page: number;
   pageSize: number;
   sort?: Readonly<Record<string, 1 | -1>>;
+  /** Ends the reads, in MongoDB too. */
+  signal?: AbortSignal | undefined;
 }
+
+/** The page that a caller asks for. */
+export const pageOf = (
+  { signal }: Pick<Caller, 'signal'>,
+  { page, pageSize }: Pick<PageRequest, 'page' | 'pageSize'>,
+): PageRequest => ({ page, pageSize, signal });
 
 export interface Page<Doc> {
   items: Doc[];
@@ -80,7 +75,8 @@ export function createPages<Doc extends { _id: string }>(model: Model<Doc>) {
     filter: QueryFilter<Doc>,
     request: PageRequest,
     unused: readonly Unused[] = [],
-  ): Promise<Page<Omit<Doc, Unused>>> => pageOfKnown(model, filter, request, () => count(filter), unused);
+  ): Promise<Page<Omit<Doc, Unused>>> =>
+    pageOfKnown(model, filter, request, () => count(filter, request.signal), unused);
 }
 
 /** A page with a known total. @param unused as in `createPages` */
@@ -95,7 +91,7 @@ export async function pageOfKnown<Doc extends { _id: string }, Unused extends ke
   const { skip, limit, sort } = windowOf(request);
   type Item = Omit<Doc, Unused> & { _id: string };
   const read = (query: object, options: object): Promise<Item[]> =>
-    model.collection.find(query as never, { sort, projection, ...untilEnd(), ...options }).toArray() as never;
+    model.collection.find(query as never, { sort, projection, signal: request.signal, ...options }).toArray() as never;
   const items = itemsAt<Item>(skip, {
     documents: () => read(filter, { skip, limit }),
     ids: () => read(filter, { skip, limit, projection: { _id: 1 } }),

@@ -4,9 +4,8 @@
 import DataLoader from 'dataloader';
 import mongoose, { type Model, type QueryFilter } from 'mongoose';
 import { projectionOf, type Session } from './database.js';
-import { untilEnd } from './paging.js';
 
-// Documents by id. Requests in the same tick of the event loop share one query for each account.
+// Documents by id. Requests in the same tick of the event loop share one query, whichever account they are of.
 
 interface Key {
   accountId: string;
@@ -16,48 +15,39 @@ interface Key {
 /** Finds an account's documents; with a session, by a query of its own in that transaction. Callers may share the returned objects and must not change them. */
 export function createById<Doc extends { _id: string; accountId: string }>(model: Model<Doc>) {
   const projection = projectionOf(model);
-  const find = (accountId: string, ids: Iterable<string>, session?: Session): Promise<Doc[]> =>
-    model.collection.find<Doc>({ _id: { $in: [...ids] as never[] }, accountId }, { projection, session }).toArray();
-
-  async function mapOf(accountId: string, ids: Iterable<string>): Promise<Map<string, Doc>> {
-    return new Map((await find(accountId, ids)).map((doc) => [doc._id, doc]));
-  }
+  const find = (accountIds: Iterable<string>, ids: Iterable<string>, session?: Session): Promise<Doc[]> => {
+    const filter = { _id: { $in: [...ids] as never[] }, accountId: { $in: [...accountIds] } };
+    return model.collection.find<Doc>(filter, { projection, session }).toArray();
+  };
 
   const loader = createTickLoader<Key, Doc | null>(async (keys) => {
-    const idsByAccount = new Map<string, Set<string>>();
-    for (const { accountId, id } of keys) {
-      const ids = idsByAccount.get(accountId) ?? new Set();
-      idsByAccount.set(accountId, ids.add(id));
+    const accountIds = new Set(keys.map((key) => key.accountId));
+    try {
+      const found = await find(accountIds, new Set(keys.map(({ id }) => id)));
+      const byId = new Map(found.map((doc) => [doc._id, doc]));
+      return keys.map(({ accountId, id }) => {
+        const doc = byId.get(id);
+        return doc?.accountId === accountId ? doc : null;
+      });
+    } catch (error) {
+      if (accountIds.size === 1) throw error;
+      // A cluster's shards hold different accounts: one that is away keeps no other's waiting.
+      const alone = ({ accountId, id }: Key) => find([accountId], [id]).then(([doc = null]) => doc);
+      return Promise.all(keys.map((key) => alone(key).catch((reason: Error) => reason)));
     }
-    const found = new Map([...idsByAccount].map(([accountId, ids]) => [accountId, mapOf(accountId, ids)]));
-    return Promise.all(
-      keys.map(({ accountId, id }) =>
-        found.get(accountId)!.then(
-          (docs) => docs.get(id) ?? null,
-          (error: Error) => error,
-        ),
-      ),
-    );
   });
   return {
     /** Null when there is none. */
     one: async (accountId: string, id: string, session?: Session): Promise<Doc | null> =>
-      session ? ((await find(accountId, [id], session))[0] ?? null) : loader.load({ accountId, id }),
+      session ? ((await find([accountId], [id], session))[0] ?? null) : loader.load({ accountId, id }),
 
     /** Documents of several accounts, in no order. */
     ofAccounts: async (accountIds: readonly string[], ids: readonly string[], session?: Session): Promise<Doc[]> =>
-      ids.length === 0
-        ? []
-        : model.collection
-            .find<Doc>(
-              { _id: { $in: [...ids] as never[] }, accountId: { $in: [...accountIds] } },
-              { projection, session },
-            )
-            .toArray(),
+      ids.length === 0 ? [] : find(accountIds, ids, session),
 
     /** The existing ones, each once, in no order. */
     async many(accountId: string, ids: readonly string[], session?: Session): Promise<Doc[]> {
-      if (session) return find(accountId, ids, session);
+      if (session) return find([accountId], ids, session);
       const found = await Promise.all([...new Set(ids)].map((id) => loader.load({ accountId, id })));
       return found.filter((doc) => doc !== null);
     },
@@ -67,16 +57,14 @@ export function createById<Doc extends { _id: string; accountId: string }>(model
 // Totals of lists that are counted each time: requests for the same total in one tick of the event loop
 // share a count.
 
-export function createSharedCount<Doc>({ collection }: Model<Doc>): (filter: QueryFilter<Doc>) => Promise<number> {
+export function createSharedCount<Doc>({ collection }: Model<Doc>) {
   const shared = createSharedRead(
     (filter: QueryFilter<Doc>) => mongoose.mongo.BSON.EJSON.stringify(filter),
     (filter) => collection.countDocuments(filter as never),
   );
-  return (filter) => {
-    const options = untilEnd();
-    // One that ends with its caller cannot be another's.
-    return options.signal ? collection.countDocuments(filter as never, options as never) : shared(filter);
-  };
+  // One that ends with its caller cannot be another's.
+  return (filter: QueryFilter<Doc>, signal?: AbortSignal): Promise<number> =>
+    signal ? collection.countDocuments(filter as never, { signal }) : shared(filter);
 }
 
 const MAX_KEYS = 100;

@@ -13,6 +13,7 @@ import { badRequest, conflict, invalid, NO_SUCH, notFound } from '../kit/api-err
 import { onlySeller, type ServiceOf } from '../kit/caller.js';
 import type { Clock } from '../kit/clock.js';
 import type { Session } from '../kit/database.js';
+import { pageOf } from '../kit/paging.js';
 import type { LoadRates } from '../rates/index.js';
 import type { AccountProducts, CheckoutDoc, Quotes } from '../selling/index.js';
 import type { ForAccount } from '../stores.js';
@@ -135,7 +136,7 @@ const list =
   async (caller, { page, pageSize, ...filter }) => {
     const { payments, products } = forAccount(caller.accountId);
     const wanted = { ...filterOf(filter), soldBy: onlySeller(caller) };
-    const { items, meta } = await payments.list(wanted, { page, pageSize });
+    const { items, meta } = await payments.list(wanted, pageOf(caller, { page, pageSize }));
     return { items: await withProducts(items, products), meta };
   };
 

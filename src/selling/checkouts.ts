@@ -6,6 +6,7 @@ import type { LedgerStamper } from '../asking/index.js';
 import type { PayUri } from '../domain/sep7.js';
 import { conflict, notFound } from '../kit/api-error.js';
 import { type Caller, onlySeller, type ServiceOf } from '../kit/caller.js';
+import { pageOf } from '../kit/paging.js';
 import { type AcceptCheckout, type CheckoutPayable, cancelled, loadPayable, loadPayables } from '../payments/index.js';
 import { type CheckoutCreationDeps, createCheckoutCreation } from './checkout-creation.js';
 import { balanceOf, type CheckoutFacts, checkoutUrl, toCheckout } from './checkout-resource.js';
@@ -63,8 +64,9 @@ const list =
   ({ forAccount, publicUrl, quotes }: CheckoutServiceDeps): Service['list'] =>
   async (caller, { page, pageSize, ...filter }) => {
     const { accountId } = caller;
+    const request = pageOf(caller, { page, pageSize });
     const wanted = { ...filterOf(filter), soldBy: onlySeller(caller) };
-    const { items, meta } = await forAccount(accountId).checkouts.list(wanted, { page, pageSize });
+    const { items, meta } = await forAccount(accountId).checkouts.list(wanted, request);
     const all = await loadPayables(forAccount(accountId), items);
     const shown = all.map((payable) => toCheckout(payable, publicUrl));
     return { items: await quotes.checkouts(accountId, shown), meta };

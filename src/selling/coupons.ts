@@ -11,7 +11,7 @@ import type { ServiceOf } from '../kit/caller.js';
 import type { Clock } from '../kit/clock.js';
 import { isDuplicateKey, makeIndexes, orAlreadyMade, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
 import type { NewId } from '../kit/ids.js';
-import { createPages, type PageRequest } from '../kit/paging.js';
+import { createPages, type PageRequest, pageOf } from '../kit/paging.js';
 import { createById } from '../kit/tick-loader.js';
 import type { ForAccount } from '../stores.js';
 
@@ -169,8 +169,9 @@ export function createCouponService({ forAccount, commit, clock, newId }: Coupon
       return toCoupon(coupon);
     },
 
-    async list({ accountId }, { active, code, ...request }) {
-      const { items, meta } = await forAccount(accountId).coupons.list({ active, code: code?.toUpperCase() }, request);
+    async list(caller, { active, code, ...request }) {
+      const { coupons } = forAccount(caller.accountId);
+      const { items, meta } = await coupons.list({ active, code: code?.toUpperCase() }, pageOf(caller, request));
       return { items: items.map(toCoupon), meta };
     },
 

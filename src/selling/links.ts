@@ -19,6 +19,7 @@ import type { Clock } from '../kit/clock.js';
 import { Taken } from '../kit/database.js';
 import { createGroupCommit } from '../kit/group-commit.js';
 import type { NewId } from '../kit/ids.js';
+import { pageOf } from '../kit/paging.js';
 import type { AccountStores, ForAccount } from '../stores.js';
 import { type PaymentLink, toPaymentLink } from './checkout-resource.js';
 import { toInstructions } from './instructions.js';
@@ -34,8 +35,12 @@ const MAX_SWITCHES = 1000;
 const MAX_PRODUCTS_SEARCHED = 50_000;
 
 /** @throws ApiError when the search is too vague */
-async function idsOfNamed(search: string, products: Pick<AccountStores['products'], 'idsByName'>): Promise<string[]> {
-  const ids = await products.idsByName(search, MAX_PRODUCTS_SEARCHED + 1);
+async function idsOfNamed(
+  search: string,
+  products: Pick<AccountStores['products'], 'idsByName'>,
+  signal: AbortSignal | undefined,
+): Promise<string[]> {
+  const ids = await products.idsByName(search, MAX_PRODUCTS_SEARCHED + 1, signal);
   if (ids.length <= MAX_PRODUCTS_SEARCHED) return ids;
   const most = MAX_PRODUCTS_SEARCHED.toLocaleString('en');
   throw badRequest(`search: More than ${most} products have this in their name; search for more of it.`);
@@ -239,10 +244,11 @@ async function soldBy(deps: PaymentLinkServiceDeps, link: PaymentLinkDoc): Promi
 
 const list =
   (deps: PaymentLinkServiceDeps): Service['list'] =>
-  async ({ accountId }, { search, productId, active, ...request }) => {
+  async (caller, { search, productId, active, ...request }) => {
+    const { accountId } = caller;
     const { paymentLinks, products } = deps.forAccount(accountId);
-    const found = search ? { text: search, productIds: await idsOfNamed(search, products) } : undefined;
-    const { items, meta } = await paymentLinks.list({ productId, active, search: found }, request);
+    const found = search ? { text: search, productIds: await idsOfNamed(search, products, caller.signal) } : undefined;
+    const { items, meta } = await paymentLinks.list({ productId, active, search: found }, pageOf(caller, request));
     const used = await products.byIds([...new Set(items.map((link) => link.productId))]);
     const productById = new Map(used.map((product) => [product._id, product]));
     const shown = items.flatMap((link) => {

@@ -124,9 +124,9 @@ const listsOf = (store: Store, accountId: string) => ({
     return store.page(listed, { ...request, sort }, ['history']);
   },
   /** At most `limit` products that have this in their name. */
-  async idsByName(search: string, limit: number): Promise<string[]> {
+  async idsByName(search: string, limit: number, signal?: AbortSignal): Promise<string[]> {
     const named = { accountId, nameKey: containing(search) };
-    const found = await store.collection.find(named, { projection: { _id: 1 }, limit }).toArray();
+    const found = await store.collection.find(named, { projection: { _id: 1 }, limit, signal }).toArray();
     return found.map(({ _id }) => _id);
   },
   /** The product with those of its archived versions that were in force when these ledgers closed. */
@@ -150,7 +150,7 @@ const pricesOf = ({ collection }: Store, accountId: string) => ({
   priced: (): Promise<Priced[]> => pricedOf(collection, { accountId, currency: { $gt: '' } }),
 });
 
-const changesOf = ({ collection, versions, versionsKept }: Store, accountId: string) => ({
+const changesOf = ({ collection, byId, versions, versionsKept }: Store, accountId: string) => ({
   /** Stores them as this account's, all or none. */
   async insert(batch: readonly ProductDoc[], session: Session): Promise<void> {
     const docs = batch.map((product) => ({ ...product, accountId }));
@@ -192,16 +192,23 @@ const changesOf = ({ collection, versions, versionsKept }: Store, accountId: str
    *  @param changes by product id
    *  @returns those products that there are, as they are now */
   async countLinks(changes: ReadonlyMap<string, LinkCounts>, session: Session): Promise<Map<string, ProductDoc>> {
-    const counted = new Map<string, ProductDoc>();
-    for (const [id, change] of changes) {
-      const update = { $inc: { paymentLinkCount: change.all, plainLinkCount: change.plain } };
-      const product = await collection.findOneAndUpdate({ _id: id, accountId }, update, {
-        session,
-        returnDocument: 'after',
-      });
-      if (product) counted.set(id, product);
+    const updates = [...changes].map(([_id, { all, plain }]) => ({
+      filter: { _id, accountId },
+      update: { $inc: { paymentLinkCount: all, plainLinkCount: plain } },
+    }));
+    const [first] = updates;
+    if (first && updates.length === 1) {
+      const { filter, update } = first;
+      const product = await collection.findOneAndUpdate(filter, update, { session, returnDocument: 'after' });
+      return new Map(product && [[product._id, product]]);
     }
-    return counted;
+    // Two round trips, however many they are.
+    await collection.bulkWrite(
+      updates.map((updateOne) => ({ updateOne })),
+      { session },
+    );
+    const counted = await byId.many(accountId, [...changes.keys()], session);
+    return new Map(counted.map((product) => [product._id, product]));
   },
 });
 

@@ -11,6 +11,7 @@ import type { Caller, ServiceOf } from '../kit/caller.js';
 import type { Clock } from '../kit/clock.js';
 import { countBy, createGroupCommit } from '../kit/group-commit.js';
 import type { NewId } from '../kit/ids.js';
+import { pageOf } from '../kit/paging.js';
 import { foldText } from '../kit/text-search.js';
 import type { RateNeeds } from '../rates/index.js';
 import type { ForAccount } from '../stores.js';
@@ -119,7 +120,10 @@ export function createProductService(deps: ProductServiceDeps): Service {
       const _id = reservedId?.('prod') ?? newId('prod');
       const made = reservedId && (await find(deps, accountId, _id));
       if (made) return show(deps, made.product, made.wallet);
-      const wallet = await wallets.byId(input.walletId);
+      const [wallet, own] = await Promise.all([
+        wallets.byId(input.walletId),
+        input.tolerancePercent === undefined ? account.get() : null,
+      ]);
       if (!wallet) throw unknownWallet();
       const terms: StoredTerms = {
         active: input.active,
@@ -129,7 +133,7 @@ export function createProductService(deps: ProductServiceDeps): Service {
         price: canonical(input.price),
         minAmount: canonical(input.minAmount),
         currency: input.currency ?? null,
-        tolerancePercent: canonicalPercent(input.tolerancePercent ?? (await account.get())?.tolerancePercent ?? '0'),
+        tolerancePercent: canonicalPercent(input.tolerancePercent ?? own?.tolerancePercent ?? '0'),
       };
       const product: ProductDoc = {
         _id,
@@ -220,9 +224,10 @@ const stockRefusal = (stock: number | null, by: number): string =>
 
 const list =
   ({ forAccount, quotes }: ProductServiceDeps): Service['list'] =>
-  async ({ accountId }, input) => {
+  async (caller, input) => {
+    const { accountId } = caller;
     const stores = forAccount(accountId);
-    const { items, meta } = await stores.products.list(input, input);
+    const { items, meta } = await stores.products.list(input, pageOf(caller, input));
     const found = await withWallets(items, stores);
     const shown = found.map(({ product, wallet }) => toProduct(product, wallet));
     return { items: await quotes.products(accountId, shown), meta };

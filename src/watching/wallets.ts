@@ -12,6 +12,7 @@ import { calendarNamed, momentIn } from '../kit/calendar.js';
 import type { ServiceOf } from '../kit/caller.js';
 import type { Clock } from '../kit/clock.js';
 import type { NewId } from '../kit/ids.js';
+import { pageOf } from '../kit/paging.js';
 import { assetOf } from '../payments/index.js';
 import type { ForAccount } from '../stores.js';
 import type { GapDoc } from './gap-store.js';
@@ -160,9 +161,9 @@ const create =
 
 const list =
   ({ forAccount, readSync }: WalletServiceDeps): Service['list'] =>
-  async ({ accountId }, request) => {
-    const { wallets } = forAccount(accountId);
-    const { items, meta } = await wallets.list(request);
+  async (caller, { search, ...request }) => {
+    const { wallets } = forAccount(caller.accountId);
+    const { items, meta } = await wallets.list({ search, ...pageOf(caller, request) });
     const syncs = await readSync(items);
     return { items: items.map((wallet) => toWallet(wallet, syncs.get(wallet._id)!)), meta };
   };
@@ -219,10 +220,10 @@ const update =
 
 const gaps =
   ({ forAccount }: WalletServiceDeps): Service['gaps'] =>
-  async ({ accountId }, { id, ...request }) => {
-    const { wallets, gaps } = forAccount(accountId);
+  async (caller, { id, ...request }) => {
+    const { wallets, gaps } = forAccount(caller.accountId);
     if (!(await wallets.byId(id))) throw notFound('wallet');
-    const { items, meta } = await gaps.list(id, request);
+    const { items, meta } = await gaps.list(id, pageOf(caller, request));
     return { items: items.map(toGap), meta };
   };
 
@@ -240,10 +241,10 @@ const mendGaps =
 
 const audits =
   ({ forAccount }: WalletServiceDeps): Service['audits'] =>
-  async ({ accountId }, { id, ...request }) => {
-    const { wallets, audits } = forAccount(accountId);
+  async (caller, { id, ...request }) => {
+    const { wallets, audits } = forAccount(caller.accountId);
     if (!(await wallets.byId(id))) throw notFound('wallet');
-    const { items, meta } = await audits.list(id, request);
+    const { items, meta } = await audits.list(id, pageOf(caller, request));
     return { items: items.map(toAudit), meta };
   };
 

@@ -280,13 +280,14 @@ const listAll = ({ countSegments, deliveries }: Opened, ofWebhook: OfWebhook, re
 /** Statuses change with every attempt, so their counts are not remembered. DELIVERED, the most common, is counted as all minus the others. */
 function listWithStatus(opened: Opened, ofWebhook: OfWebhook, status: DeliveryStatus, request: PageRequest) {
   const { deliveries, page } = opened;
+  const { signal } = request;
   const listed = { ...ofWebhook, status };
   if (status !== 'DELIVERED') return page(listed, request);
   return pageOfKnown<DeliveryDoc>(deliveries, listed, request, async () => {
     const others = { ...ofWebhook, status: { $in: STATUSES.filter((each) => each !== status) } };
     const [{ meta }, count] = await Promise.all([
-      listAll(opened, ofWebhook, { page: 1, pageSize: 1 }),
-      deliveries.countDocuments(others),
+      listAll(opened, ofWebhook, { page: 1, pageSize: 1, signal }),
+      opened.collection.countDocuments(others, { signal }),
     ]);
     return Math.max(0, meta.total - count);
   });

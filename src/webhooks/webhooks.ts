@@ -10,6 +10,7 @@ import type { ServiceOf } from '../kit/caller.js';
 import type { Clock } from '../kit/clock.js';
 import type { Database } from '../kit/database.js';
 import type { NewId } from '../kit/ids.js';
+import { pageOf } from '../kit/paging.js';
 import type { SecretBox } from '../kit/secrets.js';
 import type { ForAccount } from '../stores.js';
 import type { DeliveryDoc } from './delivery-store.js';
@@ -281,9 +282,9 @@ const create =
 
 const list =
   ({ forAccount }: WebhookServiceDeps): Service['list'] =>
-  async ({ accountId }, request) => {
-    const { webhooks } = forAccount(accountId);
-    const { items, meta } = await webhooks.list(request);
+  async (caller, request) => {
+    const { webhooks } = forAccount(caller.accountId);
+    const { items, meta } = await webhooks.list(pageOf(caller, request));
     return { items: items.map(toWebhook), meta };
   };
 
@@ -316,10 +317,10 @@ const remove =
 
 const deliveries =
   (deps: WebhookServiceDeps): Service['deliveries'] =>
-  async ({ accountId }, { id, status, ...request }) => {
-    const { deliveries } = deps.forAccount(accountId);
-    await get(deps, accountId, id);
-    const { items, meta } = await deliveries.list(id, { status }, request);
+  async (caller, { id, status, ...request }) => {
+    const { deliveries } = deps.forAccount(caller.accountId);
+    await get(deps, caller.accountId, id);
+    const { items, meta } = await deliveries.list(id, { status }, pageOf(caller, request));
     return { items: items.map(toDelivery), meta };
   };
 

@@ -805,7 +805,7 @@ async function startApp(
       idempotency: {} as never,
       storedRules: {},
       guard: (work) => work(),
-      listing: (_caller, work) => work(),
+      listing: (caller, work) => work(caller as never),
       watch: () => () => undefined,
       networks: [],
       allowPrivate: false,
