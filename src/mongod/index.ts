@@ -21,12 +21,14 @@ export interface OpenMongo {
 /** Resolves when MongoDB accepts writes.
  *  @param deps.uri the operator's MongoDB, or null for the embedded one in `dataDir`
  *  @param deps.cacheDir directory for the downloaded mongod; default `stellar-collect` in XDG_CACHE_HOME or `~/.cache`
+ *  @param deps.downloads the server of MongoDB's downloads, over https, for systems other than Linux on x64
  *  @param deps.onProgress gets lines for a person while mongod is downloaded
  *  @throws MongoUnavailableError with what to do about it */
 export async function openMongo(deps: {
   uri: string | null;
   dataDir: string;
   cacheDir?: string;
+  downloads?: string | undefined;
   log: Logger;
   onProgress?: (line: string) => void;
 }): Promise<OpenMongo> {
@@ -34,6 +36,7 @@ export async function openMongo(deps: {
     uri,
     dataDir,
     cacheDir = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'stellar-collect'),
+    downloads,
     log,
     onProgress = () => undefined,
   } = deps;
@@ -41,6 +44,7 @@ export async function openMongo(deps: {
     await checkMongo(uri, log);
     return { uri, embedded: false, close: async () => undefined };
   }
-  const mongo = await joinEmbeddedMongo({ dataDir, log, findMongod: () => findMongod({ cacheDir, log, onProgress }) });
+  const find = () => findMongod({ cacheDir, downloads, log, onProgress });
+  const mongo = await joinEmbeddedMongo({ dataDir, log, findMongod: find });
   return { ...mongo, embedded: true };
 }

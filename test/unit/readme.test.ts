@@ -86,6 +86,7 @@ t.test('a setting that cannot be is one line that names it', async (t) => {
     PORT: '70000',
     PUBLIC_URL: 'ftp://x',
     MONGODB_URI: 'postgres://x',
+    MONGODB_DOWNLOADS: 'http://127.0.0.1/downloads',
     NETWORKS: 'LOCAL,MARS',
     HORIZON_URLS_TESTNET: 'https://ok.example,nonsense',
     RPC_URLS_TESTNET: 'https://ok.example, ftp://rpc.example',
@@ -134,6 +135,7 @@ t.test('a setting that cannot be is one line that names it', async (t) => {
   for (const [name, value] of [
     ['TRUST_PROXY', 'loopback,my-proxy'],
     ['TRUST_PROXY', '999'],
+    ['MONGODB_DOWNLOADS', 'https://me:secret@downloads.example'],
     ['TRUST_PROXY', '0x7f'],
     ['HORIZON_URLS_LOCAL', 'http:localhost:8000'],
     ...urls.map((url) => ['PUBLIC_URL', url] as const),

@@ -1,15 +1,22 @@
 /** A process that holds the embedded MongoDB of a data directory and obeys stdin: `write` a document, `close`.
- *  `member.ts <dataDir> [cacheDir]`; it prints `ready <uri>`, `wrote <documents>`, `closed`, or `failed <message>`. */
+ *  `member.ts <dataDir> [cacheDir [downloads platform arch]]`, the last as if it ran there; it prints `ready <uri>`, `wrote <documents>`, `closed`, or `failed <message>`. */
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { MongoClient, ObjectId } from 'mongodb';
 import { pino } from 'pino';
 import { MongoUnavailableError, openMongo } from '../index.js';
 
-const [dataDir = '', cacheDir] = process.argv.slice(2);
+const [dataDir = '', cacheDir, downloads, platform = process.platform, arch = process.arch] = process.argv.slice(2);
+Object.defineProperties(process, { platform: { value: platform }, arch: { value: arch } });
 
 async function main(): Promise<void> {
-  const opened = await openMongo({ uri: null, dataDir, cacheDir, log: pino({ level: 'warn' }, process.stderr) });
+  const opened = await openMongo({
+    uri: null,
+    dataDir,
+    cacheDir,
+    downloads,
+    log: pino({ level: 'warn' }, process.stderr),
+  });
   const client = new MongoClient(opened.uri);
   const documents = client.db().collection('documents');
   console.log(`ready ${opened.uri}`);
