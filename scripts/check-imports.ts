@@ -24,13 +24,13 @@ const MAY_IMPORT: Readonly<Record<string, string>> = {
   events: 'contracts kit webhooks type:accounts type:stores',
   webhooks: 'accounts contracts domain events kit type:stores',
   mail: 'contracts domain kit page/html page/order-rows page/words webhooks type:accounts type:events type:selling type:stores type:watching',
-  accounts: 'domain kit type:contracts type:rates type:stores',
+  accounts: 'domain kit contracts/setup-code type:contracts type:rates type:stores',
   // What people and programs meet.
   page: 'contracts domain kit proof api/answer api/input api/rest-body asking payments rates selling type:stores type:watching',
   dashboard: 'api contracts domain kit type:accounts',
   // Types only: values of contracts would bring zod into the browser.
   'dashboard/client':
-    'type:contracts contracts/currencies contracts/known-assets contracts/secret-seed domain/amount domain/brand domain/money-text domain/order domain/typed-amount',
+    'type:contracts contracts/currencies contracts/known-assets contracts/secret-seed contracts/setup-code domain/amount domain/brand domain/money-text domain/order domain/typed-amount',
   api: 'contracts domain kit audit dashboard payments selling type:accounts type:client type:mail type:rates type:stores type:watching',
   // The programs, composed of all of it.
   stores: 'kit accounts api app audit events mail payments proving rates selling watching webhooks',

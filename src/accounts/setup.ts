@@ -5,6 +5,7 @@ import mongoose from 'mongoose';
 import type { Contract } from '../../contracts/index.js';
 import type { OutputOf, ParsedInputOf } from '../../contracts/operation.js';
 import type { setup } from '../../contracts/setup.js';
+import { WRONG_CODE } from '../../contracts/setup-code.js';
 import { dashboardUrlOf } from '../domain/dashboard-url.js';
 import { ApiError, conflict, rateLimited } from '../kit/api-error.js';
 import type { Caller, ServiceOf } from '../kit/caller.js';
@@ -166,8 +167,7 @@ export function createSetup(deps: SetupDeps) {
     async check(given: unknown): Promise<void> {
       const { count, endsAt } = await setup.countTries(1);
       if (count > MOST_WRONG) throw rateLimited(secondsUntil(endsAt, clock));
-      if (typeof given !== 'string' || !isSame(given, await code()))
-        throw new ApiError('forbidden', 'This code is wrong. The start of the service prints the right one.');
+      if (typeof given !== 'string' || !isSame(given, await code())) throw new ApiError('forbidden', WRONG_CODE);
       await setup.countTries(-1);
     },
 

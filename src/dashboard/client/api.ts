@@ -16,7 +16,7 @@ import type { InputOf, OutputOf } from '../../../contracts/operation.js';
 import { isSecretSeed, SEED_REFUSED } from '../../../contracts/secret-seed.js';
 import { BASE } from './address.js';
 import { forgetSent, sendOnce } from './sent.js';
-import { spokenLanguage, t, textIn } from './texts/texts.js';
+import { shown, spokenLanguage, t, textIn } from './texts/texts.js';
 
 type Names<Readable> = {
   [Resource in keyof Contract & string]: {
@@ -82,7 +82,7 @@ export const toFailure = ({ code, message, details = [] }: ErrorBody): Failure =
 
 /** The API speaks English. In another language its code is said, and its sentence behind that for what it tells beyond. */
 function inWords(said: string | null, message: string): string {
-  return said === null || spokenLanguage() === 'en' ? message : `${said} (${message})`;
+  return said === null || spokenLanguage() === 'en' ? message : `${said} (${shown(message)})`;
 }
 
 const UNREACHABLE: Failure = {

@@ -63,15 +63,19 @@ export function Form({ onSubmit, submit, isBusy, failure, children, beside, draf
   const form = useRef<HTMLFormElement>(null);
   const [faults, setFaults] = useState<Failure['fields']>({});
   const [problem, setProblem] = useState<string | null>(null);
-  const send = useOnce(onSubmit);
+  const [answered, setAnswered] = useState(0);
+  const send = useOnce(async (values: Values) => {
+    await onSubmit(values);
+    setAnswered((count) => count + 1);
+  });
   const show = (shown: Failure | null) => {
     setFaults(shown && form.current ? inWords(shown.fields, form.current) : {});
     setProblem(shown && form.current ? problemOf(shown, form.current) : null);
     if (shown && form.current) focusFirst(shown.fields, form.current);
   };
-  // Renderings repeat the same refusal: move the focus only once.
+  // Renderings repeat the same refusal: move the focus only once. Another answer may be the same refusal.
   const said = failure && JSON.stringify(failure);
-  useLayoutEffect(() => show(failure), [said]);
+  useLayoutEffect(() => show(failure), [said, answered]);
   const trySending = (sent: HTMLFormElement) => {
     const fields = doubtsIn(sent);
     const isDoubtful = Object.keys(fields).length > 0;

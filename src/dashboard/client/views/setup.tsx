@@ -2,6 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
+import { WRONG_CODE } from '../../../../contracts/setup-code.js';
 import { type Failure, renewSession, useWrite } from '../api.js';
 import { Once } from '../parts/act.js';
 import { Field, Form, type Values } from '../parts/form.js';
@@ -64,14 +65,15 @@ export function Setup() {
       email: values.orNull('email'),
       passkeys: canMakePasskey(),
     });
-  const isWrong = failure?.code === 'forbidden';
+  // A page of another origin is refused by the same code.
+  const isWrong = failure?.message.includes(WRONG_CODE) ?? false;
   return (
     <Frame title={t('setUp')}>
       <p>{t('setUpWelcome')}</p>
       <Form
         submit={t('setUp')}
         isBusy={isBusy}
-        failure={isWrong ? { ...failure, fields: { code: failure.message } } : failure}
+        failure={failure && isWrong ? { ...failure, fields: { code: t('setUpCodeWrong') } } : failure}
         onSubmit={submit}
       >
         {(isWrong || codeInAddress() === '') && <Field name="code" label={t('setUpCode')} hint={t('setUpCodeHint')} />}

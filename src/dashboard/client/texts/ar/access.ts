@@ -214,6 +214,7 @@ export const access: Like<typeof english> = {
   setUpWelcome: 'مرحبًا. يُنشأ هنا الحساب الذي يستلم المدفوعات، وتصبح أنت مالكه.',
   setUpCode: 'الرمز',
   setUpCodeHint: 'يعرضه بدء تشغيل الخدمة بعد علامة # في الرابط.',
+  setUpCodeWrong: 'هذا الرمز غير صحيح.',
   setUpShop: 'اسم متجرك',
   setUpYou: 'اسمك',
   setUpEmail: 'عنوان البريد الإلكتروني',

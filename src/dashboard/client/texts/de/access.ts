@@ -199,6 +199,7 @@ export const access: Like<typeof english> = {
   setUpWelcome: 'Willkommen. Hier entsteht das Konto, das Zahlungen erhält, und Sie werden sein Inhaber.',
   setUpCode: 'Code',
   setUpCodeHint: 'Der Start des Dienstes gibt ihn aus, hinter dem # des Links.',
+  setUpCodeWrong: 'Dieser Code ist falsch.',
   setUpShop: 'Name Ihres Shops',
   setUpYou: 'Ihr Name',
   setUpEmail: 'E-Mail-Adresse',

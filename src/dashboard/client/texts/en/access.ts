@@ -193,6 +193,7 @@ export const access = {
   setUpWelcome: 'Welcome. This makes the account that receives payments, and you its owner.',
   setUpCode: 'Code',
   setUpCodeHint: 'The start of the service prints it, behind the # of the link.',
+  setUpCodeWrong: 'This code is wrong.',
   setUpShop: 'Name of your shop',
   setUpYou: 'Your name',
   setUpEmail: 'E-mail address',

@@ -202,6 +202,7 @@ export const access: Like<typeof english> = {
   setUpWelcome: 'Le damos la bienvenida. Aquí se crea la cuenta que recibe los pagos, y usted será su propietario.',
   setUpCode: 'Código',
   setUpCodeHint: 'El inicio del servicio lo muestra, detrás de la # del enlace.',
+  setUpCodeWrong: 'Este código es incorrecto.',
   setUpShop: 'Nombre de su tienda',
   setUpYou: 'Su nombre',
   setUpEmail: 'Correo electrónico',

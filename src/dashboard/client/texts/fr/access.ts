@@ -204,6 +204,7 @@ export const access: Like<typeof english> = {
   setUpWelcome: 'Bienvenue. Ceci crée le compte qui reçoit les paiements, et vous en fait le propriétaire.',
   setUpCode: 'Code',
   setUpCodeHint: 'Le démarrage du service l’affiche, derrière le # du lien.',
+  setUpCodeWrong: 'Ce code est faux.',
   setUpShop: 'Nom de votre boutique',
   setUpYou: 'Votre nom',
   setUpEmail: 'Adresse e-mail',

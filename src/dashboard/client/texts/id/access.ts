@@ -197,6 +197,7 @@ export const access: Like<typeof english> = {
   setUpWelcome: 'Selamat datang. Di sini dibuat akun yang menerima pembayaran, dan Anda menjadi pemiliknya.',
   setUpCode: 'Kode',
   setUpCodeHint: 'Layanan menampilkannya saat dimulai, di belakang # pada tautan.',
+  setUpCodeWrong: 'Kode ini salah.',
   setUpShop: 'Nama toko Anda',
   setUpYou: 'Nama Anda',
   setUpEmail: 'Alamat email',

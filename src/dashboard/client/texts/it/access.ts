@@ -202,6 +202,7 @@ export const access: Like<typeof english> = {
   setUpWelcome: 'Benvenuto. Qui si crea l’account che riceve i pagamenti, e tu ne diventi il proprietario.',
   setUpCode: 'Codice',
   setUpCodeHint: 'L’avvio del servizio lo mostra, dopo il # del link.',
+  setUpCodeWrong: 'Questo codice è sbagliato.',
   setUpShop: 'Nome del tuo negozio',
   setUpYou: 'Il tuo nome',
   setUpEmail: 'Indirizzo e-mail',

@@ -195,6 +195,7 @@ export const access: Like<typeof english> = {
   setUpWelcome: 'ようこそ。ここで支払いを受け取るアカウントを作成し、あなたがそのオーナーになります。',
   setUpCode: 'コード',
   setUpCodeHint: 'サービスの起動時に、リンクの # の後ろに表示されます。',
+  setUpCodeWrong: 'このコードは正しくありません。',
   setUpShop: 'お店の名前',
   setUpYou: 'お名前',
   setUpEmail: 'メールアドレス',

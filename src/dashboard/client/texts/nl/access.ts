@@ -197,6 +197,7 @@ export const access: Like<typeof english> = {
   setUpWelcome: 'Welkom. Hiermee maakt u het account dat betalingen ontvangt, en wordt u de eigenaar ervan.',
   setUpCode: 'Code',
   setUpCodeHint: 'De start van de dienst toont hem, achter de # van de link.',
+  setUpCodeWrong: 'Deze code is onjuist.',
   setUpShop: 'Naam van uw winkel',
   setUpYou: 'Uw naam',
   setUpEmail: 'E-mailadres',

@@ -205,6 +205,7 @@ export const access: Like<typeof english> = {
   setUpWelcome: 'Witamy. Tu powstaje konto, które przyjmuje płatności, a Ty zostajesz jego właścicielem.',
   setUpCode: 'Kod',
   setUpCodeHint: 'Uruchomienie usługi wypisuje go za znakiem # w linku.',
+  setUpCodeWrong: 'Ten kod jest błędny.',
   setUpShop: 'Nazwa sklepu',
   setUpYou: 'Imię i nazwisko',
   setUpEmail: 'Adres e-mail',

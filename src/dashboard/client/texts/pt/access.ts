@@ -202,6 +202,7 @@ export const access: Like<typeof english> = {
   setUpWelcome: 'Boas-vindas. Isto cria a conta que recebe os pagamentos e faz de si o proprietário.',
   setUpCode: 'Código',
   setUpCodeHint: 'O arranque do serviço mostra-o, depois do # da ligação.',
+  setUpCodeWrong: 'Este código está errado.',
   setUpShop: 'Nome da sua loja',
   setUpYou: 'O seu nome',
   setUpEmail: 'Endereço de e-mail',

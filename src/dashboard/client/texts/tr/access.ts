@@ -196,6 +196,7 @@ export const access: Like<typeof english> = {
   setUpWelcome: 'Hoş geldiniz. Burada ödemeleri alan hesap oluşturulur ve siz onun sahibi olursunuz.',
   setUpCode: 'Kod',
   setUpCodeHint: 'Hizmet başlarken bağlantıdaki # işaretinin ardında yazar.',
+  setUpCodeWrong: 'Bu kod yanlış.',
   setUpShop: 'Mağazanızın adı',
   setUpYou: 'Adınız',
   setUpEmail: 'E-posta adresi',

@@ -190,6 +190,7 @@ export const access: Like<typeof english> = {
   setUpWelcome: '欢迎。这里将创建接收付款的账户，您将成为其所有者。',
   setUpCode: '代码',
   setUpCodeHint: '服务启动时会显示它，位于链接的 # 之后。',
+  setUpCodeWrong: '此代码不正确。',
   setUpShop: '您的店铺名称',
   setUpYou: '您的姓名',
   setUpEmail: '电子邮件地址',
