@@ -943,8 +943,10 @@ task('first steps that are put away stay away, until the shop shows them again',
   t.equal(await steps.count(), 0);
   await page.goto(`${home}/shop`);
   await page.getByRole('switch', { name: 'First steps' }).click();
-  await page.locator('[role=switch][aria-checked=true]').waitFor();
-  t.equal((await service.api('GET', '/account', undefined, empty.apiKey)).data.onboarding, 'shown');
+  await eventually(
+    async () => (await service.api('GET', '/account', undefined, empty.apiKey)).data.onboarding === 'shown',
+    'it is stored',
+  );
   await page.goto(home);
   await steps.waitFor();
 });

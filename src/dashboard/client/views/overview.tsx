@@ -1,6 +1,5 @@
 /** The overview: problems, first steps, received money, and open work. */
 import type { ComponentChildren } from 'preact';
-import { useState } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 import {
   type Item,
@@ -23,7 +22,7 @@ import { syncShown, WEBHOOK_HEALTH } from '../words.js';
 import { CHECKOUT_COLUMNS } from './checkouts.js';
 import { PAYMENT_COLUMNS } from './payments.js';
 import { Received } from './received.js';
-import { useUnpayable } from './wallet-assets.js';
+import { ASKED_EVERY_MS, useUnpayable } from './wallet-assets.js';
 
 export function Overview() {
   return (
@@ -51,19 +50,14 @@ const WAYS: Readonly<Record<Step, readonly [href: string, needs: ReadName | Writ
 
 /** What is left until the account can be paid: until all is done, or the list is put away. */
 function FirstSteps() {
-  const [isReady, setReady] = useState(false);
   const isShown = useRead('account.get', {}).data?.onboarding === 'shown';
-  // Each answer asks ledgers: none is needed once all is done.
-  const steps = useRead('account.readiness', {}, { enabled: isShown && !isReady }).data;
+  const steps = useRead('account.readiness', {}, { enabled: isShown, refetchInterval: ASKED_EVERY_MS }).data;
   const hasWallet = useRead('wallets.list', { pageSize: 100 }).data?.items.some(({ active }) => active);
   const hide = useWrite('account.update');
   const may = useSession().data?.may ?? [];
   if (!isShown || !steps) return null;
   const next = steps.find(({ done }) => !done)?.step;
-  if (next === undefined) {
-    if (!isReady) setReady(true);
-    return null;
-  }
+  if (next === undefined) return null;
   return (
     <Section
       title={t('firstSteps')}

@@ -14,7 +14,7 @@ const NOT_ON_LEDGER = t('accountNotLedgerYet');
 /** The number of wallets that the overview checks on the ledger. */
 const MOST_ASKED = 20;
 /** The ledger is read rarely: a wallet that can be paid mostly stays so. */
-const ASKED_EVERY_MS = 300_000;
+export const ASKED_EVERY_MS = 300_000;
 const SELDOM = { staleTime: ASKED_EVERY_MS, refetchInterval: ASKED_EVERY_MS, keepPrevious: false } as const;
 
 /** Why the wallet cannot receive what its products ask for; null when it can. */
