@@ -4,7 +4,7 @@ import type { NoticeKind } from '../../contracts/notifications.js';
 import type { Brand } from '../domain/brand.js';
 import { makeIndexes, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
 import { createPages, type PageRequest } from '../kit/paging.js';
-import { createSharedRead } from '../kit/tick-loader.js';
+import { createLookup, createSharedRead } from '../kit/tick-loader.js';
 
 export interface AccountDoc {
   _id: string;
@@ -109,7 +109,10 @@ function openModel(connection: mongoose.Connection) {
   const accounts = connection.model<AccountDoc>('Account', accountSchema);
   const page = createPages(accounts);
   const collection = accounts.collection as unknown as mongoose.mongo.Collection<AccountDoc>;
-  const shared = createSharedRead(String, (id: string) => collection.findOne({ _id: id }));
+  const shared = createLookup(
+    (ids) => collection.find({ _id: { $in: ids } }).toArray(),
+    ({ _id }) => _id,
+  );
   const byId = (id: string, session?: Session): Promise<AccountDoc | null> =>
     session ? collection.findOne({ _id: id }, { session }) : shared(id);
   return { accounts, page, byId };

@@ -8,6 +8,7 @@ import { type Clock, systemClock } from '../kit/clock.js';
 import { makeIndexes, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
 import type { NewId } from '../kit/ids.js';
 import { createPages, type PageRequest, pageOf } from '../kit/paging.js';
+import { createLookup } from '../kit/tick-loader.js';
 import type { ForAccount } from '../stores.js';
 import type { Quota } from './account.js';
 import { hashApiKey, KEY_REMEMBERED_MS, newApiKey } from './api-key.js';
@@ -31,7 +32,8 @@ interface ApiKeyDoc {
 }
 
 /** The fields that authentication needs. */
-export type ApiKeyGrant = Pick<ApiKeyDoc, '_id' | 'accountId' | 'name' | 'scope' | 'lastUsedAt' | 'expiresAt'>;
+const GRANT = { hash: 1, accountId: 1, name: 1, scope: 1, lastUsedAt: 1, expiresAt: 1 } as const;
+export type ApiKeyGrant = Pick<ApiKeyDoc, '_id' | keyof typeof GRANT>;
 
 const apiKeySchema = new mongoose.Schema<ApiKeyDoc>(
   {
@@ -117,12 +119,10 @@ const ofAccount = ({ keys, page, working }: Opened, accountId: string) => ({
 });
 
 const ofAllAccounts = ({ keys, working }: Opened) => ({
-  grantOf: (hash: string) =>
-    keys
-      .findOne({ hash })
-      .select({ accountId: 1, name: 1, scope: 1, lastUsedAt: 1, expiresAt: 1 })
-      .lean<ApiKeyGrant>()
-      .exec(),
+  grantOf: createLookup(
+    (hashes) => keys.collection.find<ApiKeyGrant>({ hash: { $in: hashes } }, { projection: GRANT }).toArray(),
+    ({ hash }) => hash,
+  ),
   /** Those of these hashes whose keys work at `now`. */
   async workingOf(hashes: readonly string[], now: Date): Promise<string[]> {
     const found = await keys

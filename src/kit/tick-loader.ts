@@ -77,6 +77,17 @@ const createTickLoader = <Key, Value>(read: DataLoader.BatchLoadFn<Key, Value>):
     batchScheduleFn: (dispatch) => setImmediate(dispatch),
   });
 
+/** One query for all that is looked up by key in a tick. Callers may share the returned objects.
+ *  @param find returns those that there are, in no order
+ *  @returns null for a key that nothing has */
+export function createLookup<Found>(find: (keys: string[]) => Promise<Found[]>, keyOf: (found: Found) => string) {
+  const loader = createTickLoader<string, Found | null>(async (keys) => {
+    const byKey = new Map((await find([...new Set(keys)])).map((found) => [keyOf(found), found]));
+    return keys.map((key) => byKey.get(key) ?? null);
+  });
+  return (key: string): Promise<Found | null> => loader.load(key);
+}
+
 /** One read for all identical requests in a tick. @param nameOf equal for identical requests */
 export function createSharedRead<Key, Value>(nameOf: (key: Key) => string, read: (key: Key) => Promise<Value>) {
   const loader = createTickLoader<Key, Value>((keys) => {
