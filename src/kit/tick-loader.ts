@@ -55,17 +55,37 @@ export function createById<Doc extends { _id: string; accountId: string }>(model
 }
 
 // Totals of lists that are counted each time: requests for the same total in one tick of the event loop
-// share a count.
+// share a count, which ends when all of them have.
+
+interface Asked<Doc> {
+  filter: QueryFilter<Doc>;
+  signal: AbortSignal | undefined;
+}
 
 export function createSharedCount<Doc>({ collection }: Model<Doc>) {
-  const shared = createSharedRead(
-    (filter: QueryFilter<Doc>) => mongoose.mongo.BSON.EJSON.stringify(filter),
-    (filter) => collection.countDocuments(filter as never),
-  );
-  // One that ends with its caller cannot be another's.
-  return (filter: QueryFilter<Doc>, signal?: AbortSignal): Promise<number> =>
-    signal ? collection.countDocuments(filter as never, { signal }) : shared(filter);
+  function countFor(asked: readonly Asked<Doc>[]): Promise<number> {
+    const end = new AbortController();
+    let left = asked.length;
+    for (const { signal } of asked) {
+      signal?.addEventListener('abort', () => --left === 0 && end.abort(signal.reason), { once: true });
+    }
+    return collection.countDocuments(asked[0]!.filter as never, { signal: end.signal });
+  }
+  const loader = createTickLoader<Asked<Doc>, number>((asked) => {
+    const names = asked.map(({ filter }) => mongoose.mongo.BSON.EJSON.stringify(filter));
+    const counts = new Map(
+      [...new Set(names)].map((name) => [name, countFor(asked.filter((_, index) => names[index] === name))]),
+    );
+    return Promise.all(names.map((name) => counts.get(name)!.catch((error: Error) => error)));
+  });
+  return (filter: QueryFilter<Doc>, signal?: AbortSignal): Promise<number> => {
+    const count = loader.load({ filter, signal });
+    return signal ? Promise.race([count, endOf(signal)]) : count;
+  };
 }
+
+const endOf = (signal: AbortSignal): Promise<never> =>
+  new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }));
 
 const MAX_KEYS = 100;
 

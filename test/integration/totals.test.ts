@@ -3,7 +3,7 @@ import t from 'tap';
 import { createSharedCount } from '../../src/kit/tick-loader.js';
 import type { ProductFilter } from '../../src/selling/product-store.js';
 import { testDatabase } from '../helpers/mongo.js';
-import { startTestService } from '../helpers/service.js';
+import { eventually, startTestService } from '../helpers/service.js';
 import { newId, openStoresOn } from '../helpers/stores.js';
 
 const { uri, db } = await testDatabase(t);
@@ -25,7 +25,10 @@ await db.collection<{ _id: string }>('products').insertMany([...productsOf(one, 
 const total = async (accountId: string, filter: Partial<ProductFilter>): Promise<number> => {
   const { meta } = await stores
     .forAccount(accountId)
-    .products.list({ sortBy: 'createdAt', sortOrder: 'desc', ...filter } as ProductFilter, { page: 1, pageSize: 5 });
+    .products.list({ sortBy: 'createdAt', sortOrder: 'desc', ...filter } as ProductFilter, {
+      ...{ page: 1, pageSize: 5 },
+      signal: new AbortController().signal,
+    });
   return meta.total;
 };
 
@@ -57,6 +60,27 @@ t.test('a later caller is told what is true then', async (t) => {
   await db.collection<{ _id: string }>('products').insertOne(added!);
   t.equal(await total(one, {}), 24);
   t.match(await before, /^2[34]$/);
+});
+
+t.test('one of two who wait for a total leaves → the other has it; both leave → the count ends', async (t) => {
+  const slow = {
+    accountId: other,
+    $expr: { $function: { body: 'function() { sleep(100); return true }', args: [], lang: 'js' } },
+  };
+  const count = createSharedCount(connection.model<{ accountId: string }>('Product'));
+  const [stays, leaves, later] = [new AbortController(), new AbortController(), new AbortController()];
+  const counted = count(slow as never, stays.signal);
+  const left = count(slow as never, leaves.signal);
+  setTimeout(() => leaves.abort(new Error('left')), 50);
+  await t.rejects(left, { message: 'left' });
+  t.equal(await counted, 7);
+  const running = async () =>
+    (await db.client.db('admin').command({ currentOp: 1, ns: `${db.databaseName}.products` })).inprog.length;
+  const alone = count(slow as never, later.signal);
+  await eventually(async () => (await running()) > 0, 'it is being counted');
+  later.abort(new Error('left'));
+  await t.rejects(alone, { message: 'left' });
+  await eventually(async () => (await running()) === 0, 'it ends in MongoDB');
 });
 
 t.test('a total that cannot be counted fails alone', async (t) => {
