@@ -1,4 +1,5 @@
-/** Activity: who changed what in an account, and from where. It is written together with the change and never changed or removed. */
+/** Activity: who changed what in an account, and from where. It is written together with the change
+ *  and never changed or removed. */
 import { z } from 'zod';
 import { listOf } from './envelope.js';
 import { activityExample } from './examples.js';

@@ -1,10 +1,12 @@
-/** Parses addresses (strkey, SEP-23) without a library, so that contracts depend on nothing but Zod. */
+/** Parses addresses (strkey, SEP-23) without a library, so that contracts depend on nothing
+ *  but Zod. */
 export const STRKEY_ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
 const ACCOUNT_SIZE = 32;
 
 export const isAccountAddress = (text: string): boolean => strkeyBytes(text, 'G')?.length === ACCOUNT_SIZE;
 
-/** The payload of a strkey; null for invalid text or another kind. @param kind the first letter, which stands for the version */
+/** The payload of a strkey; null for invalid text or another kind. @param kind the first letter,
+ *  which stands for the version */
 export function strkeyBytes(text: string, kind: string): Uint8Array | null {
   const bytes = text.startsWith(kind) ? fromBase32(text) : null;
   if (bytes === null || bytes.length < 3 || bytes[0] !== STRKEY_ALPHABET.indexOf(kind) << 3) return null;
@@ -13,7 +15,8 @@ export function strkeyBytes(text: string, kind: string): Uint8Array | null {
   return checksum === crc16(bytes.subarray(0, end)) ? bytes.subarray(1, end) : null;
 }
 
-/** Null for unknown symbols and for leftover bits other than 0, so that each address has one spelling. */
+/** Null for unknown symbols and for leftover bits other than 0, so that each address has
+ *  one spelling. */
 function fromBase32(text: string): Uint8Array | null {
   const bytes = new Uint8Array(Math.floor((text.length * 5) / 8));
   let [buffer, bits, at] = [0, 0, 0];

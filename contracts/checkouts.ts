@@ -137,7 +137,8 @@ const given = (value: unknown) => value !== undefined && value !== null;
 /** Fields that a checkout for a product takes from the product. */
 const WALLET_FIELDS = ['name', 'assetCode', 'assetIssuer', 'description', 'currency'] as const;
 
-/** Rules between the fields of a new checkout. Rules that depend on the product are checked once it is loaded. */
+/** Rules between the fields of a new checkout. Rules that depend on the product are checked once it
+ *  is loaded. */
 export function checkoutFieldErrors(body: RawBody): FieldError[] {
   const isTwice = given(body.couponCode) && given(body.discount);
   const coupon = isTwice ? [notAllowed('couponCode', 'Give either a coupon or a discount.')] : [];
@@ -193,7 +194,8 @@ function issuerErrors({ assetCode, assetIssuer }: RawBody): FieldError[] {
   return [];
 }
 
-/** Covers two gaps of the record's schema: it drops `__proto__` silently, and counts only when every entry is valid. */
+/** Covers two gaps of the record's schema: it drops `__proto__` silently, and counts only when
+ *  every entry is valid. */
 function metadataErrors({ metadata }: RawBody): FieldError[] {
   if (typeof metadata !== 'object' || metadata === null || Array.isArray(metadata)) return [];
   const faults: FieldError[] = [];

@@ -85,7 +85,8 @@ const fields = {
 
 const given = (value: unknown) => value !== undefined && value !== null;
 
-/** Rules between a coupon's fields, for the body of a creation or a coupon with a PATCH merged in. */
+/** Rules between a coupon's fields, for the body of a creation or a coupon with a PATCH
+ *  merged in. */
 export function couponFieldErrors(coupon: RawBody): FieldError[] {
   const { percentOff, amountOff, currency, assetCode, assetIssuer, minSubtotal, startsAt, endsAt } = coupon;
   const faults: FieldError[] = [];

@@ -1,5 +1,7 @@
-/** Currencies of prices: ISO 4217 codes with their minor digits. A table, because a runtime knows other ones in each of its versions, and shows some
- *  with fewer digits than they have: prices that are stored must stay as they are. Also how any amount is written. Browsers load this file, which needs nothing else. */
+/** Currencies of prices: ISO 4217 codes with their minor digits. A table, because a runtime knows
+ *  other ones in each of its versions, and shows some with fewer digits than they have: prices that
+ *  are stored must stay as they are. Also how any amount is written. Browsers load this file, which
+ *  needs nothing else. */
 
 /** Plain decimal text, at most 7 decimals, without sign, exponent or superfluous leading zero. */
 export const AMOUNT_PATTERN = /^(0|[1-9]\d{0,11})(\.\d{1,7})?$/;
@@ -23,7 +25,8 @@ export const CURRENCIES: readonly string[] = [...DIGITS.keys()].sort();
 
 export const isCurrency = (code: string): boolean => DIGITS.has(code);
 
-/** Decimals of the currency's smallest unit: EUR 2, JPY 0, KWD 3. @param currency one of `CURRENCIES` */
+/** Decimals of the currency's smallest unit: EUR 2, JPY 0, KWD 3. @param currency one
+ *  of `CURRENCIES` */
 export function minorDigits(currency: string): number {
   const digits = DIGITS.get(currency);
   if (digits === undefined) throw new RangeError(`no currency: ${currency}`);

@@ -51,7 +51,8 @@ export const ERRORS = {
 export type ErrorCode = keyof typeof ERRORS;
 export const ERROR_CODES = Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]];
 
-/** One error in a request. `path` is dotted (`"price"`, `"events.0"`), and `""` for the whole body. */
+/** One error in a request. `path` is dotted (`"price"`, `"events.0"`), and `""` for the
+ *  whole body. */
 export const fieldErrorSchema = z
   .object({
     path: z.string().meta({ description: 'Path of the field, dotted: `price`, `events.0`.', examples: ['price'] }),

@@ -1,4 +1,5 @@
-/** The table of event kinds. To add one: a row here, a call of `outbox.publish` at its source, and a test. */
+/** The table of event kinds. To add one: a row here, a call of `outbox.publish` at its source, and
+ *  a test. */
 import { z } from 'zod';
 import { auditAssetSchema } from './audits.js';
 import { checkoutSchema } from './checkouts.js';
@@ -17,7 +18,8 @@ interface EventKind<Data extends z.ZodType> {
   subject: (data: z.output<Data>) => string;
   /** A subject may have several events of the kind, each published with a distinct `occurrence`. */
   repeats?: true;
-  /** The kind about the same subject whose first attempt ends before the first attempt of this kind begins. */
+  /** The kind about the same subject whose first attempt ends before the first attempt of this
+   *  kind begins. */
   after?: 'payment.received';
 }
 

@@ -67,8 +67,8 @@ const afterMetaSchema = z
   })
   .meta({ id: 'EventsAfterMeta', description: 'Meta of a request with `after`.' });
 
-/** With `after` the meta is `{after, hasMore}`, otherwise that of every list. The type always has every list's fields, so that callers without `after` need
- *  not distinguish the two. */
+/** With `after` the meta is `{after, hasMore}`, otherwise that of every list. The type always has
+ *  every list's fields, so that callers without `after` need not distinguish the two. */
 const eventsMetaSchema = z.union([metaSchema, afterMetaSchema]) as unknown as z.ZodType<
   ListMeta & Partial<z.infer<typeof afterMetaSchema>>
 >;

@@ -1,4 +1,5 @@
-/** Example resources of one shop for the documentation: they refer to each other, and each satisfies its contract. */
+/** Example resources of one shop for the documentation: they refer to each other, and each
+ *  satisfies its contract. */
 const createdAt = '2026-11-21T09:30:00.000Z';
 const address = 'GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ';
 

@@ -1,4 +1,5 @@
-/** Exports: lists as files. A file is streamed, so it has no procedure and no envelope, except for failures. */
+/** Exports: lists as files. A file is streamed, so it has no procedure and no envelope, except
+ *  for failures. */
 import { z } from 'zod';
 import { checkouts } from './checkouts.js';
 import { csvQuery } from './csv.js';

@@ -1,4 +1,5 @@
-/** The tree of operations: its names are the tRPC procedures, and its operations carry the REST paths. */
+/** The tree of operations: its names are the tRPC procedures, and its operations carry the
+ *  REST paths. */
 import { account } from './account.js';
 import { activity } from './activity.js';
 import { apiKeys } from './api-keys.js';

@@ -1,5 +1,5 @@
-/** Assets that forms offer and answers name, identified by code and issuer: assets of the same code are unrelated. Only data, because the dashboard reads it
- *  in the browser. */
+/** Assets that forms offer and answers name, identified by code and issuer: assets of the same code
+ *  are unrelated. Only data, because the dashboard reads it in the browser. */
 import type { Network } from './networks.js';
 
 export interface KnownAsset {
@@ -21,6 +21,7 @@ export const KNOWN_ASSETS: readonly KnownAsset[] = [
   { ...EURC, network: 'TESTNET', assetIssuer: 'GB3Q6QDZYTHWT7E5PVS3W7FUT5GVAFC5KSZFFLPU25GO7VTC3NM2ZTVO' },
 ];
 
-/** Null for an unknown asset. The network need not be given, as issuers have a different address on each. */
+/** Null for an unknown asset. The network need not be given, as issuers have a different address
+ *  on each. */
 export const knownAsset = (assetCode: string, assetIssuer: string | null): KnownAsset | null =>
   KNOWN_ASSETS.find((known) => known.assetCode === assetCode && known.assetIssuer === assetIssuer) ?? null;

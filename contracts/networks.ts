@@ -12,7 +12,8 @@ export const networkSchema = z.enum(NETWORKS).meta({
 
 export interface NetworkInfo {
   passphrase: string;
-  /** Base URLs of Horizon servers, tried in order; none for LOCAL, which the built-in ledger serves. */
+  /** Base URLs of Horizon servers, tried in order; none for LOCAL, which the built-in
+   *  ledger serves. */
   horizonUrls: readonly string[];
   /** URL of a transaction's page in a block explorer; null when none covers the network. */
   explorerUrl: ((transactionHash: string) => string) | null;

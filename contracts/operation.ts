@@ -1,4 +1,5 @@
-/** One object for each operation, from which its tRPC procedure, REST route and OpenAPI operation are built. */
+/** One object for each operation, from which its tRPC procedure, REST route and OpenAPI operation
+ *  are built. */
 import { z } from 'zod';
 import type { ErrorCode, FieldError } from './errors.js';
 import type { Network } from './networks.js';
@@ -25,12 +26,13 @@ export interface ValidationContext {
   allowPrivate: boolean;
 }
 
-/** Rules that depend on the time or on this service's settings. They run after the look-up of the Idempotency-Key, so that a replay of an earlier
- *  request stays valid. Their errors are listed together with those of other rules. */
+/** Rules that depend on the time or on this service's settings. They run after the look-up of the
+ *  Idempotency-Key, so that a replay of an earlier request stays valid. Their errors are listed
+ *  together with those of other rules. */
 export type ContextRules = (body: RawBody, validationContext: ValidationContext) => FieldError[];
 
-/** Rules between several fields. They get the body (for a GET the query) as sent, valid or not and without defaults: so one answer lists all errors, and the
- *  rules see fields that Zod drops. */
+/** Rules between several fields. They get the body (for a GET the query) as sent, valid or not and
+ *  without defaults: so one answer lists all errors, and the rules see fields that Zod drops. */
 export type Rules = (body: RawBody) => FieldError[];
 
 interface OperationDefinition<
@@ -44,7 +46,8 @@ interface OperationDefinition<
   /** Relative to `/api/v1`, with parameters in braces. */
   path: `/${string}`;
   effect: Effect;
-  /** Roles of users that may call it. Defaults to OWNER and MANAGER, with VIEWER when it only reads. */
+  /** Roles of users that may call it. Defaults to OWNER and MANAGER, with VIEWER when it
+   *  only reads. */
   roles?: readonly Role[];
   /** READ keys may not call it although it only reads. */
   needsFullKey?: true;
@@ -86,7 +89,8 @@ export interface Operation<
   query: Q;
   body: B;
   hasBody: boolean;
-  /** The answer is a stream: `text/event-stream` over REST, a subscription over tRPC. `output` is the data of one event of the stream. */
+  /** The answer is a stream: `text/event-stream` over REST, a subscription over tRPC. `output` is
+   *  the data of one event of the stream. */
   streams?: true;
   /** It only reads. READ keys may call it, unless `needsFullKey`. */
   readOnly: boolean;
@@ -94,11 +98,13 @@ export interface Operation<
   takesKey: boolean;
   /** The result is `{items, meta}`, over REST as `data` and `meta`. */
   isList: boolean;
-  /** Parameters, query and body in one object: the input over tRPC, which REST is converted to. It does not include the rules. */
+  /** Parameters, query and body in one object: the input over tRPC, which REST is converted to. It
+   *  does not include the rules. */
   input: z.ZodObject<P & Q & B>;
 }
 
-/** Turns a definition into an operation. Unknown fields of a body are errors, and so are unknown query parameters. */
+/** Turns a definition into an operation. Unknown fields of a body are errors, and so are unknown
+ *  query parameters. */
 export function operation<
   M extends Method,
   O extends z.ZodType,
@@ -131,7 +137,8 @@ export const streamOperation = <M extends Method, O extends z.ZodType, Q extends
   definition: OperationDefinition<M, Record<never, never>, Q, Record<never, never>, O>,
 ) => ({ ...operation(definition), streams: true as const });
 
-/** Input of a call: `InputOf<Contract['products']['create']>`. Fields with defaults are optional. */
+/** Input of a call: `InputOf<Contract['products']['create']>`. Fields with defaults
+ *  are optional. */
 export type InputOf<Op> = Op extends { input: infer I extends z.ZodType } ? z.input<I> : never;
 /** The parsed input, with defaults filled in. */
 export type ParsedInputOf<Op> = Op extends { input: infer I extends z.ZodType } ? z.output<I> : never;

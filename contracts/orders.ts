@@ -33,7 +33,8 @@ const lineSchema = z
   })
   .meta({ id: 'CheckoutLine' });
 
-/** What every checkout shows of its order; amounts are in the currency, or in the asset without one. */
+/** What every checkout shows of its order; amounts are in the currency, or in the asset
+ *  without one. */
 export const orderFields = {
   lines: z.array(lineSchema).meta({ description: 'What is bought: at least one line.' }),
   taxIncluded: z.boolean().meta({ description: 'The prices contain the tax.' }),

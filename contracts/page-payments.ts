@@ -1,5 +1,6 @@
-/** Operations of the hosted pages for wallets in the browser: build a transaction for an account, and submit it once it is signed.
- *  They are served beside the pages, without a key: `/p/<slug>/transaction`, `/p/<slug>/submit`, and the same under `/c/`. */
+/** Operations of the hosted pages for wallets in the browser: build a transaction for an account,
+ *  and submit it once it is signed. They are served beside the pages, without a key:
+ *  `/p/<slug>/transaction`, `/p/<slug>/submit`, and the same under `/c/`. */
 import { z } from 'zod';
 import { operation, type Rules } from './operation.js';
 import { accountAddress, amount, amountInput, assetCodeInput, text } from './primitives.js';

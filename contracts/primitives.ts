@@ -1,4 +1,5 @@
-/** Value types of the contracts: ids, texts, amounts, assets, addresses, timestamps, query parameters. */
+/** Value types of the contracts: ids, texts, amounts, assets, addresses, timestamps,
+ *  query parameters. */
 import { z } from 'zod';
 import { isAccountAddress } from './address.js';
 import { AMOUNT_PATTERN } from './currencies.js';
@@ -14,7 +15,8 @@ const stroopsOf = (text: string): bigint => {
 /** A code that Zod does not have; it reaches the caller unchanged. */
 const issueCode = (code: string) => ({ params: { code } });
 
-/** An amount from a caller: text, > 0, ≤ `922337203685.4775807`. JSON numbers are refused, because they may have been rounded. */
+/** An amount from a caller: text, > 0, ≤ `922337203685.4775807`. JSON numbers are refused, because
+ *  they may have been rounded. */
 export const amountInput = z
   .string({
     error: (issue) => (issue.input === undefined ? undefined : 'An amount is a decimal string, such as "10.5".'),
@@ -69,7 +71,8 @@ export const amountOrNone = z
   })
   .meta({ description: 'Decimal string, at most 7 decimals; `0` for nothing.', examples: ['1.5'] });
 
-/** A percentage from a caller: text, from `"0"` to the most, or greater than 0 where none is not one. */
+/** A percentage from a caller: text, from `"0"` to the most, or greater than 0 where none is
+ *  not one. */
 export function percentInput({ most, decimals, positive }: { most: number; decimals: number; positive?: true }) {
   const form = new RegExp(`^(0|[1-9]\\d{0,2})(\\.\\d{1,${decimals}})?$`);
   const isWithin = (text: string) => Number(text) <= most && !(positive && Number(text) === 0);
@@ -95,7 +98,8 @@ export const percent = z.string().meta({ description: 'Percentage: a decimal in 
 /** Only blanks, control characters and characters without width. */
 const INVISIBLE = /^[\s\p{Z}\p{Cc}\p{Cf}\p{DI}]*$/u;
 
-/** Text whose length is counted in code points. Lone surrogates and NUL are refused: databases and pages do not reproduce them. */
+/** Text whose length is counted in code points. Lone surrogates and NUL are refused: databases and
+ *  pages do not reproduce them. */
 export function text(limits: { min?: number; max: number }) {
   const { min = 0, max } = limits;
   return z
@@ -131,10 +135,12 @@ const isLocal = (hostname: string) =>
 const urlInput = (isAllowed: (url: URL) => boolean, refusal: string | ((url: URL) => string)) =>
   text({ max: 2048 }).superRefine((value, ctx) => {
     const url = URL.canParse(value) ? new URL(value) : null;
-    // The WHATWG parser drops tabs, line ends and surrounding blanks, so the stored text would differ from the URL.
+    // The WHATWG parser drops tabs, line ends and surrounding blanks, so the stored text would
+    // differ from the URL.
     if (!url || /[\s\\]/.test(value)) {
       ctx.addIssue({ code: 'custom', message: 'Must be a URL.', ...issueCode('invalid_format') });
-      // It also accepts `https:host` and `https:///host`, which a browser resolves as a path of the page.
+      // It also accepts `https:host` and `https:///host`, which a browser resolves as a path of
+      // the page.
     } else if (/^https?:/i.test(value) && !/^https?:\/\/[^/?#]/i.test(value)) {
       ctx.addIssue({ code: 'custom', message: 'Must have `//` and a host.', ...issueCode('invalid_format') });
     } else if (!isAllowed(url)) {
@@ -153,7 +159,8 @@ export const httpsUrlInput = urlInput(({ protocol }) => protocol === 'https:', '
 
 const NOT_HTTPS = 'Must be an https URL.';
 
-/** URL of an endpoint: https. The refusal of an endpoint on this machine says how to get deliveries there. */
+/** URL of an endpoint: https. The refusal of an endpoint on this machine says how to get
+ *  deliveries there. */
 export const endpointUrlInput = urlInput(
   ({ protocol }) => protocol === 'https:',
   ({ protocol, hostname }) =>
@@ -168,7 +175,8 @@ export const httpUrlInput = urlInput(
   'Must be an https URL.',
 ).meta({ format: 'uri', examples: ['https://horizon.example'] });
 
-/** URL of a page for a payer's browser: https, or http on this machine for shops under development. */
+/** URL of a page for a payer's browser: https, or http on this machine for shops
+ *  under development. */
 export const pageUrlInput = urlInput(
   ({ protocol, hostname }) => protocol === 'https:' || (protocol === 'http:' && LOCALHOST.includes(hostname)),
   'Must be an https URL, or an http URL of localhost.',
@@ -218,7 +226,8 @@ function isEmail(address: string): boolean {
   return URL.canParse(url) && DOMAIN.test(new URL(url).hostname);
 }
 
-/** What a browser's `<input type=email>` takes, and addresses in any script. Whether mail gets there is not known before it is sent. */
+/** What a browser's `<input type=email>` takes, and addresses in any script. Whether mail gets
+ *  there is not known before it is sent. */
 export const emailInput = z
   .string()
   .refine(isEmail, { message: 'Must be an e-mail address.', ...issueCode('invalid_format') })
@@ -258,8 +267,8 @@ export const idInput = (prefix: string, what: string) => idOf(prefix, what);
 /** The form of ids: a prefix and a UUIDv7 in base32. */
 export const idPattern = (prefix: string): RegExp => new RegExp(`^${prefix}_[0-7][0-9a-hjkmnp-tv-z]{25}$`);
 
-/** The id of an existing resource in a body. A malformed id is answered like an unknown one, but together with the body's other faults, before any
- *  look-up.
+/** The id of an existing resource in a body. A malformed id is answered like an unknown one, but
+ *  together with the body's other faults, before any look-up.
  *  @param noun as in "There is no such wallet." */
 export function referenceInput(prefix: string, noun: string, what: string) {
   const pattern = idPattern(prefix);

@@ -1,4 +1,5 @@
-/** Products, sold at a fixed price or at one that the customer chooses, in one asset, to one wallet. */
+/** Products, sold at a fixed price or at one that the customer chooses, in one asset, to
+ *  one wallet. */
 import { z } from 'zod';
 import { deletedSchema, listOf } from './envelope.js';
 import type { FieldError } from './errors.js';
@@ -120,7 +121,8 @@ const stockChangeInput = z
     examples: ['-3'],
   });
 
-/** Rules between a product's fields, for the body of a creation or a product with a PATCH merged in. */
+/** Rules between a product's fields, for the body of a creation or a product with a PATCH
+ *  merged in. */
 export function productFieldErrors(product: Readonly<Record<string, unknown>>): FieldError[] {
   const faults: FieldError[] = [];
   const { priceType, price, minAmount, assetCode, assetIssuer, currency } = product;

@@ -1,4 +1,5 @@
-/** Proofs of payments, which anybody checks offline: `stellar-payment-proof` has the verifier, and the meaning of the fields. */
+/** Proofs of payments, which anybody checks offline: `stellar-payment-proof` has the verifier, and
+ *  the meaning of the fields. */
 import { z } from 'zod';
 
 export const PROOF_LEVELS = ['ledger', 'signed'] as const;

@@ -1,4 +1,5 @@
-/** Rates: the worth of one unit of an asset in a currency, sampled from sources or set by the account. */
+/** Rates: the worth of one unit of an asset in a currency, sampled from sources or set by
+ *  the account. */
 import { z } from 'zod';
 import { AMOUNT_PATTERN, isCurrency, minorDigits } from './currencies.js';
 import { deletedSchema } from './envelope.js';
@@ -15,7 +16,8 @@ export const currencyInput = z
   })
   .meta({ pattern: '^[A-Z]{3}$', description: 'ISO 4217 code of a currency.', examples: ['EUR'] });
 
-/** A plain decimal: at most 12 digits before the point and 24 after it. `isRate` also checks that it is positive and its significant digits. */
+/** A plain decimal: at most 12 digits before the point and 24 after it. `isRate` also checks that
+ *  it is positive and its significant digits. */
 const RATE_PATTERN = /^(0|[1-9]\d{0,11})(\.\d{1,24})?$/;
 
 const isRate = (text: string): boolean => {

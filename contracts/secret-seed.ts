@@ -1,4 +1,5 @@
-/** The secret seed of a Stellar account: this service needs none, so none is sent to it, stored or logged. */
+/** The secret seed of a Stellar account: this service needs none, so none is sent to it, stored
+ *  or logged. */
 
 /** Whether the whole text is one; a mistyped one too, for it is nearly the secret. */
 export const isSecretSeed = (text: string): boolean => /^S[A-Z2-7]{55}$/i.test(text.trim());

@@ -1,4 +1,5 @@
-/** Sets an installation up: its first account and OWNER. Served at `/dashboard/setup`, without a key. */
+/** Sets an installation up: its first account and OWNER. Served at `/dashboard/setup`, without
+ *  a key. */
 import { z } from 'zod';
 import { operation } from './operation.js';
 import { emailInput, idOf, nameInput } from './primitives.js';

@@ -1,4 +1,5 @@
-/** Webhooks: a merchant's https endpoints, which get events as signed requests (Standard Webhooks 1.0). */
+/** Webhooks: a merchant's https endpoints, which get events as signed requests (Standard
+ *  Webhooks 1.0). */
 import { z } from 'zod';
 import { deliverySchema, deliveryStatusSchema } from './deliveries.js';
 import { deletedSchema, listOf } from './envelope.js';

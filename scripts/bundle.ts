@@ -1,5 +1,6 @@
-/** Bundles the programs with their packages, because Node takes longer to find and read a thousand modules than to run them; also the dashboard, and a script
- *  for each wallet on the payment page. Part of `npm run build`. */
+/** Bundles the programs with their packages, because Node takes longer to find and read a thousand
+ *  modules than to run them; also the dashboard, and a script for each wallet on the payment page.
+ *  Part of `npm run build`. */
 import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -19,7 +20,8 @@ const REQUIRE = `import { createRequire as $createRequire } from 'node:module'; 
 
 /** Source text that differs in a bundle. */
 const REPLACED: { file: RegExp; text: string; by: string }[] = [
-  // The bundle's own `require` loads bundled modules on first use, as Node's does with node_modules.
+  // The bundle's own `require` loads bundled modules on first use, as Node's does
+  // with node_modules.
   { file: /src[\\/]domain[\\/]stellar-sdk\.ts$/, text: 'const require = createRequire(import.meta.url);', by: '' },
   // Code that several programs share is in `chunks`.
   {
@@ -43,7 +45,8 @@ const replace: Plugin = {
   },
 };
 
-/** The SDK has one copy for `require` and one for `import`: if both were loaded, neither would recognize the other's objects. */
+/** The SDK has one copy for `require` and one for `import`: if both were loaded, neither would
+ *  recognize the other's objects. */
 const oneSdk: Plugin = {
   name: 'one-sdk',
   setup({ onResolve }) {
@@ -67,7 +70,8 @@ const { metafile } = await build({
   external: NOT_BUNDLED,
   plugins: [replace, oneSdk],
   banner: { js: REQUIRE },
-  // V8 keeps the text of all loaded code, so it is minified. Names stay and lines are short, so that error stacks remain useful.
+  // V8 keeps the text of all loaded code, so it is minified. Names stay and lines are short, so
+  // that error stacks remain useful.
   minifySyntax: true,
   minifyWhitespace: true,
   lineLimit: 160,

@@ -1,6 +1,7 @@
-/** Finds bytes that are turned into text by accident. The Stellar SDK returns `Uint8Array` where it used to return `Buffer`, and its `toString` ignores the
- *  encoding and returns decimals without an error. So `toString('hex')` and the like may be called only on a Buffer, and a Uint8Array may not be put into
- *  a text. Exits with 1 and names file and line. */
+/** Finds bytes that are turned into text by accident. The Stellar SDK returns `Uint8Array` where it
+ *  used to return `Buffer`, and its `toString` ignores the encoding and returns decimals without an
+ *  error. So `toString('hex')` and the like may be called only on a Buffer, and a Uint8Array may
+ *  not be put into a text. Exits with 1 and names file and line. */
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';

@@ -1,12 +1,14 @@
-/** Checks imports between rooms: a room may import the rooms on its line, some for types only, and no others. A room with an `index` is imported through
- *  it alone; tests and scripts may look inside. One that is a workspace may import the packages of its package.json, and has no other entrance for anyone.
- *  Exits with 1 and names file and line of each violation. */
+/** Checks imports between rooms: a room may import the rooms on its line, some for types only, and
+ *  no others. A room with an `index` is imported through it alone; tests and scripts may look
+ *  inside. One that is a workspace may import the packages of its package.json, and has no other
+ *  entrance for anyone. Exits with 1 and names file and line of each violation. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** Rooms are contracts, the folders of src, and the browser code; a file directly in src is its own room. `type:` allows only `import type`.
- *  A path such as `contracts/networks` allows only that file. */
+/** Rooms are contracts, the folders of src, and the browser code; a file directly in src is its own
+ *  room. `type:` allows only `import type`. A path such as `contracts/networks` allows only
+ *  that file. */
 const MAY_IMPORT: Readonly<Record<string, string>> = {
   contracts: '',
   // General: the subjects are built with these.
@@ -35,7 +37,8 @@ const MAY_IMPORT: Readonly<Record<string, string>> = {
   // The programs, composed of all of it.
   stores: 'kit accounts api app audit events mail payments proving rates selling watching webhooks',
   app: 'contracts domain kit stores ledger accounts api asking audit events mail page payments proving rates selling watching webhooks mongod local-ledger',
-  // Files past their room's index are loaded with every command, the rest by the command that needs it.
+  // Files past their room's index are loaded with every command, the rest by the command that
+  // needs it.
   cli: 'contracts domain kit accounts accounts/account accounts/api-key api app audit client ledger local-ledger selling watching webhooks webhooks/development-ca webhooks/listen',
   main: 'app/node-version app/start',
   index: 'contracts client',

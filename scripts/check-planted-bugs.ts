@@ -1,4 +1,5 @@
-/** Checks that every planted bug still quotes its source: each quoted text must occur exactly once in its file. Exits with 1 and names the others. */
+/** Checks that every planted bug still quotes its source: each quoted text must occur exactly once
+ *  in its file. Exits with 1 and names the others. */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { plantedBugs } from '../test/simulation/planted-bugs.js';

@@ -1,5 +1,5 @@
-/** `npm run cluster`: runs a MongoDB cluster of two shards on this machine, and the service on it, until Ctrl-C. Deletes its data at the end; settings come
- *  from the environment as usual. */
+/** `npm run cluster`: runs a MongoDB cluster of two shards on this machine, and the service on it,
+ *  until Ctrl-C. Deletes its data at the end; settings come from the environment as usual. */
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -26,7 +26,8 @@ async function main(): Promise<number> {
     for (const { name, uri } of cluster.shards) say(`  ${name}    ${uri}`);
     const service = spawn(process.execPath, ['--import=tsx', 'src/main.ts'], {
       cwd: fileURLToPath(new URL('..', import.meta.url)),
-      // In its own process group, so that Ctrl-C does not reach it: this process stops the service before the database.
+      // In its own process group, so that Ctrl-C does not reach it: this process stops the service
+      // before the database.
       detached: true,
       stdio: 'inherit',
       env: {

@@ -1,6 +1,7 @@
-/** Compiles the tests and their imports to JavaScript in `.test-build`, because a TypeScript loader costs every test file two seconds of CPU. Sources that have
- *  not changed stay compiled.
- *  `import.meta.url` stays that of the source, because tests read and start files relative to it. */
+/** Compiles the tests and their imports to JavaScript in `.test-build`, because a TypeScript loader
+ *  costs every test file two seconds of CPU. Sources that have not changed stay compiled.
+ *  `import.meta.url` stays that of the source, because tests read and start files relative
+ *  to it. */
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -43,8 +44,9 @@ async function compile(root: string, source: string): Promise<void> {
   );
 }
 
-/** Test files that run one after the other in one process, each as a test of its own, whose teardown ends what the file began. Saves each of them the second
- *  and a half of CPU that loading the service takes, and the code that was compiled for the one before.
+/** Test files that run one after the other in one process, each as a test of its own, whose
+ *  teardown ends what the file began. Saves each of them the second and a half of CPU that loading
+ *  the service takes, and the code that was compiled for the one before.
  *  @param tests paths relative to the root. @returns the file that runs them */
 export function inOneProcess(root: string, name: string, tests: readonly string[]): string {
   const file = join(OUTPUT, `test/${name}.test.js`);

@@ -1,5 +1,5 @@
-/** Generates the client's types from the contracts, so that its package needs no zod; with `--check` it writes nothing and exits with 1 when the committed
- *  file is stale. */
+/** Generates the client's types from the contracts, so that its package needs no zod; with
+ *  `--check` it writes nothing and exits with 1 when the committed file is stale. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -17,7 +17,8 @@ import type { Mutation, Query, Subscription } from './procedures.js';
 
 /** Replacements of names that JavaScript uses for something else. */
 const RENAMED: Readonly<Record<string, string>> = { Error: 'ErrorBody', Meta: 'ListMeta' };
-/** Unions whose type in the contract is more precise than their schema, because the input decides which member comes. */
+/** Unions whose type in the contract is more precise than their schema, because the input decides
+ *  which member comes. */
 const AS_TYPED: Readonly<Record<string, string>> = {
   'ListMeta | EventsAfterMeta': 'ListMeta & Partial<EventsAfterMeta>',
 };

@@ -1,4 +1,5 @@
-/** Writes openapi.json from the contracts; with `--check` it writes nothing and exits with 1 when the committed file is stale. */
+/** Writes openapi.json from the contracts; with `--check` it writes nothing and exits with 1 when
+ *  the committed file is stale. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { initTRPC } from '@trpc/server';
 import { generateOpenApiDocument, type OpenApiMeta } from 'trpc-to-openapi';
@@ -87,7 +88,8 @@ function envelopeOf(operation: Operation): z.ZodType {
   return envelopes.get(id)!;
 }
 
-/** The generator does not support arrays in a query: it gets their items, and `mended` restores the array. */
+/** The generator does not support arrays in a query: it gets their items, and `mended` restores
+ *  the array. */
 function itemsOf(schema: z.ZodType): z.ZodType {
   if (schema instanceof z.ZodOptional) return itemsOf(schema.unwrap() as z.ZodType).optional();
   return schema instanceof z.ZodArray ? (schema.element as z.ZodType) : schema;
@@ -176,7 +178,8 @@ function mended(document: Json): Json {
       const content = target.requestBody.content['application/json'];
       if (operation.examples?.body) content.examples = { example: { value: operation.examples.body } };
       content.schema = { title: `${pascal(id)}Body`, ...content.schema };
-      // Kept out of the schemas, where openapi-typescript would treat fields with defaults as required.
+      // Kept out of the schemas, where openapi-typescript would treat fields with defaults
+      // as required.
       requestBodies[pascal(id)] = { ...target.requestBody, required: !operation.bodyOptional };
       target.requestBody = { $ref: `#/components/requestBodies/${pascal(id)}` } as never;
     }
@@ -349,7 +352,8 @@ function webhookRequests(): Json {
   return Object.fromEntries(EVENT_TYPES.map((type) => [type, request(type)]));
 }
 
-/** The generator duplicates a schema that is used in a list and in `defs`: the copy is called XOutput and is dropped. */
+/** The generator duplicates a schema that is used in a list and in `defs`: the copy is called
+ *  XOutput and is dropped. */
 function componentsOf(schemas: Record<string, Json>): Json {
   const once = Object.entries(schemas).filter(
     ([name]) => !/^ExportedFile/.test(name) && !(name.endsWith(OUTPUT) && name.slice(0, -OUTPUT.length) in schemas),

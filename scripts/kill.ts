@@ -1,4 +1,5 @@
-/** `node --import=tsx scripts/kill.ts [rounds]`: many rounds of the kill test; finally prints the losses. */
+/** `node --import=tsx scripts/kill.ts [rounds]`: many rounds of the kill test; finally prints
+ *  the losses. */
 import { killRounds } from '../test/e2e/kill-rounds.js';
 
 const rounds = Number(process.argv[2] ?? 100);

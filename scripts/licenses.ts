@@ -1,4 +1,5 @@
-/** Licenses of bundled packages: checks that a package under Apache-2.0 can carry them, and collects their texts. */
+/** Licenses of bundled packages: checks that a package under Apache-2.0 can carry them, and
+ *  collects their texts. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { build } from 'vite';
@@ -17,7 +18,8 @@ const CARRIED = new Set([
   'Unlicense',
 ]);
 
-/** @param license the field of package.json: a name, or several with AND or OR; undefined when missing */
+/** @param license the field of package.json: a name, or several with AND or OR; undefined
+ *  when missing */
 export function canCarry(license: unknown): boolean {
   if (typeof license !== 'string') return false;
   const bare = license.replace(/^\((.*)\)$/, '$1');

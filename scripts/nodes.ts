@@ -1,5 +1,6 @@
-/** Runs `npm ci`, `npm start` and tests in a fresh clone of the last commit, on each supported Node. Node and its npm are installed from npm packages into
- *  one folder outside of the repository, laid out like an installed Node.
+/** Runs `npm ci`, `npm start` and tests in a fresh clone of the last commit, on each supported
+ *  Node. Node and its npm are installed from npm packages into one folder outside of the
+ *  repository, laid out like an installed Node.
  *
  *  node --import=tsx scripts/nodes.ts [--node 22] [test/… …] */
 import { spawn } from 'node:child_process';
@@ -12,7 +13,8 @@ import { parseArgs } from 'node:util';
 /** Versions of Node, each with its npm. */
 const NODES: Readonly<Record<string, string>> = { '20.19': '10.8', '22': '10.9', '24': '11' };
 const TESTS = ['test/unit', 'test/e2e/main-job.test.ts', 'test/e2e/mcp.test.ts', 'src/mongod/test/mongod.test.ts'];
-/** npm's warnings about packages that do not fit, and about install scripts that are not allowed. */
+/** npm's warnings about packages that do not fit, and about install scripts that are
+ *  not allowed. */
 const WARNINGS = /npm warn (install-scripts|allow-scripts).*/i;
 const UNFIT = /npm warn EBADENGINE\s+package: '(.+)'/gi;
 /** Packages that officially need Node 22; this script tests their used parts on older ones. */

@@ -1,5 +1,7 @@
-/** `node --import=tsx scripts/planted-bugs.ts [--seeds N] [--only TEXT]`: removes the guards of the sources one by one, each in its own copy, and runs the
- *  simulation on it until a seed notices. A guard whose absence neither a seed nor another test notices is unneeded or untested. Prints a table. */
+/** `node --import=tsx scripts/planted-bugs.ts [--seeds N] [--only TEXT]`: removes the guards of the
+ *  sources one by one, each in its own copy, and runs the simulation on it until a seed notices. A
+ *  guard whose absence neither a seed nor another test notices is unneeded or untested. Prints
+ *  a table. */
 import { spawn } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,5 +1,6 @@
-/** `node --import=tsx scripts/screens.ts FOLDER [part of a name]`: takes a picture of each state of the payment pages, light and dark, on a phone and on a
- *  desktop, and some in Arabic. The pictures are for looking at; nothing compares them. */
+/** `node --import=tsx scripts/screens.ts FOLDER [part of a name]`: takes a picture of each state of
+ *  the payment pages, light and dark, on a phone and on a desktop, and some in Arabic. The pictures
+ *  are for looking at; nothing compares them. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { Keypair } from '@stellar/stellar-sdk';

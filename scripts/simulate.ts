@@ -1,5 +1,5 @@
-/** `npm run simulate`: runs seeds of the simulation in several processes, or replays one. Exit code 1 when a seed breaks a guarantee, 2 for invalid
- *  options. */
+/** `npm run simulate`: runs seeds of the simulation in several processes, or replays one. Exit code
+ *  1 when a seed breaks a guarantee, 2 for invalid options. */
 import { fork } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';

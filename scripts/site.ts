@@ -1,7 +1,8 @@
-/** Builds the documentation site from the repository, without network: the README, the pages of docs/ and of the workspaces, the package's exports, and the
- *  API from openapi.json.
+/** Builds the documentation site from the repository, without network: the README, the pages of
+ *  docs/ and of the workspaces, the package's exports, and the API from openapi.json.
  *
- *  node --import=tsx scripts/site.ts [FOLDER], by default `site`. Exits with 1 when a link between documents is broken. */
+ *  node --import=tsx scripts/site.ts [FOLDER], by default `site`. Exits with 1 when a link between
+ *  documents is broken. */
 import { copyFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';

@@ -1,5 +1,5 @@
-/** `node --import=tsx scripts/soak.ts [minutes]`: runs the service in its own process under steady payments and API reads; prints its memory now and then, and
- *  finally the losses. */
+/** `node --import=tsx scripts/soak.ts [minutes]`: runs the service in its own process under steady
+ *  payments and API reads; prints its memory now and then, and finally the losses. */
 import { readFile } from 'node:fs/promises';
 import { isReady, keepPaying, openShop, prepareKillable, tally } from '../test/e2e/kill-rounds.js';
 import { eventually } from '../test/helpers/service.js';

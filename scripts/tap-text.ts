@@ -1,6 +1,7 @@
 /** What a TAP text says, for those who run tests. */
 
-/** The failed assertions of a TAP text with their diagnostics, and the names of their tests and files. */
+/** The failed assertions of a TAP text with their diagnostics, and the names of their tests
+ *  and files. */
 export function failures(tap: string): string[] {
   const shown: string[] = [];
   let diagnosticsEnd: string | null = null;
@@ -14,7 +15,8 @@ export function failures(tap: string): string[] {
   return shown;
 }
 
-/** Reads tap's last lines: `# { total: 7, pass: 2, fail: 3, skip: 1 }`, where zeros may be missing. */
+/** Reads tap's last lines: `# { total: 7, pass: 2, fail: 3, skip: 1 }`, where zeros may
+ *  be missing. */
 export function totals(tap: string): { passed: number; failed: number } {
   const summary = [...tap.matchAll(/^# \{ total: .*\}$/gm)].at(-1)?.[0] ?? '';
   const number = (name: string) => Number(new RegExp(`\\b${name}: (\\d+)`).exec(summary)?.[1] ?? 0);

@@ -1,5 +1,6 @@
-/** `npm run test:unit [-- --within SECONDS]`: runs the tests that need no database in one process. Prints the failures, and what was running if time is up;
- *  the last line is `N passed, N failed`. */
+/** `npm run test:unit [-- --within SECONDS]`: runs the tests that need no database in one process.
+ *  Prints the failures, and what was running if time is up; the last line is
+ *  `N passed, N failed`. */
 import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

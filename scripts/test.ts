@@ -1,5 +1,5 @@
-/** `npm test [files…]`: runs all tests except those of test/long, on one real mongod and a real browser. The last line is `N passed, N failed`; a run without
- *  any test fails too. */
+/** `npm test [files…]`: runs all tests except those of test/long, on one real mongod and a real
+ *  browser. The last line is `N passed, N failed`; a run without any test fails too. */
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync, statSync } from 'node:fs';
 import { freemem, tmpdir } from 'node:os';
@@ -78,7 +78,8 @@ function build(): boolean {
   return spawnSync('npm', ['run', '--silent', 'build'], options).status === 0;
 }
 
-/** Builds tap without the plugins that .taprc leaves out. tap would do so itself, but keep their loaders in that run, so that ts-node reads every module. */
+/** Builds tap without the plugins that .taprc leaves out. tap would do so itself, but keep their
+ *  loaders in that run, so that ts-node reads every module. */
 function buildTap(): void {
   const tapFile = join(root, 'node_modules/@tapjs/test/test-built/dist/esm/index.js');
   if (!readFileSync(tapFile, 'utf8').includes('@tapjs/typescript')) return;
@@ -101,7 +102,8 @@ async function runTap(env: Record<string, string>, tapFile: string): Promise<num
 const startsWith = (folders: readonly string[]) => (file: string) =>
   folders.some((each) => file.startsWith(`${each}/`));
 
-/** Small files run in one process, those of the service some in a process, the others each in one of their own. */
+/** Small files run in one process, those of the service some in a process, the others each in
+ *  one of their own. */
 function programs(): string[] {
   const [small, notSmall] = parted(files, startsWith(SMALL_TESTS));
   const [together, alone] = parted(notSmall, startsWith(SERVICE_TESTS));
@@ -129,15 +131,17 @@ function parted<T>(all: readonly T[], isFirst: (each: T) => boolean): [T[], T[]]
 const IN_MEMORY = '/dev/shm';
 const ROOM_BYTES = 8 * 2 ** 30;
 
-/** Folder of mongod's data: in memory if there is room, because each test makes and drops its own database. */
+/** Folder of mongod's data: in memory if there is room, because each test makes and drops its
+ *  own database. */
 function dataRoot(): string {
   if (!existsSync(IN_MEMORY) || freemem() < 2 * ROOM_BYTES) return tmpdir();
   const { bavail, bsize } = statfsSync(IN_MEMORY);
   return bavail * bsize < ROOM_BYTES ? tmpdir() : IN_MEMORY;
 }
 
-/** Shortens mongod's history. Each test drops a database of some 250 files, which mongod keeps open as long as its history: within the default of five
- *  minutes it would exceed its limit of open files and exit. */
+/** Shortens mongod's history. Each test drops a database of some 250 files, which mongod keeps open
+ *  as long as its history: within the default of five minutes it would exceed its limit of open
+ *  files and exit. */
 async function keepLittleHistory(uri: string): Promise<void> {
   const client = await mongo.MongoClient.connect(uri);
   await client.db('admin').command({ setParameter: 1, minSnapshotHistoryWindowInSeconds: 180 });

@@ -1,7 +1,8 @@
 /** All stores on one connection, in two interfaces: for one account, and across accounts.
  *
- *  Code that acts for a caller gets `forAccount` only. No method of an account's view takes an account id, so none can reach another account's documents. The
- *  watcher, the dispatchers, authentication and administration get `system`. */
+ *  Code that acts for a caller gets `forAccount` only. No method of an account's view takes an
+ *  account id, so none can reach another account's documents. The watcher, the dispatchers,
+ *  authentication and administration get `system`. */
 
 import type mongoose from 'mongoose';
 import {
@@ -57,7 +58,8 @@ export type SystemStores = Stores['system'];
 /** The collections that have owners. */
 type TenantStores = ReturnType<typeof createTenantStores>;
 
-/** One account's view of every collection that has owners. Cheap: a collection's view is made when it is asked for. */
+/** One account's view of every collection that has owners. Cheap: a collection's view is made when
+ *  it is asked for. */
 export class AccountStores {
   readonly #stores: TenantStores;
   readonly #accountId: string;

@@ -1,4 +1,5 @@
-/** Accounts: the lists of one account among ten thousand, compared with those of an account alone in its database. */
+/** Accounts: the lists of one account among ten thousand, compared with those of an account alone
+ *  in its database. */
 import { testDatabase } from '../../test/helpers/mongo.js';
 import { newId, openStoresOn } from '../../test/helpers/stores.js';
 import type { Section } from './report.js';

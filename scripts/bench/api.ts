@@ -1,4 +1,5 @@
-/** The API compared with a handwritten server, each in its own process, with the same client, on the same MongoDB. */
+/** The API compared with a handwritten server, each in its own process, with the same client, on
+ *  the same MongoDB. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import type { mongo } from 'mongoose';
@@ -20,7 +21,8 @@ const ROUNDS = Number(process.env.BENCH_API_ROUNDS ?? 5);
 const CONNECTIONS = 32;
 /** Share of a core for each of two processes. */
 const SHARE = Number(process.env.BENCH_CPU_SHARE ?? 0.25);
-/** Each request is about a random one: repeated requests for one document would be too easy to answer. */
+/** Each request is about a random one: repeated requests for one document would be too easy
+ *  to answer. */
 const PRODUCTS = 1000;
 /** Owners of the products, in runs with several accounts. */
 const ACCOUNTS = [8, 50];
@@ -85,7 +87,8 @@ interface Shop {
   pages: Subjects;
 }
 
-/** The requests: a product, a list page of products, and creations for a product, each picked at random. */
+/** The requests: a product, a list page of products, and creations for a product, each picked
+ *  at random. */
 function requestsOf(shops: readonly Shop[]): [string, Asked][] {
   const of = (name: keyof Shop) => shops.flatMap((shop) => shop[name]);
   const product = { name: 'Another', walletId: '{id}', assetCode: 'XLM', priceType: 'FIXED', price: '10' };

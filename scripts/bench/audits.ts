@@ -1,5 +1,6 @@
-/** The cost of audits: the requests that `cli audit` sends for all wallets, by kind. Tips of servers are requested once in half a minute when a budget
- *  limits requests, but here for each audit: they are counted separately. */
+/** The cost of audits: the requests that `cli audit` sends for all wallets, by kind. Tips of
+ *  servers are requested once in half a minute when a budget limits requests, but here for each
+ *  audit: they are counted separately. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';

@@ -1,4 +1,5 @@
-/** Reports and exports at a million payments: a month, a year, and a file with all of them, with the memory that the file takes. */
+/** Reports and exports at a million payments: a month, a year, and a file with all of them, with
+ *  the memory that the file takes. */
 import { readFileSync } from 'node:fs';
 import { testDatabase } from '../../test/helpers/mongo.js';
 import { startTestService } from '../../test/helpers/service.js';

@@ -1,5 +1,6 @@
 // biome-ignore-all lint/suspicious/noExplicitAny: the package is not installed, so it has no types here.
-/** BullMQ with its own Redis, in a temporary folder outside of the repository: neither is a dependency. */
+/** BullMQ with its own Redis, in a temporary folder outside of the repository: neither is
+ *  a dependency. */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';

@@ -1,4 +1,5 @@
-/** Catch-up: a wallet's backlog, from Horizon to stored payments with events and deliveries, compared with insertMany of the same documents. */
+/** Catch-up: a wallet's backlog, from Horizon to stored payments with events and deliveries,
+ *  compared with insertMany of the same documents. */
 import { pino } from 'pino';
 import { networkInfo } from '../../contracts/networks.js';
 import { createMemo } from '../../src/domain/memo.js';
@@ -48,7 +49,8 @@ export async function catchUp(): Promise<Section> {
   };
 }
 
-/** A wallet, a product and a link of an account, a watcher for the wallet, and a stand-in for Horizon that takes a backlog.
+/** A wallet, a product and a link of an account, a watcher for the wallet, and a stand-in for
+ *  Horizon that takes a backlog.
  *  @param options.accountId by default of a new account */
 export async function openBacklog(
   scope: Scope,
@@ -175,7 +177,8 @@ export async function openBacklog(
   await round();
   return {
     connection,
-    /** Puts payments into the next ledgers, then reads and stores them. @returns milliseconds of the round */
+    /** Puts payments into the next ledgers, then reads and stores them. @returns milliseconds of
+     *  the round */
     async read(payments: number): Promise<number> {
       await standIn.add(payments, SHOP);
       return timed(round);

@@ -1,4 +1,5 @@
-/** Confines processes to a share of a core, so that two cores suffice for measurements that would need more. Linux, as root. */
+/** Confines processes to a share of a core, so that two cores suffice for measurements that would
+ *  need more. Linux, as root. */
 import { existsSync, mkdirSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 

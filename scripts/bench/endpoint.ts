@@ -1,4 +1,5 @@
-/** A merchant's endpoint in its own process: answers 200 over HTTPS and counts requests. Takes the certificate as an argument, and prints its port. */
+/** A merchant's endpoint in its own process: answers 200 over HTTPS and counts requests. Takes the
+ *  certificate as an argument, and prints its port. */
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 

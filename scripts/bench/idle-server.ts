@@ -1,4 +1,5 @@
-/** Event streams of a bare Node server: no key, no account, only open answers with a comment every 15 s. Prints its URL. */
+/** Event streams of a bare Node server: no key, no account, only open answers with a comment every
+ *  15 s. Prints its URL. */
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 

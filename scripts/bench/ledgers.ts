@@ -1,4 +1,5 @@
-/** Realistic made-up ledgers for a stand-in for Horizon. Only the newest `keep` ledgers are kept. */
+/** Realistic made-up ledgers for a stand-in for Horizon. Only the newest `keep` ledgers
+ *  are kept. */
 import { Memo } from '@stellar/stellar-sdk';
 import { payment, toid } from '../../test/helpers/horizon-records.js';
 

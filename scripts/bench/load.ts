@@ -1,4 +1,5 @@
-/** A client in its own process: sends requests about random subjects for a while, and prints how many answers came a second, and their times in milliseconds. */
+/** A client in its own process: sends requests about random subjects for a while, and prints how
+ *  many answers came a second, and their times in milliseconds. */
 import { Agent, request } from 'undici';
 import { sequence } from './random.js';
 

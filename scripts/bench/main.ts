@@ -1,4 +1,5 @@
-/** `npm run bench [-- section …]`: measures and writes the results into bench-results/. Names and skips what cannot be measured here. */
+/** `npm run bench [-- section …]`: measures and writes the results into bench-results/. Names and
+ *  skips what cannot be measured here. */
 import { fileURLToPath } from 'node:url';
 import { type Section, writeReport } from './report.js';
 

@@ -1,7 +1,8 @@
 // biome-ignore-all lint/suspicious/noExplicitAny: written like a server made in a hurry.
-/** The baselines, handwritten with Express and the driver: the same answers, and a look-up of the key for each request. The minimal one reads and inserts one
- *  document. The one of the same work checks a body by the contract's Zod schema, and inserts the thing, its activity and its names in one transaction. Writes
- *  are acknowledged by a majority.
+/** The baselines, handwritten with Express and the driver: the same answers, and a look-up of the
+ *  key for each request. The minimal one reads and inserts one document. The one of the same work
+ *  checks a body by the contract's Zod schema, and inserts the thing, its activity and its names in
+ *  one transaction. Writes are acknowledged by a majority.
  *
  *  `tsx plain-server.ts MONGODB_URI [same-work]` */
 import { createHash, randomBytes } from 'node:crypto';

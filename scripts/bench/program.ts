@@ -1,4 +1,5 @@
-/** Starts programs of the bench in their own processes. Each prints one line once it is ready: a port or a URL. */
+/** Starts programs of the bench in their own processes. Each prints one line once it is ready: a
+ *  port or a URL. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';

@@ -85,7 +85,8 @@ function pictureOf(sections: readonly Section[]): string {
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 780 ${y}" width="780" height="${y}"><style>${style}</style><rect width="780" height="${y}" fill="#fff"/>${parts.join('')}</svg>\n`;
 }
 
-/** Writes `NAME.md` and `NAME.svg`, and the numbers as `NAME.json`. @returns the path of the first */
+/** Writes `NAME.md` and `NAME.svg`, and the numbers as `NAME.json`. @returns the path of
+ *  the first */
 export async function writeReport(folder: string, name: string, sections: readonly Section[]): Promise<string> {
   await mkdir(folder, { recursive: true });
   const head = [

@@ -53,7 +53,8 @@ export async function perSecond(work: () => Promise<unknown>, workers: number, m
   return (done / (performance.now() - startedMs)) * 1000;
 }
 
-/** Alternates two sides in one run, so that a noisy machine affects both. @returns the medians, and the median of the ratios of neighbours */
+/** Alternates two sides in one run, so that a noisy machine affects both. @returns the medians, and
+ *  the median of the ratios of neighbours */
 export async function beside(rounds: number, ours: () => Promise<number>, theirs: () => Promise<number>) {
   const pairs: [number, number][] = [];
   for (let round = 0; round < rounds; round++) {

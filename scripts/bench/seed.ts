@@ -1,4 +1,5 @@
-/** Fills an account with documents in the shape of the stores, spread over a year, bypassing the service. */
+/** Fills an account with documents in the shape of the stores, spread over a year, bypassing
+ *  the service. */
 import { StrKey } from '@stellar/stellar-sdk';
 import type { mongo } from 'mongoose';
 import { createMemo } from '../../src/domain/memo.js';

@@ -1,6 +1,7 @@
 // biome-ignore-all lint/suspicious/noExplicitAny: BullMQ is not installed, so it has no types here.
-/** A sender of waiting deliveries in its own process: prints a line when ready, begins on a message, and stops on another, which it answers.
- *  Argument: the kind of sender and the common plan, as JSON. */
+/** A sender of waiting deliveries in its own process: prints a line when ready, begins on a
+ *  message, and stops on another, which it answers. Argument: the kind of sender and the common
+ *  plan, as JSON. */
 import { createRequire } from 'node:module';
 import { pino } from 'pino';
 import { Agent, request } from 'undici';

@@ -1,4 +1,5 @@
-/** The service's API in its own process: prints its URL. Arguments: the URI of MongoDB, and the settings as JSON. */
+/** The service's API in its own process: prints its URL. Arguments: the URI of MongoDB, and the
+ *  settings as JSON. */
 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
-/** Size: lists, reports, exports and recording of an account with a million payments, compared with an account with a hundredth of them; and the sizes of the
- *  indexes. */
+/** Size: lists, reports, exports and recording of an account with a million payments, compared with
+ *  an account with a hundredth of them; and the sizes of the indexes. */
 import type { ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import type { mongo } from 'mongoose';
@@ -192,7 +192,8 @@ async function weights(db: mongo.Db, payments: number): Promise<string> {
     .join(', ');
 }
 
-/** Describes a process that is started and used on this database, compared with one on an empty database. */
+/** Describes a process that is started and used on this database, compared with one on an
+ *  empty database. */
 export async function aProcessOfItsOwn(scope: Scope, { database, service, seeded, of }: Side): Promise<string> {
   const start = async (on: string) => {
     const startedMs = performance.now();

@@ -1,5 +1,5 @@
-/** The cost of watching by Horizon and by Stellar RPC: requests and bytes for each ledger of the local ledger, and the time from a visible ledger to the
- *  arrival of its webhook. */
+/** The cost of watching by Horizon and by Stellar RPC: requests and bytes for each ledger of the
+ *  local ledger, and the time from a visible ledger to the arrival of its webhook. */
 import { Asset, Keypair, Operation } from '@stellar/stellar-sdk';
 import { pino } from 'pino';
 import { fetch as undiciFetch } from 'undici';
@@ -18,7 +18,8 @@ import { createScope, quantile, type Scope } from './scope.js';
 
 const log = pino({ level: 'silent' });
 const LEDGERS = Number(process.env.BENCH_LEDGERS ?? 40);
-/** Ledgers without payments before the measurement: a network has a history, and the first rounds take up the wallets and check the servers. */
+/** Ledgers without payments before the measurement: a network has a history, and the first rounds
+ *  take up the wallets and check the servers. */
 const QUIET_LEDGERS = 400;
 const WARM_UP_LEDGERS = 6;
 /** Senders in each ledger, for about as many payments as on the public network. */

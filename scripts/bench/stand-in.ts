@@ -1,6 +1,8 @@
-/** A stand-in for Horizon in its own process: makes ledgers at an uneven beat, answers after the latency of the internet, and counts requests.
+/** A stand-in for Horizon in its own process: makes ledgers at an uneven beat, answers after the
+ *  latency of the internet, and counts requests.
  *
- *  Takes a JSON plan as its argument; prints its URL. `POST /control/add` puts a backlog into the next ledgers, `GET /control` returns the counts. */
+ *  Takes a JSON plan as its argument; prints its URL. `POST /control/add` puts a backlog into the
+ *  next ledgers, `GET /control` returns the counts. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { PAYER } from '../../test/helpers/horizon-records.js';

@@ -1,4 +1,5 @@
-/** Event streams: thousands of idle ones in one process, compared with as many in a bare server: memory, CPU, and the time until all have an event. */
+/** Event streams: thousands of idle ones in one process, compared with as many in a bare server:
+ *  memory, CPU, and the time until all have an event. */
 import { readFileSync } from 'node:fs';
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { createHappenings } from '../../test/helpers/happenings.js';
@@ -32,7 +33,8 @@ async function idleShare(pid: number): Promise<number> {
 }
 
 interface Streams {
-  /** Resolves when each stream has an event. @returns when the median and the last stream had it, ms from now */
+  /** Resolves when each stream has an event. @returns when the median and the last stream had it,
+   *  ms from now */
   told(): Promise<{ medianMs: number; lastMs: number }>;
   close(): void;
 }

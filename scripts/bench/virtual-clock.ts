@@ -1,4 +1,5 @@
-/** A clock that advances to the next sleeper whenever nothing is running, so that hours pass in seconds. Database calls take no virtual time. */
+/** A clock that advances to the next sleeper whenever nothing is running, so that hours pass in
+ *  seconds. Database calls take no virtual time. */
 import { randomBytes } from 'node:crypto';
 import type { Clock } from '../../src/kit/clock.js';
 

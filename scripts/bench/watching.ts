@@ -1,7 +1,9 @@
-/** Watching: the requests to Horizon in an hour, for any number of wallets, and the time from a payment to the merchant's endpoint.
+/** Watching: the requests to Horizon in an hour, for any number of wallets, and the time from a
+ *  payment to the merchant's endpoint.
  *
- *  The hours are simulated: the real watcher and a real MongoDB, on a clock that leaps from one sleeper to the next. The times from payment to webhook are
- *  real: the whole service, a stand-in for Horizon in its own process, and an HTTPS endpoint. */
+ *  The hours are simulated: the real watcher and a real MongoDB, on a clock that leaps from one
+ *  sleeper to the next. The times from payment to webhook are real: the whole service, a stand-in
+ *  for Horizon in its own process, and an HTTPS endpoint. */
 import { StrKey } from '@stellar/stellar-sdk';
 import { pino } from 'pino';
 import { networkInfo } from '../../contracts/networks.js';
@@ -32,7 +34,8 @@ const HOUR_MS = 3_600_000;
 const BEAT = { beatMs: 5800, spreadMs: 500 };
 /** Round-trip time. */
 const WAY_MS = 100;
-/** Other accounts' payments in a ledger: about as many as on pubnet, and the most that a ledger holds. */
+/** Other accounts' payments in a ledger: about as many as on pubnet, and the most that a
+ *  ledger holds. */
 const USUAL = 110;
 const FULL = 1000;
 const PER_HOUR = 3600;
@@ -178,7 +181,8 @@ async function simulate(wallets: number, noise: number, hours: number) {
         closed += 1;
       }
     })();
-    // The first minutes, in which all wallets are taken up, count too: no hour may exceed the budget.
+    // The first minutes, in which all wallets are taken up, count too: no hour may exceed
+    // the budget.
     const startedMs = performance.now();
     const endMs = startMs + hours * HOUR_MS;
     await clock.run(endMs);

@@ -1,5 +1,5 @@
-/** Webhooks: waiting deliveries signed, sent and recorded, compared with BullMQ and with a bare loop, all to the same HTTPS endpoint, each in its own
- *  processes. */
+/** Webhooks: waiting deliveries signed, sent and recorded, compared with BullMQ and with a bare
+ *  loop, all to the same HTTPS endpoint, each in its own processes. */
 import { once } from 'node:events';
 import { pino } from 'pino';
 import { generate } from 'selfsigned';
@@ -26,7 +26,8 @@ const DELIVERIES = Number(process.env.BENCH_DELIVERIES ?? 10_000);
 const ROUNDS = Number(process.env.BENCH_WEBHOOK_ROUNDS ?? 3);
 /** Concurrent requests of each side: the service's limit for one endpoint. */
 const AT_ONCE = 32;
-/** Share of a core for each sender, so that MongoDB and the endpoint have as much CPU as they need. */
+/** Share of a core for each sender, so that MongoDB and the endpoint have as much CPU as
+ *  they need. */
 const SHARE = Number(process.env.BENCH_CPU_SHARE ?? 0.4);
 const SECRETS_KEY = Buffer.alloc(32, 7);
 
@@ -261,7 +262,8 @@ async function openBare({ scope, endpoint, plan, send }: Scene): Promise<Side> {
   };
 }
 
-/** Alternates two sides, with a first round to warm up. `isAim`: the section has an aim for this ratio. */
+/** Alternates two sides, with a first round to warm up. `isAim`: the section has an aim for
+ *  this ratio. */
 async function compare(name: string, one: () => Promise<Run>, other: () => Promise<Run>, isAim = true): Promise<Row> {
   const rounds: [Run, Run][] = [];
   for (let n = -1; n < ROUNDS; n++) {

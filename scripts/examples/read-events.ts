@@ -1,5 +1,6 @@
-/** A consumer that never misses an event, without a webhook and without a public address. It reads by `sequence`, and stores its results together with
- *  the sequence, so that it can be killed at any moment: no event is missed or handled twice.
+/** A consumer that never misses an event, without a webhook and without a public address. It reads
+ *  by `sequence`, and stores its results together with the sequence, so that it can be killed at
+ *  any moment: no event is missed or handled twice.
  *
  *  COLLECT_URL=http://127.0.0.1:3000 API_KEY=sk_… FILE=orders.jsonl npx tsx scripts/examples/read-events.ts */
 import { fsyncSync, openSync, readFileSync, truncateSync, writeSync } from 'node:fs';
@@ -10,10 +11,12 @@ const WAIT_SECONDS = 30;
 const RETRY_MS = 2000;
 const collect = createClient({ url: COLLECT_URL, apiKey: API_KEY! });
 
-/** The file stands for your database, where you change the order and store the sequence in one transaction. */
+/** The file stands for your database, where you change the order and store the sequence in
+ *  one transaction. */
 const file = openSync(FILE, 'a+');
 
-/** Removes a line that a kill left half written: its event was not handled. @returns the last handled sequence */
+/** Removes a line that a kill left half written: its event was not handled. @returns the last
+ *  handled sequence */
 function recover(): number {
   const written = readFileSync(FILE);
   const whole = written.subarray(0, written.lastIndexOf('\n') + 1);

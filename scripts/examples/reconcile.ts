@@ -1,4 +1,5 @@
-/** Compares your orders with the checkouts of the service, exactly: prints a line for each difference, and exits with 1 if there are any.
+/** Compares your orders with the checkouts of the service, exactly: prints a line for each
+ *  difference, and exits with 1 if there are any.
  *
  *  COLLECT_URL=http://127.0.0.1:3000 API_KEY=sk_… ORDERS=orders.jsonl FROM=2026-11-01 npx tsx scripts/examples/reconcile.ts
  *

@@ -1,4 +1,5 @@
-/** A whole small shop: it makes a checkout for each order, sends the payer to its page, and ships when the webhook reports the payment.
+/** A whole small shop: it makes a checkout for each order, sends the payer to its page, and ships
+ *  when the webhook reports the payment.
  *
  *  COLLECT_URL=http://127.0.0.1:3000 API_KEY=sk_… PRODUCT=prod_… WEBHOOK_SECRET=whsec_… PORT=4000 npx tsx scripts/examples/shop.ts */
 import express from 'express';

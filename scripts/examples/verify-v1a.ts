@@ -1,4 +1,5 @@
-/** A merchant's endpoint without a secret: it verifies `v1a` signatures with the service's published keys and Node alone. Put TLS in front of it.
+/** A merchant's endpoint without a secret: it verifies `v1a` signatures with the service's
+ *  published keys and Node alone. Put TLS in front of it.
  *
  *  COLLECT_URL=http://127.0.0.1:3000 PORT=4000 npx tsx scripts/examples/verify-v1a.ts */
 import { createPublicKey, type KeyObject, verify } from 'node:crypto';

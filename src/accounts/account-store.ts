@@ -10,7 +10,8 @@ export interface AccountDoc {
   _id: string;
   name: string;
   createdAt: Date;
-  /** Counts creations under a quota, refused ones too: each writes it, so that concurrent ones run one after the other. Absent before the first. */
+  /** Counts creations under a quota, refused ones too: each writes it, so that concurrent ones run
+   *  one after the other. Absent before the first. */
   creations?: number;
   /** Fields that were never set are absent. */
   brand?: Partial<Brand>;
@@ -70,8 +71,9 @@ export const CHANGES_KEPT = 1000;
 /** A checkout lives for 90 days: no payment is judged by what ended longer ago. */
 const KEPT_MS = 100 * 24 * 3_600_000;
 
-/** The history with an entry that begins now. It begins after the last one, also where another process's clock is ahead: the newest holds. What ended
- *  so long ago that no payment needs it is cut. @param history oldest first */
+/** The history with an entry that begins now. It begins after the last one, also where another
+ *  process's clock is ahead: the newest holds. What ended so long ago that no payment needs it is
+ *  cut. @param history oldest first */
 export function withNewest<T extends { from: Date }>(history: readonly T[], entry: T): T[] {
   const ordered = [...history].sort((a, b) => a.from.getTime() - b.from.getTime());
   const afterMs = (ordered.at(-1)?.from.getTime() ?? Number.NEGATIVE_INFINITY) + 1;

@@ -1,4 +1,5 @@
-/** The caller's account, and what it may have of each kind. Also opens accounts with their first key, for an administrator or the demo, not through the API. */
+/** The caller's account, and what it may have of each kind. Also opens accounts with their first
+ *  key, for an administrator or the demo, not through the API. */
 
 import type { Contract } from '../../contracts/index.js';
 import { formatAmount, parseAmount } from '../domain/amount.js';
@@ -16,13 +17,14 @@ import { type AccountDoc, type AccountStore, CHANGES_KEPT } from './account-stor
 import type { Act, Commit } from './commit.js';
 import { createReadiness } from './readiness.js';
 
-// Limits on an account's resources. Creations of an account are serialised, so that two at once cannot both
-// be the last one.
+// Limits on an account's resources. Creations of an account are serialised, so that two at once
+// cannot both be the last one.
 
 /** Stores the new resource, within the transaction. */
 type Insert = (session: Session) => Promise<void>;
 
-/** Inserts when the account has room. @throws ApiError `conflict` when it has none; nothing is stored then */
+/** Inserts when the account has room. @throws ApiError `conflict` when it has none; nothing is
+ *  stored then */
 export type Quota = (act: Act, insert: Insert) => Promise<void>;
 
 export function createQuota(deps: {

@@ -11,8 +11,8 @@ import { type PageRequest, pageOf, pageOfKnown, withinIds } from '../kit/paging.
 import type { ForAccount } from '../stores.js';
 import type { Actor, Change } from './commit.js';
 
-// Activity: what changed in an account. A record is inserted in the transaction of the change; there is no
-// way to change or remove one.
+// Activity: what changed in an account. A record is inserted in the transaction of the change;
+// there is no way to change or remove one.
 
 export interface ActivityDoc {
   /** Holds the time. */

@@ -1,4 +1,5 @@
-/** API keys: `sk_` + 256 random bits in base62, always 46 characters. A key is shown once; only its SHA-256 and its mask are stored. */
+/** API keys: `sk_` + 256 random bits in base62, always 46 characters. A key is shown once; only its
+ *  SHA-256 and its mask are stored. */
 import { createHash } from 'node:crypto';
 import type { Clock } from '../kit/clock.js';
 
@@ -7,8 +8,8 @@ const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 const DIGITS = 43;
 const FORM = new RegExp(`^sk_[0-9A-Za-z]{${DIGITS}}$`);
 
-/** How long, in real time, a process may rely on what it knows of a key. Revoking or replacing a key answers only after this time, when no process
- *  accepts it any more. */
+/** How long, in real time, a process may rely on what it knows of a key. Revoking or replacing a
+ *  key answers only after this time, when no process accepts it any more. */
 export const KEY_REMEMBERED_MS = 250;
 
 export function newApiKey(clock: Pick<Clock, 'randomBytes'>): string {

@@ -53,7 +53,8 @@ const apiKeySchema = new mongoose.Schema<ApiKeyDoc>(
 apiKeySchema.index({ hash: 1 }, { unique: true });
 apiKeySchema.index({ accountId: 1, _id: -1 });
 
-/** What works across accounts: for authentication and administration, which do not know the account yet. */
+/** What works across accounts: for authentication and administration, which do not know the
+ *  account yet. */
 export type ApiKeyStore = ReturnType<typeof createApiKeyStore>['system'];
 
 export function createApiKeyStore(connection: mongoose.Connection) {
@@ -75,7 +76,8 @@ function openModel(connection: mongoose.Connection) {
 type Opened = ReturnType<typeof openModel>;
 
 const ofAccount = ({ keys, page, working }: Opened, accountId: string) => ({
-  /** Stores the key as this account's, replacing one with the same id, so that a creation repeated after a crash returns a working key. */
+  /** Stores the key as this account's, replacing one with the same id, so that a creation repeated
+   *  after a crash returns a working key. */
   async save(key: ApiKeyDoc, session?: Session): Promise<void> {
     await keys.collection.replaceOne({ _id: key._id as never, accountId }, { ...key, accountId } as never, {
       upsert: true,
@@ -101,7 +103,8 @@ const ofAccount = ({ keys, page, working }: Opened, accountId: string) => ({
       )
       .lean<ApiKeyDoc>()
       .exec(),
-  /** Writes to a working FULL key other than `id`, so that removing that key concurrently conflicts. False when there is none. */
+  /** Writes to a working FULL key other than `id`, so that removing that key concurrently
+   *  conflicts. False when there is none. */
   async spareAnother(id: string, now: Date, session: Session): Promise<boolean> {
     const { matchedCount } = await keys.updateOne(
       { accountId, _id: { $ne: id }, scope: 'FULL', ...working(now) },
@@ -151,7 +154,8 @@ interface ApiKeyServiceDeps {
 
 export function createApiKeyService(deps: ApiKeyServiceDeps): Service {
   const { forAccount, commit, clock, rememberedMs = KEY_REMEMBERED_MS } = deps;
-  /** Resolves when no process remembers the earlier state. Measured as a duration, because clocks differ. */
+  /** Resolves when no process remembers the earlier state. Measured as a duration, because
+   *  clocks differ. */
   const untilForgotten = () => systemClock.sleep(rememberedMs * 1.2);
 
   return {
@@ -195,7 +199,8 @@ const make = ({ clock }: ApiKeyServiceDeps) => {
   return { key, kept: { hash: hashApiKey(key), keyMasked: mask(key) } };
 };
 
-/** The expiry of a new key: never later than that of the caller's own. An administrator has no key, so no limit. */
+/** The expiry of a new key: never later than that of the caller's own. An administrator has no key,
+ *  so no limit. */
 const endFor = async (
   { forAccount }: ApiKeyServiceDeps,
   { accountId, keyId }: Caller,

@@ -1,5 +1,6 @@
-/** Authentication: the owner and scope of an API key. Keys are cached briefly (`KEY_REMEMBERED_MS`); revocation and rotation wait that long before they answer,
- *  so that no process accepts the old key afterwards. */
+/** Authentication: the owner and scope of an API key. Keys are cached briefly
+ *  (`KEY_REMEMBERED_MS`); revocation and rotation wait that long before they answer, so that no
+ *  process accepts the old key afterwards. */
 import type { Logger } from 'pino';
 import type { Caller } from '../kit/caller.js';
 import { type Clock, monotonicMs } from '../kit/clock.js';

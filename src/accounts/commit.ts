@@ -1,4 +1,5 @@
-/** Stores a caller's changes in one transaction with their activity, so that neither exists without the other. Services get no other transaction. */
+/** Stores a caller's changes in one transaction with their activity, so that neither exists without
+ *  the other. Services get no other transaction. */
 import type { Contract } from '../../contracts/index.js';
 import { NO_BRAND } from '../domain/brand.js';
 import { ApiError } from '../kit/api-error.js';
@@ -8,8 +9,8 @@ import type { NewId } from '../kit/ids.js';
 import type { AccountStores } from '../stores.js';
 import type { ActivityDoc, ActivityStore } from './activity.js';
 
-// The changeable fields of each kind of resource, as the API shows them, from which activity derives the
-// differences.
+// The changeable fields of each kind of resource, as the API shows them, from which activity
+// derives the differences.
 
 type Read = (stores: AccountStores, id: string, session: Session) => Promise<Shown | null>;
 
@@ -131,7 +132,8 @@ function shownOf(stores: AccountStores, operation: string, subjectId: string, se
   return read(stores, subjectId, session);
 }
 
-/** The changes that an activity records: fields with their old and new values. A record is bounded and never holds a secret. */
+/** The changes that an activity records: fields with their old and new values. A record is bounded
+ *  and never holds a secret. */
 type Value = string | number | boolean | null | string[];
 
 export interface Change {
@@ -182,7 +184,8 @@ export function changesBetween(before: Shown | null, after: Shown | null): Chang
   return bounded(changes);
 }
 
-/** The fields of a new resource, from its valid body. A payer's address is noted as given, without its value. */
+/** The fields of a new resource, from its valid body. A payer's address is noted as given, without
+ *  its value. */
 export function changesAsked(body: Readonly<Record<string, unknown>>): Change[] {
   return bounded(flat(body).map(([field, to]) => ({ field, from: null, to: PERSONAL.has(field) ? null : cut(to) })));
 }
@@ -232,9 +235,11 @@ export interface Act {
 }
 
 export interface Commit {
-  /** Stores what `work` writes, and records what it changed of the subject; `work` may run again. Without a difference nothing is recorded. */
+  /** Stores what `work` writes, and records what it changed of the subject; `work` may run again.
+   *  Without a difference nothing is recorded. */
   <T>(act: Act, work: (session: Session) => Promise<T>): Promise<T>;
-  /** The same for several additions to one account, in order. An addition whose result is an ApiError was not made. */
+  /** The same for several additions to one account, in order. An addition whose result is an
+   *  ApiError was not made. */
   all<T>(acts: readonly Act[], work: (session: Session) => Promise<readonly T[]>): Promise<readonly T[]>;
 }
 

@@ -1,5 +1,6 @@
-/** Ends what a caller waits for (streams, waiting pulls, downloads) when the caller may call no more: the API key is revoked, replaced or expired, the session or its
- *  user has ended or changed. One query of each kind covers all that is open in the process. */
+/** Ends what a caller waits for (streams, waiting pulls, downloads) when the caller may call no
+ *  more: the API key is revoked, replaced or expired, the session or its user has ended or changed.
+ *  One query of each kind covers all that is open in the process. */
 import type { Logger } from 'pino';
 import type { Caller } from '../kit/caller.js';
 import type { Clock } from '../kit/clock.js';

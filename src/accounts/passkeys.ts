@@ -1,4 +1,5 @@
-/** Passkeys (WebAuthn): an invitation makes one, and it signs its user in. The browser binds it to the host of `PUBLIC_URL`. */
+/** Passkeys (WebAuthn): an invitation makes one, and it signs its user in. The browser binds it to
+ *  the host of `PUBLIC_URL`. */
 
 import type {
   AuthenticationResponseJSON,
@@ -21,8 +22,8 @@ import type { SetupStore } from './setup.js';
 import type { Passkey, UserDoc, UserStore } from './user-store.js';
 import { nameOf } from './users.js';
 
-// What a browser answers to a challenge. It comes from strangers: every field is checked here before
-// anything else looks at it.
+// What a browser answers to a challenge. It comes from strangers: every field is checked here
+// before anything else looks at it.
 
 const base64url = z.string().regex(/^[\w-]+$/);
 
@@ -109,7 +110,8 @@ export interface Invited {
   options: PublicKeyCredentialCreationOptionsJSON;
 }
 
-/** Where an invitation is accepted: the client's address, and its device, after which the passkey is named. */
+/** Where an invitation is accepted: the client's address, and its device, after which the passkey
+ *  is named. */
 interface Acceptance {
   address: string;
   device: string | null;
@@ -156,8 +158,8 @@ export function createPasskeys(deps: PasskeyDeps) {
 const remember = ({ challenges, clock }: RelyingParty, challenge: string, userId: string | null) =>
   challenges.insert(challenge, userId, new Date(clock.nowMs() + CHALLENGE_MS));
 
-/** The browser's answer, verified, and when its challenge was given; null if invalid, for which the library throws arbitrary errors. Errors of the look-up of the
- *  challenge are passed on. */
+/** The browser's answer, verified, and when its challenge was given; null if invalid, for which the
+ *  library throws arbitrary errors. Errors of the look-up of the challenge are passed on. */
 async function checked<Answer>(
   { challenges, clock }: RelyingParty,
   userId: string | null,
@@ -196,7 +198,8 @@ async function invited(party: RelyingParty, token: string): Promise<Invited | nu
   return { name: user.name, role: user.role, account, options };
 }
 
-/** Stores the passkey for the user and uses the invitation up. @returns null when either is invalid. @throws ApiError `conflict` beyond ten passkeys */
+/** Stores the passkey for the user and uses the invitation up. @returns null when either is
+ *  invalid. @throws ApiError `conflict` beyond ten passkeys */
 async function accept(
   party: RelyingParty,
   token: string,
@@ -284,7 +287,8 @@ async function signatureOf(party: RelyingParty, response: AuthenticationResponse
   const credential = {
     id: found.passkey.id,
     publicKey: new Uint8Array(Buffer.from(found.passkey.publicKey, 'base64url')),
-    // The library would refuse a counter that did not rise, and lock out a device that was restored.
+    // The library would refuse a counter that did not rise, and lock out a device that
+    // was restored.
     counter: 0,
   };
   const verified = await checked(party, null, (expectedChallenge) =>
@@ -298,7 +302,8 @@ async function signatureOf(party: RelyingParty, response: AuthenticationResponse
 const isSecondUse = ({ counter, lastUsedAt }: Passkey, signed: Signed): boolean =>
   counter > 0 && signed.counter === counter && lastUsedAt !== undefined && lastUsedAt > signed.askedAt;
 
-/** A counter that does not rise is a sign of a copied passkey, though no proof: it is told. @returns false when the passkey was used elsewhere in the meantime */
+/** A counter that does not rise is a sign of a copied passkey, though no proof: it is told.
+ *  @returns false when the passkey was used elsewhere in the meantime */
 async function noteUse(
   { users, commit, clock }: RelyingParty,
   { user, passkey }: Owned,

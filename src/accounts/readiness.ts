@@ -1,4 +1,5 @@
-/** What is left until an account can be paid, and its people are not locked out. Read from its data and its ledgers each time, never from clicks. */
+/** What is left until an account can be paid, and its people are not locked out. Read from its data
+ *  and its ledgers each time, never from clicks. */
 import type { Contract } from '../../contracts/index.js';
 import type { OutputOf } from '../../contracts/operation.js';
 import { ApiError } from '../kit/api-error.js';

@@ -1,4 +1,5 @@
-/** The cookie with a session's token. Scripts cannot read it, and other sites cannot make a browser send it. */
+/** The cookie with a session's token. Scripts cannot read it, and other sites cannot make a browser
+ *  send it. */
 import type { IncomingMessage } from 'node:http';
 import { parseCookie, stringifySetCookie } from 'cookie';
 
@@ -11,13 +12,16 @@ export interface SessionCookie {
   clear(): string;
 }
 
-/** @param publicUrl for https the browser sends the cookie only over https, and takes it from this host alone; else it is for the service's path */
+/** @param publicUrl for https the browser sends the cookie only over https, and takes it from this
+ *  host alone; else it is for the service's path */
 export function createSessionCookie(publicUrl: string, lifetimeMs: number): SessionCookie {
   const { protocol, pathname } = new URL(publicUrl);
   const isSecure = protocol === 'https:';
-  // Browsers accept this prefix only with Secure, for the whole of one host: neither plain http nor a neighbour's domain can set the cookie.
+  // Browsers accept this prefix only with Secure, for the whole of one host: neither plain http nor
+  // a neighbour's domain can set the cookie.
   const name = isSecure ? '__Host-dashboard' : 'dashboard';
-  // Not the dashboard's alone: the page of a checkout shows its shop what it no longer shows others.
+  // Not the dashboard's alone: the page of a checkout shows its shop what it no longer
+  // shows others.
   const path = isSecure ? '/' : pathname.replace(/\/+$/, '') || '/';
   const attributes = { path, httpOnly: true, sameSite: 'strict', secure: isSecure } as const;
   return {

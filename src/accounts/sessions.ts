@@ -1,5 +1,6 @@
-/** Sessions of the dashboard: a user or an API key opens one. It ends with a change of the user, with the key, at sign-out, or after 12 hours. Processes cache
- *  no sessions, so that an end takes effect everywhere at once. */
+/** Sessions of the dashboard: a user or an API key opens one. It ends with a change of the user,
+ *  with the key, at sign-out, or after 12 hours. Processes cache no sessions, so that an end takes
+ *  effect everywhere at once. */
 import mongoose from 'mongoose';
 import type { Language } from '../../contracts/languages.js';
 import type { Caller } from '../kit/caller.js';
@@ -10,8 +11,8 @@ import { hashApiKey } from './api-key.js';
 import type { Authentication } from './authentication.js';
 import type { UserDoc, UserStore } from './user-store.js';
 
-// Sessions of the dashboard. Only the hash of a token is stored; permissions follow from the session's user
-// or API key.
+// Sessions of the dashboard. Only the hash of a token is stored; permissions follow from the
+// session's user or API key.
 
 interface SessionDoc {
   /** SHA-256 of the token, hex. */
@@ -111,7 +112,8 @@ export function createSessions(deps: {
   }
 
   return {
-    /** Signs in, ignoring blanks around the key. @returns null for an unknown, revoked or expired key */
+    /** Signs in, ignoring blanks around the key. @returns null for an unknown, revoked or
+     *  expired key */
     async open(pastedKey: string): Promise<OpenSession | null> {
       const key = pastedKey.trim();
       const caller = await authentication.authenticate(key);

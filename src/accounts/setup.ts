@@ -1,5 +1,6 @@
-/** Sets an installation up in the browser: one person with the code makes the first account and becomes its first OWNER. The code is worth nothing once there
- *  is an account, except to go on with a setup that was cut off before its OWNER could sign in again. */
+/** Sets an installation up in the browser: one person with the code makes the first account and
+ *  becomes its first OWNER. The code is worth nothing once there is an account, except to go on
+ *  with a setup that was cut off before its OWNER could sign in again. */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import mongoose from 'mongoose';
 import type { Contract } from '../../contracts/index.js';
@@ -52,7 +53,8 @@ export function createSetupStore(connection: mongoose.Connection) {
       const set = { sealed: { $ifNull: ['$sealed', own] } };
       return (await collection.findOneAndUpdate(one, [{ $set: set }], returning))!.sealed!;
     },
-    /** Counts tries of the hour that began with the first one, by the database's clock. @param tries negative to take some back */
+    /** Counts tries of the hour that began with the first one, by the database's clock. @param
+     *  tries negative to take some back */
     async countTries(tries: number): Promise<{ count: number; endsAt: Date }> {
       const later = { $add: ['$$NOW', HOUR_MS] };
       const isRunning = { $and: [{ $gt: ['$tries.endsAt', '$$NOW'] }, { $lte: ['$tries.endsAt', later] }] };
@@ -162,8 +164,10 @@ export function createSetup(deps: SetupDeps) {
       return stage();
     },
 
-    /** Counted before the code is looked at, so that guesses at once are no more than one after the other.
-     *  @throws ApiError `forbidden` for a wrong code; `rate_limited` after too many, for the right one too */
+    /** Counted before the code is looked at, so that guesses at once are no more than one after
+     *  the other.
+     *  @throws ApiError `forbidden` for a wrong code; `rate_limited` after too many, for the right
+     *  one too */
     async check(given: unknown): Promise<void> {
       const { count, endsAt } = await setup.countTries(1);
       if (count > MOST_WRONG) throw rateLimited(secondsUntil(endsAt, clock));
@@ -171,7 +175,8 @@ export function createSetup(deps: SetupDeps) {
       await setup.countTries(-1);
     },
 
-    /** Makes the account and its OWNER, or goes on with them; opens a session. The code was checked.
+    /** Makes the account and its OWNER, or goes on with them; opens a session. The code
+     *  was checked.
      *  @throws ApiError `conflict` when another one was faster */
     async enter(input: SetupInput, address: string): Promise<Entered> {
       if (isBusy) throw conflict('This installation is being set up at this moment. Try again shortly.');

@@ -1,4 +1,5 @@
-/** Users of accounts. Stores only the hash of an invitation's token, and only the public part of a passkey. */
+/** Users of accounts. Stores only the hash of an invitation's token, and only the public part of
+ *  a passkey. */
 import mongoose from 'mongoose';
 import type { Language } from '../../contracts/languages.js';
 import type { Role } from '../../contracts/roles.js';
@@ -145,7 +146,8 @@ const ofAccount = ({ users, collection, page }: Opened, accountId: string) => ({
       { $set: fields, $inc: { revision: 1 } },
       { returnDocument: 'after', session },
     ),
-  /** Writes to an OWNER other than `id`, so that removing that OWNER concurrently conflicts. @param canSignIn only one with a passkey counts
+  /** Writes to an OWNER other than `id`, so that removing that OWNER concurrently conflicts. @param
+   *  canSignIn only one with a passkey counts
    *  @returns false when there is none */
   async spareOwner(id: string, canSignIn: boolean, session: Session): Promise<boolean> {
     const { matchedCount } = await collection.updateOne(
@@ -183,7 +185,8 @@ const ofAllAccounts = ({ collection }: Opened) => ({
   byPasskey: (credentialId: string) => collection.findOne({ 'passkeys.id': credentialId }),
   byInvitation: (hash: string, now: Date, session?: Session) =>
     collection.findOne({ 'invitation.hash': hash, 'invitation.expiresAt': { $gt: now } }, session ? { session } : {}),
-  /** Uses the invitation up, and adds the passkey. @returns null when it was used already, or has expired. @throws AlreadyMade when the passkey already belongs to a user */
+  /** Uses the invitation up, and adds the passkey. @returns null when it was used already, or has
+   *  expired. @throws AlreadyMade when the passkey already belongs to a user */
   async accept(hash: string, passkey: Passkey, now: Date, session: Session): Promise<UserDoc | null> {
     try {
       return await collection.findOneAndUpdate(
@@ -195,7 +198,8 @@ const ofAllAccounts = ({ collection }: Opened) => ({
       throw isDuplicateKey(error) ? new AlreadyMade() : error;
     }
   },
-  /** Notes that a passkey has signed. @returns false when it was used elsewhere since it was read, or is gone */
+  /** Notes that a passkey has signed. @returns false when it was used elsewhere since it was read,
+   *  or is gone */
   async noteUse(
     userId: string,
     { id, counter, lastUsedAt }: Passkey,

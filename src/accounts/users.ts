@@ -44,14 +44,16 @@ export function createUserService(deps: UserServiceDeps): Service {
   };
 }
 
-/** @throws ApiError `conflict` when no other OWNER remains; for an OWNER who can sign in, no other who can */
+/** @throws ApiError `conflict` when no other OWNER remains; for an OWNER who can sign in, no
+ *  other who can */
 async function keepOwner({ forAccount }: UserServiceDeps, user: UserDoc, session: Session): Promise<void> {
   const canSignIn = user.passkeys.length > 0;
   if (user.role === 'OWNER' && !(await forAccount(user.accountId).users.spareOwner(user._id, canSignIn, session)))
     throw conflict('The last OWNER of an account stays: make another user an OWNER first.');
 }
 
-/** Passkeys are their user's own: an OWNER alone sees those of others. @throws ApiError `not_found` */
+/** Passkeys are their user's own: an OWNER alone sees those of others. @throws
+ *  ApiError `not_found` */
 function refuseOthers({ user }: Caller, id: string): void {
   if (user && user.id !== id && user.role !== 'OWNER') throw notFound('user');
 }
@@ -72,7 +74,8 @@ const create =
     const { users } = forAccount(accountId);
     const { invitation, shown } = newInvitation(deps);
     const _id = (reservedId ?? newId)('user');
-    // A creation repeated after a crash finds its user, who gets another invitation and stays as he is.
+    // A creation repeated after a crash finds its user, who gets another invitation and stays as
+    // he is.
     const made = reservedId === undefined ? null : await users.invite(_id, invitation);
     if (made) return { ...toUser(made), ...shown };
     const user: UserDoc = {

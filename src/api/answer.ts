@@ -7,7 +7,8 @@ import { apiErrorIn, errorBodyOf } from './input.js';
 /** Told of every fault of ours. */
 export type OnInternalError = (error: unknown, requestId: string) => void;
 
-/** Answers any error with the envelope. When an answer has already begun, a stream ends and the connection of any other is dropped. */
+/** Answers any error with the envelope. When an answer has already begun, a stream ends and the
+ *  connection of any other is dropped. */
 export function sendError(
   res: ServerResponse,
   error: unknown,

@@ -1,4 +1,5 @@
-/** The express app: REST, tRPC, docs, hosted pages, health and metrics. Every answer has an `X-Request-Id`; every error but a page's has the envelope. */
+/** The express app: REST, tRPC, docs, hosted pages, health and metrics. Every answer has an
+ *  `X-Request-Id`; every error but a page's has the envelope. */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
@@ -27,9 +28,9 @@ import { createRest } from './rest.js';
 import { createRouter, type RouterDeps } from './router.js';
 import { createTrpcHttp } from './trpc-http.js';
 
-// Answers are sent compressed to clients that take them so. Only what is read is: an answer that shows a
-// secret (a new key, a webhook's secret) is to a POST, so no length tells of one. Event streams and files
-// are sent as they come, and what has its own encoding keeps it.
+// Answers are sent compressed to clients that take them so. Only what is read is: an answer that
+// shows a secret (a new key, a webhook's secret) is to a POST, so no length tells of one. Event
+// streams and files are sent as they come, and what has its own encoding keeps it.
 
 const compressAnswers = (): RequestHandler =>
   compression({
@@ -40,11 +41,12 @@ const compressAnswers = (): RequestHandler =>
     },
   });
 
-// Swagger UI over the committed openapi.json. It forgets the API key when the page is closed or reloaded:
-// what a browser stores for this origin could be read by any script that ever runs on a payment page of the
-// same origin.
+// Swagger UI over the committed openapi.json. It forgets the API key when the page is closed or
+// reloaded: what a browser stores for this origin could be read by any script that ever runs on a
+// payment page of the same origin.
 
-/** Serves `/docs` and `/openapi.json`, the latter byte for byte where the service has no path of its own, and sends `/` to the docs.
+/** Serves `/docs` and `/openapi.json`, the latter byte for byte where the service has no path of
+ *  its own, and sends `/` to the docs.
  *  @param base path of the service as callers see it, `/pay` or empty: a proxy takes it off */
 function createDocs(openapiJson: Buffer, base: string): Router {
   const docs = Router();
@@ -58,7 +60,8 @@ function createDocs(openapiJson: Buffer, base: string): Router {
     res.set('Content-Encoding', 'gzip').send(compressed);
   };
   docs.get('/openapi.json', sendDocument);
-  // With upgradeInsecureRequests the page would stay blank over plain http on any host but localhost.
+  // With upgradeInsecureRequests the page would stay blank over plain http on any host
+  // but localhost.
   const security = helmet({
     contentSecurityPolicy: { directives: { upgradeInsecureRequests: null } },
     strictTransportSecurity: false,
@@ -121,7 +124,8 @@ export interface HttpDeps {
   clock: Clock;
   /** Express's `trust proxy`: whose `X-Forwarded-For` is believed. */
   trustProxy?: false | number | string;
-  /** True when metrics and the reasons of `/health/ready` are served on a port of their own; else direct connections of local addresses see them here. */
+  /** True when metrics and the reasons of `/health/ready` are served on a port of their own; else
+   *  direct connections of local addresses see them here. */
   hasMetricsPort?: boolean;
   /** Absent in a process that is no API: it answers health and metrics only. */
   api?: HttpApi;
@@ -210,7 +214,8 @@ function mountApi(app: express.Express, { metrics, clock, api, onInternalError }
     observe('trpc', res, startedAtMs);
   });
   app.use(api.pages);
-  // Requests without a key are counted apart from wrong keys, each kind by itself, so that none locks an address out of the others.
+  // Requests without a key are counted apart from wrong keys, each kind by itself, so that none
+  // locks an address out of the others.
   const dashboard = createDashboard({
     ...api.dashboard,
     ...{ networks, clock },
@@ -276,7 +281,8 @@ function createObserve(metrics: Registry, clock: Clock) {
   };
 }
 
-/** Behind an untrusted proxy, all visitors share one address and its limits: warn the operator once. */
+/** Behind an untrusted proxy, all visitors share one address and its limits: warn the
+ *  operator once. */
 function warnOfProxy(log: Logger): RequestHandler {
   let warned = false;
   return (req, _res, next) => {

@@ -1,4 +1,5 @@
-/** Decides which caller may call which operation, for procedures, REST, downloads and streams alike: its key or session, and the limit of its requests. */
+/** Decides which caller may call which operation, for procedures, REST, downloads and streams
+ *  alike: its key or session, and the limit of its requests. */
 import type { IncomingMessage } from 'node:http';
 import type { Operation } from '../../contracts/operation.js';
 import { ApiError, rateLimited } from '../kit/api-error.js';
@@ -13,7 +14,8 @@ const BEARER = /^Bearer +([\x21-\x7e]{1,256}) *$/i;
 interface CallerDeps {
   /** Takes what follows `Bearer `. @returns null for a key that is unknown, revoked or expired */
   authenticate: (token: string) => Promise<Caller | null>;
-  /** Counts authenticated calls by account. @returns the seconds to wait, 0 when the calls are let through */
+  /** Counts authenticated calls by account. @returns the seconds to wait, 0 when the calls are
+   *  let through */
   accountLimit: (accountId: string, calls: number) => number;
   /** Counts requests without a valid key by client address. @returns as above */
   strangerLimit: (address: string) => number;
@@ -44,15 +46,17 @@ export function createCallerOf(deps: CallerDeps): CallerOf {
   };
 }
 
-// Counts requests by key (an account, a client address) in this process. A key's minute begins with its
-// first request.
+// Counts requests by key (an account, a client address) in this process. A key's minute begins with
+// its first request.
 
 const WINDOW_MS = 60_000;
-/** Beyond them the oldest windows are forgotten: strangers with many addresses must not fill the memory. */
+/** Beyond them the oldest windows are forgotten: strangers with many addresses must not fill
+ *  the memory. */
 const MAX_KEYS = 100_000;
 
-/** Counts `requests` (1 by default) for the key; a negative number takes back what was counted before its work, and turned out not to count. @returns 0 when they
- *  are within the limit, else the seconds to wait */
+/** Counts `requests` (1 by default) for the key; a negative number takes back what was counted
+ *  before its work, and turned out not to count. @returns 0 when they are within the limit, else
+ *  the seconds to wait */
 type RateLimit = (key: string, requests?: number) => number;
 
 /** @param perMinute 0 turns the limit off */

@@ -20,19 +20,22 @@ function toClientAddress(ip: string | undefined): string {
 
 export const clientAddressOf = (req: Request): string => toClientAddress(req.ip);
 
-/** True for a connection from a loopback or private address without proxy headers. A proxy's statement about its client does not count here. */
+/** True for a connection from a loopback or private address without proxy headers. A proxy's
+ *  statement about its client does not count here. */
 export function isDirectLocalRequest(req: IncomingMessage): boolean {
   const address = parse(req.socket.remoteAddress);
   return !isForwarded(req) && address !== null && LOCAL_RANGES.has(address.range());
 }
 
-/** Some proxies and networks name the client in a header of their own, without `X-Forwarded-For`. */
+/** Some proxies and networks name the client in a header of their own,
+ *  without `X-Forwarded-For`. */
 const FORWARDING = /forwarded|client-?ip$|^(?:via|x-real-ip|cf-connecting-ip|x-envoy-external-address)$/;
 
 export const isForwarded = (req: IncomingMessage): boolean =>
   Object.keys(req.headers).some((name) => FORWARDING.test(name));
 
-/** Takes the ports off the entries of `X-Forwarded-For`, some of which are `IP:port` or `[v6]:port`: Express knows addresses only. */
+/** Takes the ports off the entries of `X-Forwarded-For`, some of which are `IP:port` or
+ *  `[v6]:port`: Express knows addresses only. */
 export function dropForwardedPorts(req: IncomingMessage): void {
   const entries = req.headers['x-forwarded-for'];
   if (entries === undefined) return;

@@ -1,4 +1,5 @@
-/** Sends a file while it is made: no faster than the client takes it, and no longer than the client stays. */
+/** Sends a file while it is made: no faster than the client takes it, and no longer than the
+ *  client stays. */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
@@ -10,7 +11,8 @@ import type { Download } from '../selling/index.js';
 const MAX_MS = 300_000;
 
 /** Resolves when the file is sent, or the client has hung up.
- *  @throws what its making failed with: after the first byte the connection is closed, so that no client takes a part for the whole */
+ *  @throws what its making failed with: after the first byte the connection is closed, so that no
+ *  client takes a part for the whole */
 export async function sendDownload(
   req: IncomingMessage,
   res: ServerResponse,

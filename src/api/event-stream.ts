@@ -1,4 +1,5 @@
-/** Server-sent events over REST: writes a stream as fast as its reader takes it, keeps it alive, and drops a reader that takes nothing any more. */
+/** Server-sent events over REST: writes a stream as fast as its reader takes it, keeps it alive,
+ *  and drops a reader that takes nothing any more. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { StreamedEvent } from '../kit/caller.js';
 import type { Clock } from '../kit/clock.js';
@@ -8,7 +9,8 @@ export const EVENT_STREAM = 'text/event-stream';
 /** A comment comes after this much silence; the contract promises 30 s. */
 const COMMENT_AFTER_MS = 15_000;
 const LOOK_MS = 1000;
-/** A reader that reads nothing for this long is gone. Its backlog is bounded: one event, and the socket's buffer. */
+/** A reader that reads nothing for this long is gone. Its backlog is bounded: one event, and the
+ *  socket's buffer. */
 const STALLED_AFTER_MS = 60_000;
 
 interface Open {
@@ -45,8 +47,8 @@ export function createEventStreams(clock: Pick<Clock, 'nowMs' | 'sleep' | 'rando
     return each.res.write(text);
   }
 
-  /** Answers with the events. Resolves when the stream has ended or the reader has gone, and leaves the answer open; rejects with what ended the
-   *  stream. */
+  /** Answers with the events. Resolves when the stream has ended or the reader has gone, and leaves
+   *  the answer open; rejects with what ended the stream. */
   async function send(req: IncomingMessage, res: ServerResponse, events: AsyncGenerator<StreamedEvent>): Promise<void> {
     res.setHeader('Content-Type', EVENT_STREAM);
     res.setHeader('Cache-Control', 'no-store, no-transform');

@@ -1,9 +1,10 @@
 /** Idempotency-Key: for 24 h the same request gets the first one's answer again.
  *
- *  Of the requests with one key, account, method and path one runs at a time, in whatever process. Only a 2xx answer is kept; after a failure
- *  the key is free again. Effect and answer are not stored in one step: if the process dies between the two, the next request runs again.
- *  A creation gets the same `reservedId` then and makes no second thing; what can be done once only, such as accepting a payment, finds that it is done;
- *  anything else is done twice. */
+ *  Of the requests with one key, account, method and path one runs at a time, in whatever process.
+ *  Only a 2xx answer is kept; after a failure the key is free again. Effect and answer are not
+ *  stored in one step: if the process dies between the two, the next request runs again. A creation
+ *  gets the same `reservedId` then and makes no second thing; what can be done once only, such as
+ *  accepting a payment, finds that it is done; anything else is done twice. */
 
 import { createHash } from 'node:crypto';
 import mongoose from 'mongoose';
@@ -16,8 +17,8 @@ import type { NewId } from '../kit/ids.js';
 import { every } from '../kit/loop.js';
 import type { ForAccount } from '../stores.js';
 
-// Claims on Idempotency-Keys: one document for each method, path, account and key, with the run that has the
-// claim, and then its answer.
+// Claims on Idempotency-Keys: one document for each method, path, account and key, with the run
+// that has the claim, and then its answer.
 
 export interface ClaimDoc {
   /** Names account, method, path and key. */
@@ -48,7 +49,8 @@ const claimSchema = new mongoose.Schema<ClaimDoc>(
   },
   { ...SCHEMA_OPTIONS, collection: 'idempotency' },
 );
-// Clean-up only, an hour late because clocks differ: the service's clock decides whether a claim has expired.
+// Clean-up only, an hour late because clocks differ: the service's clock decides whether a claim
+// has expired.
 claimSchema.index({ expiresAt: 1 }, { expireAfterSeconds: 3600 });
 
 export function createIdempotencyStore(connection: mongoose.Connection) {
@@ -67,7 +69,8 @@ export function createIdempotencyStore(connection: mongoose.Connection) {
               { upsert: true, returnDocument: 'before' },
             )
             .lean<ClaimDoc>();
-        // Concurrent upserts may collide in the `_id`: MongoDB retries only those with a filter of one field.
+        // Concurrent upserts may collide in the `_id`: MongoDB retries only those with a filter of
+        // one field.
         return upsert().catch((error: unknown) => {
           if (!isDuplicateKey(error)) throw error;
           return upsert();
@@ -156,7 +159,8 @@ export function createIdempotency(deps: Deps) {
 
   return {
     /** Executes the request, or replays its first answer without its secret.
-     *  @throws ApiError `bad_request` for a malformed key, `conflict` for another body or a first request that does not end; any error of `execute` */
+     *  @throws ApiError `bad_request` for a malformed key, `conflict` for another body or a first
+     *  request that does not end; any error of `execute` */
     async run(caller: Caller, request: IdempotentRequest, execute: Execute): Promise<Answer & { replayed: boolean }> {
       const { method, path, key, body, secretField } = request;
       if (!/^[\x20-\x7e]{1,255}$/.test(key)) {
@@ -206,7 +210,8 @@ async function perform(deps: Deps, caller: Caller, claim: ClaimDoc, secretField:
     }
     return { ...answer, replayed: false };
   } catch (error) {
-    // A fault may have had an effect: the claim stays, and the next request takes it over with the same reserved id.
+    // A fault may have had an effect: the claim stays, and the next request takes it over with the
+    // same reserved id.
     const giveUp = error instanceof ApiError ? claims.release(_id, runner) : claims.prolong(_id, runner, clock.now());
     await giveUp.catch((cause: unknown) => log.warn({ err: cause }, 'claim on an Idempotency-Key not released'));
     throw error;

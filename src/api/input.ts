@@ -6,8 +6,8 @@ import type { Operation, ParsedInputOf, ValidationContext } from '../../contract
 import { isSecretSeed } from '../domain/strkey.js';
 import { ApiError, badRequestOf, invalid } from '../kit/api-error.js';
 
-// Turns whatever was thrown into the one error object: failures as they are, everything else as `internal`
-// with nothing but the request id.
+// Turns whatever was thrown into the one error object: failures as they are, everything else as
+// `internal` with nothing but the request id.
 
 /** The failure in an error, which tRPC may have wrapped; null for a fault of ours. */
 export function apiErrorIn(error: unknown): ApiError | null {
@@ -16,7 +16,8 @@ export function apiErrorIn(error: unknown): ApiError | null {
   return null;
 }
 
-/** Codes of tRPC for requests that it could not even begin with; every other code comes from a failure, or is a fault. */
+/** Codes of tRPC for requests that it could not even begin with; every other code comes from a
+ *  failure, or is a fault. */
 const MALFORMED: ReadonlySet<string> = new Set([
   'PARSE_ERROR',
   'BAD_REQUEST',
@@ -48,7 +49,8 @@ export function errorBodyOf(error: unknown, requestId: string): { body: ErrorBod
 }
 
 /** The input with defaults filled in. An absent one counts as `{}`.
- *  @throws ApiError `validation_error` for an operation with a body, `bad_request` for one without. */
+ *  @throws ApiError `validation_error` for an operation with a body, `bad_request` for
+ *  one without. */
 export function parseInput<Op extends Operation>(
   operation: Op,
   input: unknown,
@@ -59,8 +61,10 @@ export function parseInput<Op extends Operation>(
   return parsed as ParsedInputOf<Op>;
 }
 
-/** @param strays names in the input that it may not have, though the contract knows them; they come first
- *  @returns the input with defaults filled in, or null and every fault that it has; those that it has only now and here are told where there are others
+/** @param strays names in the input that it may not have, though the contract knows them; they
+ *  come first
+ *  @returns the input with defaults filled in, or null and every fault that it has; those that it
+ *  has only now and here are told where there are others
  *  @throws ApiError `bad_request` when the input is no object */
 export function checkInput(
   operation: Operation,
@@ -102,7 +106,8 @@ const SEED = {
 /** Faults that are listed; of further ones only the number is given. */
 const MOST_FAULTS = 50;
 
-/** Faults in their order, at most one more than are listed: the last one then says how many more there are. No more are made than that. */
+/** Faults in their order, at most one more than are listed: the last one then says how many more
+ *  there are. No more are made than that. */
 class Faults {
   readonly #listed: FieldError[] = [];
   count = 0;
@@ -146,7 +151,8 @@ export function refusal(operation: Operation, faults: FieldError[]): ApiError {
   return invalid(faults[0]!, ...faults.slice(1));
 }
 
-/** The rules see what was sent: in Zod's result some of it may be missing, and of an invalid body there is none. */
+/** The rules see what was sent: in Zod's result some of it may be missing, and of an invalid body
+ *  there is none. */
 function addLasting(
   faults: Faults,
   operation: Operation,

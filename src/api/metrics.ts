@@ -82,7 +82,8 @@ export function createMetrics(deps: MetricsDeps) {
   };
 }
 
-/** Leaves out what the database does not answer within `DATABASE_MS`: the process's own counts must not wait for it. */
+/** Leaves out what the database does not answer within `DATABASE_MS`: the process's own counts must
+ *  not wait for it. */
 const soon = <T>(clock: Clock, asked: Promise<T>, none: T) =>
   within(
     clock,

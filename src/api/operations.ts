@@ -1,4 +1,5 @@
-/** Health and metrics. Whether the process is ready is public; why it is not, and what it counts, is for the operator. */
+/** Health and metrics. Whether the process is ready is public; why it is not, and what it counts,
+ *  is for the operator. */
 import express, { type Request, Router } from 'express';
 import type { Registry } from 'prom-client';
 import type { Readiness } from './readiness.js';
@@ -9,7 +10,8 @@ interface OperationsDeps {
 }
 
 /** Serves `/health/live`, `/health/ready` and `/metrics`.
- *  @param deps.showsDetails decides who sees the metrics and the reasons; for others `/metrics` does not exist */
+ *  @param deps.showsDetails decides who sees the metrics and the reasons; for others `/metrics`
+ *  does not exist */
 export function createOperations(deps: OperationsDeps & { showsDetails: (req: Request) => boolean }): Router {
   const { checkReadiness, metrics, showsDetails } = deps;
   const router = Router();

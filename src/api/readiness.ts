@@ -1,5 +1,5 @@
-/** Why this process is not ready for work: MongoDB is away, a network is not being read, or the process is about to end; and what an operator should
- *  mend although it is. */
+/** Why this process is not ready for work: MongoDB is away, a network is not being read, or the
+ *  process is about to end; and what an operator should mend although it is. */
 
 import type { Network } from '../../contracts/networks.js';
 import { LAGGING_AFTER_MS } from '../domain/coverage.js';

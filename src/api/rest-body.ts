@@ -32,7 +32,8 @@ export async function readBody(req: IncomingMessage, res: ServerResponse): Promi
   return value as Record<string, unknown>;
 }
 
-/** body-parser's errors name their kind in `type`; those without a status of a client's mistake are ours. */
+/** body-parser's errors name their kind in `type`; those without a status of a client's mistake
+ *  are ours. */
 function failureOf(error: unknown): unknown {
   const { status, type } = error as { status?: number; type?: string };
   if (status === undefined || status >= 500) return error;

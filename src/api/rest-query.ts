@@ -1,4 +1,5 @@
-/** Converts query text to values by the contract's types. Text of another form stays as it is, for the contract to refuse. */
+/** Converts query text to values by the contract's types. Text of another form stays as it is, for
+ *  the contract to refuse. */
 import { z } from 'zod';
 import type { Operation } from '../../contracts/operation.js';
 import { ApiError } from '../kit/api-error.js';

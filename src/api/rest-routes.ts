@@ -1,4 +1,5 @@
-/** Which operation a method and a path mean. Segments are compared exactly; a wrong method is as unknown as a wrong path. */
+/** Which operation a method and a path mean. Segments are compared exactly; a wrong method is as
+ *  unknown as a wrong path. */
 import { downloads } from '../../contracts/exports.js';
 import { contract } from '../../contracts/index.js';
 import type { Operation } from '../../contracts/operation.js';

@@ -1,4 +1,5 @@
-/** REST as a thin adapter over the tRPC procedures: it turns a request into their input, and what they return into the envelope. */
+/** REST as a thin adapter over the tRPC procedures: it turns a request into their input, and what
+ *  they return into the envelope. */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { callTRPCProcedure } from '@trpc/server';
@@ -56,7 +57,8 @@ export function createRest(deps: RestDeps) {
       const ctx: ApiContext = { caller, requestId, idempotencyKey: idempotencyKeyOf(req), isRest: true };
       const getRawInput = async () => {
         const { sent, params } = await readInput(req, res, found.route, found.params, query);
-        // A body or a query may not speak for the path; the contract itself cannot see the difference.
+        // A body or a query may not speak for the path; the contract itself cannot see
+        // the difference.
         ctx.strays = Object.keys(params).filter((name) => Object.hasOwn(sent, name));
         return { ...sent, ...params };
       };
@@ -99,7 +101,8 @@ function hangUpOf(res: ServerResponse, { streams }: Operation): AbortSignal {
   return hungUp.signal;
 }
 
-/** Called by the procedure after it has let the caller in, so a stranger's or a reader's body is never read. */
+/** Called by the procedure after it has let the caller in, so a stranger's or a reader's body is
+ *  never read. */
 async function readInput(
   req: IncomingMessage,
   res: ServerResponse,

@@ -1,4 +1,5 @@
-/** The tRPC router, built from the contract: one procedure per operation, and nothing that the contract does not name. */
+/** The tRPC router, built from the contract: one procedure per operation, and nothing that the
+ *  contract does not name. */
 import { setMaxListeners } from 'node:events';
 import { tracked } from '@trpc/server';
 import { z } from 'zod';
@@ -26,7 +27,8 @@ export interface RouterDeps {
   listing: Listing;
 }
 
-/** The same router serves REST and tRPC. A call is checked in this order: scope, input, then the service. */
+/** The same router serves REST and tRPC. A call is checked in this order: scope, input, then
+ *  the service. */
 export function createRouter(deps: RouterDeps): AppRouter {
   const records = Object.entries(contract).map(([resource, operations]) => {
     const procedures = Object.entries(operations as Record<string, Operation>).map(([name, operation]) => {
@@ -56,7 +58,8 @@ function withSignal(caller: Caller, signal: AbortSignal | undefined): Caller {
   return { ...caller, signal };
 }
 
-/** REST gets the service's events as text; a tRPC client gets them parsed, and resumes by their ids. */
+/** REST gets the service's events as text; a tRPC client gets them parsed, and resumes by
+ *  their ids. */
 async function subscribe(service: StreamService, { ctx, input, signal }: Call): Promise<AsyncGenerator<unknown>> {
   const events = await service(withSignal(ctx.caller, signal), input as never);
   return ctx.isRest ? events : trackedEvents(events);
@@ -84,7 +87,8 @@ function procedureOf(
     return next();
   });
 
-  // All faults of a body are reported at once, whether they follow from the body, the time or stored data.
+  // All faults of a body are reported at once, whether they follow from the body, the time or
+  // stored data.
   const asSent = authorized.input({ parse: (sent: unknown) => sent as Record<string, unknown> });
   const withInput = asSent.use(async ({ ctx, input: sent, next }) => {
     const { parsed, faults } = checkInput(operation, sent, validationContext(), ctx.strays);
@@ -116,7 +120,8 @@ function procedureOf(
     return answer.body;
   };
 
-  // Outside of the idempotency, which takes an ApiError for a call without effect: one that was given up may still have its own.
+  // Outside of the idempotency, which takes an ApiError for a call without effect: one that was
+  // given up may still have its own.
   const guarded = (call: Call) => guard(() => resolve(call));
   return operation.readOnly ? checked.query(guarded) : checked.mutation(guarded);
 }

@@ -1,4 +1,5 @@
-/** The listening socket: opens, and closes without cutting off an answer. Broken HTTP gets the envelope too. */
+/** The listening socket: opens, and closes without cutting off an answer. Broken HTTP gets the
+ *  envelope too. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Express } from 'express';
@@ -14,7 +15,8 @@ interface HttpServer {
   close(graceMs: number): Promise<void>;
 }
 
-/** A connection idle for this long is dropped: its reader takes no answer any more. Event streams send heartbeats more often. */
+/** A connection idle for this long is dropped: its reader takes no answer any more. Event streams
+ *  send heartbeats more often. */
 const IDLE_MS = 120_000;
 
 /** @param options.setting the name of the setting that `port` comes from, for messages
@@ -70,7 +72,8 @@ export async function listen(
   };
 }
 
-/** The fault of a request's `Host`; null if none. With two, proxy and service might use different ones. */
+/** The fault of a request's `Host`; null if none. With two, proxy and service might use
+ *  different ones. */
 function hostFault({ httpVersion, rawHeaders }: IncomingMessage): string | null {
   const hosts = rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host').length;
   if (hosts > 1) return 'The request has more than one Host.';
@@ -94,7 +97,8 @@ function answer(res: ServerResponse, status: number, message: string, requestId:
 const messageOf = ({ code }: NodeJS.ErrnoException): string =>
   code === 'HPE_HEADER_OVERFLOW' ? 'The headers are too large.' : 'The request is not valid HTTP, or came too slowly.';
 
-/** The parser gave up before there was a request, or gave the connection away: answered by hand, with no express in sight. */
+/** The parser gave up before there was a request, or gave the connection away: answered by hand,
+ *  with no express in sight. */
 function refuse(socket: Socket, message: string, requestId: string): void {
   const body = bodyOf(message);
   const head = [

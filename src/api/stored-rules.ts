@@ -1,5 +1,6 @@
-/** Faults of a body that only stored data reveal: it names missing resources, or ones that it does not fit. The services refuse the same one fault at a time;
- *  these rules complete the list for a refused body. */
+/** Faults of a body that only stored data reveal: it names missing resources, or ones that it does
+ *  not fit. The services refuse the same one fault at a time; these rules complete the list for a
+ *  refused body. */
 
 import type { FieldError } from '../../contracts/errors.js';
 import { contract } from '../../contracts/index.js';
@@ -14,11 +15,13 @@ import { faultOfAssignment, findAssigned } from '../payments/index.js';
 import { lineProductFaults, linkProductFaults, productTermFaults } from '../selling/index.js';
 import type { ForAccount } from '../stores.js';
 
-// Checks an operation's `contextRules` before its function, after the look-up of the Idempotency-Key.
+// Checks an operation's `contextRules` before its function, after the look-up of
+// the Idempotency-Key.
 
 type Call = (caller: Caller, input: object) => Promise<unknown>;
 
-/** The same service; a broken rule throws `validation_error`, or `bad_request` without a body. A repeated run is checked as of the first one. */
+/** The same service; a broken rule throws `validation_error`, or `bad_request` without a body. A
+ *  repeated run is checked as of the first one. */
 export function withContextRules<Resource extends object>(
   operations: Resource,
   service: ServiceOf<Resource>,
@@ -60,7 +63,8 @@ export type StoredRules = Readonly<
 
 const textIn = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null);
 
-/** The one of these fields that is given; nothing if several are, in which case none is looked up. */
+/** The one of these fields that is given; nothing if several are, in which case none is
+ *  looked up. */
 function onlyOf(sent: RawBody, names: readonly string[]): RawBody {
   const [name, ...others] = names.filter((each) => sent[each] !== undefined && sent[each] !== null);
   return name === undefined || others.length > 0 ? {} : { [name]: sent[name] };

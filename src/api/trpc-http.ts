@@ -13,8 +13,8 @@ import { apiErrorIn, errorBodyOf } from './input.js';
 import { idempotencyKeyOf, type RestDeps } from './rest.js';
 import { MAX_BODY_BYTES } from './rest-body.js';
 
-// The root of tRPC: what a call carries, and how a failure looks to a tRPC client. No stack and no cause
-// ever leaves.
+// The root of tRPC: what a call carries, and how a failure looks to a tRPC client. No stack and no
+// cause ever leaves.
 
 /** The context of every call, over tRPC or REST. The API key has been checked. */
 export interface ApiContext {
@@ -36,7 +36,8 @@ const PING_MS = 15_000;
 export const t = initTRPC.context<ApiContext>().create({
   isDev: false,
   sse: { ping: { enabled: true, intervalMs: PING_MS }, client: { reconnectAfterInactivityMs: 3 * PING_MS } },
-  /** A failure takes its codes from the table; what tRPC itself refuses keeps tRPC's. Both carry REST's error object in `data.error`. */
+  /** A failure takes its codes from the table; what tRPC itself refuses keeps tRPC's. Both carry
+   *  REST's error object in `data.error`. */
   errorFormatter({ error, shape, ctx }): ApiErrorShape {
     const { body } = errorBodyOf(error, ctx?.requestId ?? 'unknown');
     const known = apiErrorIn(error) ? ERRORS[body.code] : null;
@@ -93,7 +94,8 @@ export function createTrpcHttp(deps: Omit<RestDeps, 'validationContext' | 'event
     }
     // A client that has already hung up would go unnoticed, and its stream would keep its place.
     if (res.destroyed) return;
-    // Not left to tRPC, which answers what it refuses by itself before it looks at the caller. A stream gets its refusal as an event.
+    // Not left to tRPC, which answers what it refuses by itself before it looks at the caller. A
+    // stream gets its refusal as an event.
     if (refusal !== undefined && !isStream(path)) return answerRefused(res, refusal, isBatch ? calls : null, requestId);
     await nodeHTTPRequestHandler<AppRouter, IncomingMessage, ServerResponse>({
       req,
@@ -102,7 +104,8 @@ export function createTrpcHttp(deps: Omit<RestDeps, 'validationContext' | 'event
       router,
       maxBatchSize: MAX_BATCH_SIZE,
       maxBodySize: calls * MAX_BODY_BYTES,
-      // An error given here answers every call of the request before its procedure is even looked up, so no call ever sees a missing caller.
+      // An error given here answers every call of the request before its procedure is even looked
+      // up, so no call ever sees a missing caller.
       middleware: (_req, _res, next) => next(refusal as Error | undefined),
       createContext: (): ApiContext => ({
         caller: caller as Caller,

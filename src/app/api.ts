@@ -1,4 +1,5 @@
-/** The parts of an API process besides the services: authentication, the hosted pages, the specification. */
+/** The parts of an API process besides the services: authentication, the hosted pages,
+ *  the specification. */
 
 import { readFile } from 'node:fs/promises';
 import {

@@ -1,4 +1,5 @@
-/** Audits, composed around the core: for the workers' job, and for the cli, which runs them itself if no worker does. */
+/** Audits, composed around the core: for the workers' job, and for the cli, which runs them itself
+ *  if no worker does. */
 
 import { type AuditDoc, type Auditor, type AuditorDeps, createAuditor, createTakeTurn } from '../audit/index.js';
 import { AlreadyMade } from '../kit/database.js';
@@ -60,8 +61,9 @@ export function composeAuditor(core: Core, options: AuditingOptions): Auditor {
   });
 }
 
-/** Audits one wallet, or every active one of these networks, one after the other, and yields each audit when it has ended. If no worker runs audits, this
- *  process does. @throws Error when there is no such wallet */
+/** Audits one wallet, or every active one of these networks, one after the other, and yields each
+ *  audit when it has ended. If no worker runs audits, this process does. @throws Error when there
+ *  is no such wallet */
 export async function* auditByOperator(
   core: Core,
   config: Config,

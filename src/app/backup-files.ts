@@ -1,4 +1,5 @@
-/** Backups as files. The database is opened unchanged: neither its schema version nor its indexes change. */
+/** Backups as files. The database is opened unchanged: neither its schema version nor its
+ *  indexes change. */
 import { createReadStream, createWriteStream } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
@@ -83,7 +84,8 @@ async function toDisk(path: string): Promise<void> {
 }
 
 /** Fills the database of these settings, which must be empty.
- *  @returns the number of documents. @throws StartupError when the file is not a complete backup, or the database is not empty */
+ *  @returns the number of documents. @throws StartupError when the file is not a complete backup,
+ *  or the database is not empty */
 export function restoreBackup(settings: MongoSettings, file: string, onProgress: Progress): Promise<number> {
   return withDatabase(settings, onProgress, ({ connection }) => restoreInto(connection.db!, () => unzipped(file)));
 }

@@ -1,8 +1,9 @@
-/** Writes a database as a stream of bytes, and restores it. A backup shows one moment, whatever is written during it. Its last line counts the documents, so
- *  that a truncated backup is recognised.
+/** Writes a database as a stream of bytes, and restores it. A backup shows one moment, whatever is
+ *  written during it. Its last line counts the documents, so that a truncated backup is recognised.
  *
- *  It begins with a line that names the format. Blocks follow: a line with a collection and a number of bytes, then that many bytes of BSON documents. The last
- *  line has the number of all documents. */
+ *  It begins with a line that names the format. Blocks follow: a line with a collection and a
+ *  number of bytes, then that many bytes of BSON documents. The last line has the number of
+ *  all documents. */
 import mongoose from 'mongoose';
 import { batchesOf, inSnapshot } from '../kit/snapshot.js';
 import { StartupError } from '../kit/startup-error.js';
@@ -29,7 +30,8 @@ interface Block {
 const line = (value: object): Buffer => Buffer.from(`${JSON.stringify(value)}\n`);
 
 /** Everything in the database. One batch is in memory at a time.
- *  @throws on the way, when reading takes longer than the five minutes for which MongoDB keeps a moment */
+ *  @throws on the way, when reading takes longer than the five minutes for which MongoDB keeps
+ *  a moment */
 export async function* backupOf(connection: mongoose.Connection, takenAt: Date): AsyncGenerator<BackupPart> {
   const db = connection.db!;
   yield { bytes: line({ format: FORMAT, takenAt: takenAt.toISOString() }), documents: 0 };
@@ -136,8 +138,10 @@ const restored = (collection: string, bytes: Buffer) =>
   collection === 'users' ? { ...exactly(bytes), invitation: null } : exactly(bytes);
 
 /**
- * Fills an empty database. No session comes back, and no open invitation. No release starts on it before the last document is stored; an interrupted restore starts over.
- * @param open opens the backup at its beginning: it is read twice, so that an incomplete one restores nothing
+ * Fills an empty database. No session comes back, and no open invitation. No release starts on it
+ * before the last document is stored; an interrupted restore starts over.
+ * @param open opens the backup at its beginning: it is read twice, so that an incomplete one
+ * restores nothing
  * @returns the number of documents
  * @throws StartupError when the backup is not whole, or the database is not empty
  */
@@ -166,7 +170,8 @@ export async function restoreInto(db: mongoose.mongo.Db, open: () => AsyncIterab
   return count;
 }
 
-/** Types stay as they were: a Long that would fit into a number, a whole number that is a Double. */
+/** Types stay as they were: a Long that would fit into a number, a whole number that is
+ *  a Double. */
 const exactly = (bytes: Buffer) => BSON.deserialize(bytes, { promoteValues: false, promoteBuffers: false });
 
 /** Removes what an interrupted restore left. @throws StartupError when there is anything else */

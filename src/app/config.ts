@@ -1,4 +1,5 @@
-/** The only reader of `process.env`. Checks every setting at the start; an invalid one ends the start with one line that names it. */
+/** The only reader of `process.env`. Checks every setting at the start; an invalid one ends the
+ *  start with one line that names it. */
 
 import { readFileSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -20,7 +21,8 @@ import { fileOf, LOG_LEVELS, type LogLevel, probablyMeant, SECRETS, type SETTING
 export interface Config {
   host: string;
   port: number;
-  /** Base of the links' URLs, without a trailing slash; null until the port is known when `port` is 0. */
+  /** Base of the links' URLs, without a trailing slash; null until the port is known when `port`
+   *  is 0. */
   publicUrl: string | null;
   mongodbUri: string | null;
   /** Null: MongoDB's own server. */
@@ -107,7 +109,8 @@ export function readConfig(env: Environment = process.env): Config {
 /** More than any secret has. */
 const MOST_BYTES = 65_536;
 
-/** The secret in the file that `NAME_FILE` names. Its faults repeat neither the content nor the path, which may be the secret itself, set by mistake. */
+/** The secret in the file that `NAME_FILE` names. Its faults repeat neither the content nor the
+ *  path, which may be the secret itself, set by mistake. */
 function secretIn(env: Environment, name: string): string {
   const setting = fileOf(name);
   if (env[name]?.trim()) throw bad(setting, `and ${name} are both set: keep one of them.`);
@@ -179,7 +182,8 @@ function configOf(env: Environment): Config {
   };
 }
 
-/** A line for each variable that is no setting and nearly one: without it a service would start by defaults, and say nothing. */
+/** A line for each variable that is no setting and nearly one: without it a service would start by
+ *  defaults, and say nothing. */
 export const misspeltIn = (env: Environment = process.env): string[] =>
   Object.keys(env).flatMap((name) => {
     const setting = probablyMeant(name);
@@ -216,8 +220,8 @@ function createReader(env: Environment) {
   };
   const httpUrl = (name: string, value: string) => {
     const url = URL.canParse(value) ? new URL(value) : null;
-    // The message leaves out the value, which may contain an access key.
-    // The parser also accepts `https:host` and `https:///host`, which other readers of the text do not.
+    // The message leaves out the value, which may contain an access key. The parser also accepts
+    // `https:host` and `https:///host`, which other readers of the text do not.
     if (!url || !/^https?:\/\/[^/?#\\\s]/i.test(value))
       throw bad(name, 'must hold http or https URLs with a host only.');
     if (/%(?![0-9A-Fa-f]{2})/.test(value)) throw bad(name, 'holds a URL with a broken percent-encoding.');

@@ -1,4 +1,5 @@
-/** The core around which the service in each role, the cli and the simulation are composed. It runs nothing by itself. */
+/** The core around which the service in each role, the cli and the simulation are composed. It runs
+ *  nothing by itself. */
 
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';

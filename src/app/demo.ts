@@ -1,4 +1,5 @@
-/** The demo of a first start: an account with an API key, a wallet that exists on the local ledger, products, links, a checkout, and a market of test assets. */
+/** The demo of a first start: an account with an API key, a wallet that exists on the local ledger,
+ *  products, links, a checkout, and a market of test assets. */
 import { createHash } from 'node:crypto';
 import type { Logger } from 'pino';
 import { openAccount } from '../accounts/index.js';
@@ -9,9 +10,10 @@ import { whileHeld } from '../kit/leases.js';
 import type { LedgerClient } from '../local-ledger/index.js';
 import type { Context } from './context.js';
 
-// A market on the local ledger, so that a demo can be paid in another asset than it asks for: test USDC and
-// EURC, and an account that trades both for lumens at the demo source's rate. `cli ledger issue` gives some
-// to any account. Its keys are derived, so that every start can add what an earlier one had no time for.
+// A market on the local ledger, so that a demo can be paid in another asset than it asks for: test
+// USDC and EURC, and an account that trades both for lumens at the demo source's rate.
+// `cli ledger issue` gives some to any account. Its keys are derived, so that every start can add
+// what an earlier one had no time for.
 
 const CODES = ['USDC', 'EURC'];
 /** Units of either asset for a lumen: the market maker's ask and bid. */
@@ -102,7 +104,8 @@ const PATIENCE_MS = 2 * LEASE_MS;
 const MAX_STEPS = 16;
 
 /** Makes the demo of a first start, or completes the one of a start that died before it was shown.
- *  @param show is told the demo; null when there already is an account, or no built-in ledger. Afterwards the demo is done for good */
+ *  @param show is told the demo; null when there already is an account, or no built-in ledger.
+ *  Afterwards the demo is done for good */
 export async function createDemo(context: DemoContext, tools: Tools, show: (demo: Demo | null) => void): Promise<void> {
   const { installation } = context.stores.system;
   const makeAndShow = async () => {
@@ -122,7 +125,8 @@ export async function createDemo(context: DemoContext, tools: Tools, show: (demo
 export const completeMarket = (context: DemoContext, tools: Tools): Promise<unknown> =>
   alone(context, tools, () => completeDemoMarket(context.localLedger!.client));
 
-/** One process at a time works on the demo: others wait for it, and for the lease of one that was killed. */
+/** One process at a time works on the demo: others wait for it, and for the lease of one that
+ *  was killed. */
 async function alone<T>(
   { stores }: DemoContext,
   { clock, newId, log }: Tools,

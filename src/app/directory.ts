@@ -2,7 +2,8 @@
 import { mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** With its parents. Node's `recursive` never returns where a file system refuses new names, as below /proc.
+/** With its parents. Node's `recursive` never returns where a file system refuses new names, as
+ *  below /proc.
  *  @throws Error when the directory cannot be made, or a file has its name */
 export function makeDirectory(path: string): void {
   const parent = dirname(path);

@@ -1,4 +1,5 @@
-/** Follows events in this process for all waiting pulls and all streams, composed around the core. */
+/** Follows events in this process for all waiting pulls and all streams, composed around
+ *  the core. */
 
 import { createKeyWatch, type WatchCaller } from '../accounts/index.js';
 import { createEventNotifier, createEventTail, type EventNotifier, type EventTail } from '../events/index.js';
@@ -12,7 +13,8 @@ export interface OpenEventTail {
   close(): Promise<void>;
 }
 
-/** The first waiter opens the change stream. @param isStreamLate change streams lag, as on a sharded cluster */
+/** The first waiter opens the change stream. @param isStreamLate change streams lag, as on a
+ *  sharded cluster */
 export function openEventTail(
   core: Core,
   { maxOpenPerAccount, isStreamLate }: { maxOpenPerAccount: number; isStreamLate: boolean },

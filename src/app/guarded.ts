@@ -1,4 +1,5 @@
-/** Wraps the functions that an API process hands out, so that no caller waits for a MongoDB that is away. */
+/** Wraps the functions that an API process hands out, so that no caller waits for a MongoDB that
+ *  is away. */
 
 import type { Guard } from '../kit/availability.js';
 import type { Download, ExportService } from '../selling/index.js';

@@ -79,7 +79,8 @@ export async function startWorkerJobs(
   return startJobs({ db, store: jobs, jobs: bound, processId, clock, log });
 }
 
-/** Pairs each job of the table with its run. @param runs makes the run of a job; called for the jobs of these networks only */
+/** Pairs each job of the table with its run. @param runs makes the run of a job; called for the
+ *  jobs of these networks only */
 const bindJobs = (networks: readonly Network[], runs: Readonly<Record<JobName, () => Run>>): Job[] =>
   jobsOf(networks).map((info) => ({ ...info, run: runs[info.name]() }));
 
@@ -100,8 +101,9 @@ function everySecond(step: (ended: AbortSignal) => Promise<Readonly<Record<strin
   };
 }
 
-/** Polls a network, keeping the scheduler's rhythm and tokens from run to run. Fails when every poll of the run failed. Without the network's lease, the run
- *  waits for it and records nothing. */
+/** Polls a network, keeping the scheduler's rhythm and tokens from run to run. Fails when every
+ *  poll of the run failed. Without the network's lease, the run waits for it and
+ *  records nothing. */
 function pollLedger(deps: Omit<WatchDeps, 'scheduler' | 'onPoll'>): Run {
   const scheduler = createPollScheduler(deps);
   return async ({ enough, ended }) => {
@@ -118,7 +120,8 @@ function pollLedger(deps: Omit<WatchDeps, 'scheduler' | 'onPoll'>): Run {
   };
 }
 
-/** Raises the signal when retries are due; the next run is when the next retry is due. Dispatchers of other processes find the retries by their own polls. */
+/** Raises the signal when retries are due; the next run is when the next retry is due.
+ *  Dispatchers of other processes find the retries by their own polls. */
 export function retryWebhooks(deps: {
   deliveries: Pick<DeliveryStore, 'retries'>;
   deliveriesDue: () => void;

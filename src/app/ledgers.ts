@@ -46,7 +46,8 @@ export const closeLedgers = async (ledgers: ReadonlyMap<Network, NetworkLedger>)
   await Promise.all([...ledgers.values()].map((ledger) => ledger.close()));
 };
 
-/** Refuses at the start a server of another network, whose money must not count, and a server that hides payments. An absent source does not prevent the start.
+/** Refuses at the start a server of another network, whose money must not count, and a server that
+ *  hides payments. An absent source does not prevent the start.
  *  @throws StartupError */
 export async function refuseUnfitServers(ledgers: ReadonlyMap<Network, NetworkLedger>): Promise<void> {
   await Promise.all(

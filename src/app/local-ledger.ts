@@ -1,4 +1,5 @@
-/** The built-in ledger of a service that watches LOCAL without sources of its own. Its code is loaded only here. */
+/** The built-in ledger of a service that watches LOCAL without sources of its own. Its code is
+ *  loaded only here. */
 import { createServer } from 'node:net';
 import type { Logger } from 'pino';
 import { networkInfo } from '../../contracts/networks.js';
@@ -12,7 +13,8 @@ import type { Config } from './config.js';
 
 // Where the service listens.
 
-/** Call before anything is started or written, so that a second service or a wrong address is reported at once.
+/** Call before anything is started or written, so that a second service or a wrong address is
+ *  reported at once.
  *  @param port 0 for any free one
  *  @param setting the name of the setting that `port` comes from, for messages
  *  @throws StartupError */
@@ -36,7 +38,8 @@ interface BuiltInLedger {
 export const hasBuiltInLedger = ({ networks, horizonUrls, rpcUrls }: Config): boolean =>
   networks.includes('LOCAL') && horizonUrls.LOCAL.length === 0 && rpcUrls.LOCAL.length === 0;
 
-/** Call before anything is opened. @throws StartupError when the port belongs to something other than a local ledger */
+/** Call before anything is opened. @throws StartupError when the port belongs to something other
+ *  than a local ledger */
 export async function checkBuiltInLedger({ host, localLedgerPort: port }: Config): Promise<void> {
   const { checkAddress, ListenError } = await import('../local-ledger/index.js');
   await checkAddress({ host, port }).catch((error: unknown) => {
@@ -46,7 +49,8 @@ export async function checkBuiltInLedger({ host, localLedgerPort: port }: Config
 
 const addressError = ({ message }: Error) => new StartupError(`${message}: check HOST and LOCAL_LEDGER_PORT.`);
 
-/** Serves the ledger, or finds the process on this database that does. @throws StartupError when the port belongs to something else */
+/** Serves the ledger, or finds the process on this database that does. @throws StartupError when
+ *  the port belongs to something else */
 export async function openBuiltInLedger(
   { database, clock, log }: { database: Database; clock: Clock; log: Logger },
   { host, localLedgerPort, localLedgerCloseMs }: Config,

@@ -1,4 +1,5 @@
-/** The service's log: JSON lines. An error is logged with name, code, message and stack only, each bounded. */
+/** The service's log: JSON lines. An error is logged with name, code, message and stack only,
+ *  each bounded. */
 import { type DestinationStream, type Logger, pino } from 'pino';
 
 const MAX_MESSAGE = 500;

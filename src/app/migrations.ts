@@ -1,12 +1,15 @@
-/** Brings a database to the newest schema version before anything else uses it. One process migrates at a time; the others wait for it. */
+/** Brings a database to the newest schema version before anything else uses it. One process
+ *  migrates at a time; the others wait for it. */
 import type { mongo } from 'mongoose';
 import type { Logger } from 'pino';
 import { monotonicClock } from '../kit/clock.js';
 import { type LeaseStore, whileHeld } from '../kit/leases.js';
 import { StartupError } from '../kit/startup-error.js';
 
-/** One change of the whole database. It may be interrupted at any moment and then runs again from its beginning, even beside a slow earlier run: so a step
- *  changes only documents that still have the old form. It names collections, fields and indexes itself, because those of the stores keep changing. */
+/** One change of the whole database. It may be interrupted at any moment and then runs again from
+ *  its beginning, even beside a slow earlier run: so a step changes only documents that still have
+ *  the old form. It names collections, fields and indexes itself, because those of the stores
+ *  keep changing. */
 export interface Migration {
   /** What changes, for the operator: follows "Upgrading the database: ". */
   title: string;
@@ -17,7 +20,8 @@ export interface Migration {
 /** Oldest first. A released migration never changes. */
 export const MIGRATIONS: readonly Migration[] = [];
 
-/** The schema version of release 0.1.0; each migration makes the next one. Smaller ones were never released. */
+/** The schema version of release 0.1.0; each migration makes the next one. Smaller ones were
+ *  never released. */
 export const FIRST_VERSION = 18;
 
 export interface SchemaVersionDoc {
@@ -47,9 +51,10 @@ interface MigrateDeps {
   onProgress: (line: string) => void;
 }
 
-/** Runs the migrations that the database has not seen. An interrupted migration runs again from its beginning. A fresh database gets the newest version
- *  without any migration.
- *  @throws StartupError when a newer release has upgraded the database or an unreleased version made it, which then stays unchanged */
+/** Runs the migrations that the database has not seen. An interrupted migration runs again from its
+ *  beginning. A fresh database gets the newest version without any migration.
+ *  @throws StartupError when a newer release has upgraded the database or an unreleased version
+ *  made it, which then stays unchanged */
 export async function migrate({ db, leases, holder, migrations, log, onProgress }: MigrateDeps): Promise<void> {
   const versions = db.collection<SchemaVersionDoc>(VERSION_COLLECTION);
   const newest = FIRST_VERSION + migrations.length;
@@ -97,5 +102,6 @@ const tooOld = () =>
     'The database was made by a version before release 0.1.0, which is not upgraded: give an empty one.',
   );
 
-/** Whether a version of before there were schema versions has filled the database. Others' collections may lie in it too. */
+/** Whether a version of before there were schema versions has filled the database. Others'
+ *  collections may lie in it too. */
 const isOlder = async (db: mongo.Db): Promise<boolean> => (await db.collection('paymentLinks').findOne({})) !== null;

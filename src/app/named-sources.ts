@@ -1,5 +1,5 @@
-/** Horizons named for mending a gap. One named by a caller of the API is reached like a webhook's endpoint: by https, at a public address checked when the
- *  connection is opened. */
+/** Horizons named for mending a gap. One named by a caller of the API is reached like a webhook's
+ *  endpoint: by https, at a public address checked when the connection is opened. */
 
 import { Agent, fetch as undiciFetch } from 'undici';
 import { NETWORKS, type Network, networkInfo } from '../../contracts/networks.js';
@@ -68,7 +68,8 @@ async function withGuarded<T>(
   }
 }
 
-/** Mends with a Horizon that the operator names, at any address: one wallet, or every wallet of its network.
+/** Mends with a Horizon that the operator names, at any address: one wallet, or every wallet of
+ *  its network.
  *  @throws Error with a message for the operator */
 export async function mendByOperator(
   core: Core,

@@ -1,4 +1,5 @@
-/** Every program imports this first: an older Node would fail inside a dependency without naming the cause. Uses only what old versions of Node have. */
+/** Every program imports this first: an older Node would fail inside a dependency without naming
+ *  the cause. Uses only what old versions of Node have. */
 export const OLDEST_NODE = '20.19';
 
 const numbersOf = (version: string) => version.split('.').map(Number);

@@ -1,4 +1,5 @@
-/** Opens the database for the service and the cli: finds or starts MongoDB, connects, migrates the schema, makes indexes. */
+/** Opens the database for the service and the cli: finds or starts MongoDB, connects, migrates the
+ *  schema, makes indexes. */
 
 import { resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
@@ -15,15 +16,15 @@ import { createStores, type Stores } from '../stores.js';
 import type { Config } from './config.js';
 import { MIGRATIONS, migrate } from './migrations.js';
 
-// Sharding on a cluster: collections that grow with use are divided by account, the others stay whole.
-// Nothing to do on a replica set.
+// Sharding on a cluster: collections that grow with use are divided by account, the others stay
+// whole. Nothing to do on a replica set.
 
 type ShardKey = Readonly<Record<string, 1 | 'hashed'>>;
 
 const BY_ID = { accountId: 1, _id: 1 } as const;
 
-/** Unique indexes begin with the shard key, because a shard knows only its own documents. The fields after the account let a large account spread over several
- *  shards. */
+/** Unique indexes begin with the shard key, because a shard knows only its own documents. The
+ *  fields after the account let a large account spread over several shards. */
 export const SHARD_KEYS: Readonly<Record<string, ShardKey>> = {
   payments: { accountId: 1, walletId: 1, operationId: 1 },
   paymentLinks: BY_ID,
@@ -51,7 +52,8 @@ interface KnownCollection {
   unsplittable?: boolean;
 }
 
-/** Shards the collections that are not sharded yet; call once the indexes exist. Safe to repeat, and to run in several processes at once.
+/** Shards the collections that are not sharded yet; call once the indexes exist. Safe to repeat,
+ *  and to run in several processes at once.
  *  @throws StartupError when a collection is sharded in another way; nothing is changed then */
 async function shardCollections(db: mongo.Db, onProgress: (line: string) => void): Promise<void> {
   const { msg } = await db.command({ hello: 1 });
@@ -102,7 +104,8 @@ interface OpenDatabase {
   close(): Promise<void>;
 }
 
-/** @throws StartupError when no MongoDB is available, a newer release has written the database, or a collection is sharded in another way */
+/** @throws StartupError when no MongoDB is available, a newer release has written the database, or
+ *  a collection is sharded in another way */
 export async function openDatabase(
   deps: { clock: Clock; newId: NewId; log: Logger; onProgress: (line: string) => void },
   settings: MongoSettings,
@@ -163,7 +166,8 @@ export const openConfiguredMongo = (
     throw toStartupError(error);
   });
 
-/** What MongoDB refuses at the start, the operator has to mend: too little disk space, a missing privilege. */
+/** What MongoDB refuses at the start, the operator has to mend: too little disk space, a
+ *  missing privilege. */
 export function toStartupError(error: unknown): unknown {
   if (error instanceof MongoUnavailableError) return new StartupError(error.message);
   if (!(error instanceof mongoose.mongo.MongoError)) return error;

@@ -1,5 +1,7 @@
-/** The operator's actions on accounts at the command line, recorded in the activity of each. An action on many accounts is recorded batch by batch and takes
- *  effect with the last; each batch stores its progress in the same transaction, so that the next run continues an interrupted one. */
+/** The operator's actions on accounts at the command line, recorded in the activity of each. An
+ *  action on many accounts is recorded batch by batch and takes effect with the last; each batch
+ *  stores its progress in the same transaction, so that the next run continues an
+ *  interrupted one. */
 
 import type { Act } from '../accounts/index.js';
 import { conflict } from '../kit/api-error.js';
@@ -33,7 +35,8 @@ interface Telling {
   toldTo(): Promise<string | null>;
   /** The next accounts concerned. @returns the progress after them; null at the end */
   next(from: string): Promise<{ subjects: Subject[]; to: string | null }>;
-  /** Stores the progress in the transaction; null makes the action take effect. @returns false when another run has taken the step */
+  /** Stores the progress in the transaction; null makes the action take effect. @returns false when
+   *  another run has taken the step */
   step(from: string, to: string | null, session: Session): Promise<boolean>;
 }
 
@@ -65,7 +68,8 @@ async function nextAccounts(
   return { accountIds: await having(ids), to: ids.length < TOLD_AT_ONCE ? null : ids.at(-1)! };
 }
 
-/** Dismisses a parked record. Tells every account whose wallet it may have paid; if that may be any wallet, every account of the network.
+/** Dismisses a parked record. Tells every account whose wallet it may have paid; if that may be any
+ *  wallet, every account of the network.
  *  @returns when; null when there is no such open record */
 export async function dismissParked(core: Core, id: string, why: string): Promise<{ at: Date; why: string } | null> {
   const { parkedRecords } = core.stores.system;

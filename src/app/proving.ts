@@ -1,4 +1,5 @@
-/** Proofs of payments, composed: the archives of the settings, the makers of each network, and what the API reads. */
+/** Proofs of payments, composed: the archives of the settings, the makers of each network, and what
+ *  the API reads. */
 import { Agent, fetch as undiciFetch } from 'undici';
 import { type Network, networkInfo } from '../../contracts/networks.js';
 import type { Fetch } from '../ledger/request.js';
@@ -112,7 +113,8 @@ const localTrust = (local: LocalValidators): Promise<PageTrust['local']> =>
 const localUrlOf = ({ networks, horizonUrls, rpcUrls }: Config, builtIn: string | null): string | null =>
   networks.includes('LOCAL') ? (builtIn ?? horizonUrls.LOCAL[0] ?? rpcUrls.LOCAL[0] ?? null) : null;
 
-/** Connects as webhooks do: to public addresses, checked when the connection is opened, and to what the operator named as an address. */
+/** Connects as webhooks do: to public addresses, checked when the connection is opened, and to what
+ *  the operator named as an address. */
 function createGuarded({ webhookAllowPrivate, archiveUrls }: Config): { fetch: Fetch; close(): Promise<void> } {
   const named = new Set(
     Object.values(archiveUrls)

@@ -106,7 +106,8 @@ function sourcesOf(
   return { sources, cross };
 }
 
-/** Requests to the Horizons of the network are taken from its budget; a server of its own has none. */
+/** Requests to the Horizons of the network are taken from its budget; a server of its own
+ *  has none. */
 function marketAt(
   { requestBudgets }: Pick<SystemStores, 'requestBudgets'>,
   config: Config,

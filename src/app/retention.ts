@@ -1,5 +1,6 @@
-/** Removes data past the operator's retention: ended deliveries, events that no delivery or replay needs, and UNMATCHED dust. It works in bounded batches, each
- *  in one transaction with the counts of the lists, so it may end at any moment and run in several processes. */
+/** Removes data past the operator's retention: ended deliveries, events that no delivery or replay
+ *  needs, and UNMATCHED dust. It works in bounded batches, each in one transaction with the
+ *  counts of the lists, so it may end at any moment and run in several processes. */
 import type mongoose from 'mongoose';
 import { parseAmount } from '../domain/amount.js';
 import type { CountSegments } from '../kit/count-segments.js';
@@ -141,7 +142,8 @@ async function withoutReplayed<R extends Row>(db: mongoose.mongo.Db, rows: R[]):
   return rows.filter(({ accountId }) => !replayed.has(accountId));
 }
 
-/** A delivery needs its event as long as it can be sent: its webhook may be paused, and a replay sends FAILED ones. */
+/** A delivery needs its event as long as it can be sent: its webhook may be paused, and a replay
+ *  sends FAILED ones. */
 async function withoutDeliveries(db: mongoose.mongo.Db, rows: EventRow[]): Promise<EventRow[]> {
   const needed = new Set<string>();
   for (const [accountId, owned] of byAccount(rows)) {

@@ -1,5 +1,5 @@
-/** The keys that encrypt secrets at rest: the operator's, or one generated once into the data directory. The first one seals, all open; `secrets reseal` seals
- *  again what is stored. */
+/** The keys that encrypt secrets at rest: the operator's, or one generated once into the data
+ *  directory. The first one seals, all open; `secrets reseal` seals again what is stored. */
 
 import { randomBytes } from 'node:crypto';
 import { link, readFile, rm, writeFile } from 'node:fs/promises';
@@ -84,7 +84,8 @@ export async function openSecretsKey(
   const path = join(dataDir, 'secrets-key');
   try {
     makeDirectory(resolve(dataDir));
-    // Write to a temporary file, then link: two processes that start at once get one key, and a crash leaves no partial one.
+    // Write to a temporary file, then link: two processes that start at once get one key, and a
+    // crash leaves no partial one.
     const aside = `${path}.${process.pid}`;
     await writeFile(aside, `${randomBytes(BYTES).toString('base64')}\n`, { mode: 0o600 });
     await link(aside, path).catch((error: NodeJS.ErrnoException) => {
@@ -99,7 +100,8 @@ export async function openSecretsKey(
   return [key];
 }
 
-/** @throws StartupError when the database's secrets were sealed with another key, so that nothing could be signed */
+/** @throws StartupError when the database's secrets were sealed with another key, so that nothing
+ *  could be signed */
 export async function checkSecretsKey(installation: InstallationStore, secrets: SecretBox): Promise<void> {
   const probe = await installation.sealedProbe(secrets.seal(PROBE_OWNER, PROBE_OWNER));
   try {
@@ -114,7 +116,8 @@ export async function checkSecretsKey(installation: InstallationStore, secrets: 
 /** Stores the resealed values of a row; may run `work` again. @returns the result of `work` */
 export type StoreResealed = (row: SealedRow, work: (session?: Session) => Promise<number>) => Promise<number>;
 
-/** Reseals with the first key everything that is sealed with another. May end at any moment, be repeated, and run beside the service.
+/** Reseals with the first key everything that is sealed with another. May end at any moment, be
+ *  repeated, and run beside the service.
  *  @throws StartupError when no key opens some value; everything else is resealed by then */
 export async function resealSecrets(
   rows: AsyncIterable<SealedRow>,

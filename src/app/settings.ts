@@ -1,4 +1,5 @@
-/** Name, default and meaning of every setting. A test compares them with docs/reference/settings.md. */
+/** Name, default and meaning of every setting. A test compares them
+ *  with docs/reference/settings.md. */
 import { networkInfo } from '../../contracts/networks.js';
 
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
@@ -193,7 +194,8 @@ export const SECRETS: readonly string[] = Object.keys(SETTINGS).filter((name) =>
 /** The variable that names the file of a secret. */
 export const fileOf = (secret: string) => `${secret}_FILE`;
 
-/** What a variable is called without the letters that are easily left out: `NETWORK` for `NETWORKS`, `RPCURL_LOCAL` for `RPC_URLS_LOCAL`. */
+/** What a variable is called without the letters that are easily left out: `NETWORK` for
+ *  `NETWORKS`, `RPCURL_LOCAL` for `RPC_URLS_LOCAL`. */
 const skeletonOf = (name: string) => name.replaceAll(/[S_]/g, '');
 
 /** Whether one letter more, less or other makes one name the other. */
@@ -209,7 +211,8 @@ function isOneLetterOff(one: string, other: string): boolean {
   return rests.some(([rest, otherRest]) => rest === otherRest);
 }
 
-/** The setting that a variable of the environment is probably meant to be; null for a setting, and for anything else's variable. */
+/** The setting that a variable of the environment is probably meant to be; null for a setting, and
+ *  for anything else's variable. */
 export function probablyMeant(variable: string): string | null {
   const settings = [...Object.keys(SETTINGS), ...SECRETS.map(fileOf)];
   if (settings.includes(variable)) return null;

@@ -1,4 +1,5 @@
-/** Starts the service in one role and stops it on a signal: exit code 0 after a graceful stop, 1 with one line when it cannot start. */
+/** Starts the service in one role and stops it on a signal: exit code 0 after a graceful stop, 1
+ *  with one line when it cannot start. */
 import { parseArgs } from 'node:util';
 import { commandName } from '../domain/command-name.js';
 import { dashboardUrlOf } from '../domain/dashboard-url.js';
@@ -109,7 +110,8 @@ function sayReady(
 process.on('unhandledRejection', (error) => fail(error));
 process.on('uncaughtException', (error) => fail(error));
 
-/** An uncaught error leaves the process in an unknown state, so the process ends, and the next start continues its work. */
+/** An uncaught error leaves the process in an unknown state, so the process ends, and the next
+ *  start continues its work. */
 function fail(error: unknown): never {
   const text =
     error instanceof StartupError

@@ -1,5 +1,6 @@
-/** The parts of a worker, composed around the core, whose signals wake them: polling ledgers, numbering events, delivering webhooks, expiring checkouts. The
- *  service runs them as jobs of its table; the simulation runs them directly. */
+/** The parts of a worker, composed around the core, whose signals wake them: polling ledgers,
+ *  numbering events, delivering webhooks, expiring checkouts. The service runs them as jobs of its
+ *  table; the simulation runs them directly. */
 
 import type { Network } from '../../contracts/networks.js';
 import { createSequencer, type Sequencer, type SequencerDeps } from '../events/index.js';

@@ -1,4 +1,5 @@
-/** Checks whether an address can receive an asset, with a short time limit. Answers are remembered, so that pages cost few requests. */
+/** Checks whether an address can receive an asset, with a short time limit. Answers are remembered,
+ *  so that pages cost few requests. */
 import type { Network } from '../../contracts/networks.js';
 import { type Asset, assetName } from '../domain/asset.js';
 import { type Clock, within } from '../kit/clock.js';
@@ -15,7 +16,8 @@ export interface DestinationCheck {
 }
 
 const PATIENCE_MS = 1000;
-/** An account that can be paid is likely to stay so; one that cannot is likely to be set up soon. */
+/** An account that can be paid is likely to stay so; one that cannot is likely to be set
+ *  up soon. */
 const KEPT_MS: Readonly<Record<DestinationState, number>> = {
   ready: 600_000,
   no_account: 15_000,

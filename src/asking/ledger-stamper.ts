@@ -1,5 +1,6 @@
-/** Stamps moments with the newest known ledger, and with the ledger's time where this host's clock may be off. It costs no request while the watcher is up to
- *  date and the clock agrees; otherwise concurrent callers share one. */
+/** Stamps moments with the newest known ledger, and with the ledger's time where this host's clock
+ *  may be off. It costs no request while the watcher is up to date and the clock agrees; otherwise
+ *  concurrent callers share one. */
 
 import type { Network } from '../../contracts/networks.js';
 import { toLedgerTime } from '../domain/ledger-time.js';
@@ -16,7 +17,8 @@ import {
 } from '../watching/index.js';
 
 const PATIENCE_MS = 1500;
-/** How long the watcher's tip counts as the newest ledger: on a small request budget its polls are minutes apart. */
+/** How long the watcher's tip counts as the newest ledger: on a small request budget its polls are
+ *  minutes apart. */
 const FRESH_MS = 15_000;
 /** Callers within this time share one answer. */
 const SHARED_FOR_MS = 1000;
@@ -25,7 +27,8 @@ const SHARED_FOR_MS = 1000;
 type Newest = Pick<LedgerTip, 'latestLedger' | 'latestClosedAt'> & { isNewest?: boolean };
 
 export interface LedgerStamper {
-  /** Stamps the present moment with the newest known ledger, which closed before it; null when none is known. Never rejects. */
+  /** Stamps the present moment with the newest known ledger, which closed before it; null when none
+   *  is known. Never rejects. */
   stamp(network: Network): Promise<LedgerStamp>;
 }
 
@@ -35,7 +38,8 @@ interface LedgerStamperDeps {
   clock: Clock;
   /** Shows when the clock was set. Default the clock: never. */
   monotonic?: Pick<MonotonicClock, 'nowMs'>;
-  /** This machine's name: the watcher's clock measurement applies only to the machine that made it. Without a name the clock is trusted. */
+  /** This machine's name: the watcher's clock measurement applies only to the machine that made it.
+   *  Without a name the clock is trusted. */
   host?: string;
 }
 
@@ -72,8 +76,9 @@ function boundOf({ bounds }: Stamping, network: Network): ClockBound {
   return bound;
 }
 
-/** The lead of this host's clock: as the watcher measured it on this machine, else an upper bound from ledgers seen on it, also by earlier processes. Null when
- *  there is neither, or the machine has no name. */
+/** The lead of this host's clock: as the watcher measured it on this machine, else an upper bound
+ *  from ledgers seen on it, also by earlier processes. Null when there is neither, or the machine
+ *  has no name. */
 function clockAheadMs(stamping: Stamping, network: Network, state: NetworkStateDoc | null): number | null {
   const { host, clock, monotonic } = stamping;
   if (host === undefined) return null;
@@ -102,7 +107,8 @@ function ask(stamping: Stamping, network: Network): Promise<LedgerTip | null> {
   const known = asked.get(network);
   const ledger = ledgers.get(network);
   if (!ledger) return Promise.resolve(null);
-  // An answer to an earlier request misses ledgers that closed since, which matters only on our own ledger, whose newest is known exactly.
+  // An answer to an earlier request misses ledgers that closed since, which matters only on our own
+  // ledger, whose newest is known exactly.
   if (known && known.untilMs > monotonic.nowMs() && !ledger.isOwn) return known.tip;
   const tip = ledger
     // The stamps of all accounts share one tenant's allowance.

@@ -1,4 +1,5 @@
-/** The transaction by which a payer's wallet pays a link or checkout: built unsigned, and checked once it is signed. Pure. */
+/** The transaction by which a payer's wallet pays a link or checkout: built unsigned, and checked
+ *  once it is signed. Pure. */
 import type { FeeBumpTransaction, Asset as StellarAsset, Transaction } from '@stellar/stellar-sdk/base';
 import { formatAmount, MAX_STROOPS, parseAmount } from '../domain/amount.js';
 import { type Asset, NATIVE, type Asset as PaidAsset, sameAsset } from '../domain/asset.js';
@@ -40,13 +41,15 @@ export function sendMaxOf(cost: bigint): bigint {
   return most < MAX_STROOPS ? most : MAX_STROOPS;
 }
 
-/** The highest fee offered, in stroops. The network takes its minimum, and more only when it is crowded. */
+/** The highest fee offered, in stroops. The network takes its minimum, and more only when it
+ *  is crowded. */
 const MAX_FEE = '10000';
 const VALID_SECONDS = 300;
 /** Wallets may change the time bounds. */
 const LONGEST_VALID_SECONDS = 900;
 
-/** @param payer G… @param sequence of the payer's newest transaction. @param amount decimal text. @param detour null to pay in the asset itself
+/** @param payer G… @param sequence of the payer's newest transaction. @param amount decimal text.
+ *  @param detour null to pay in the asset itself
  *  @returns the unsigned envelope in base64 */
 export function buildPayment(
   { destination, memo, asset, networkPassphrase }: Payable,
@@ -87,7 +90,8 @@ export function parseTransaction(text: string, networkPassphrase: string): Signe
   }
 }
 
-/** Why it is not the one payment that is asked for; null when it is. The amount is not looked at: what is due changes. */
+/** Why it is not the one payment that is asked for; null when it is. The amount is not looked at:
+ *  what is due changes. */
 export function faultOf(signed: SignedTransaction, payable: Payable, now: Date): TransactionFault | null {
   const fault = (message: string, code = 'not_allowed'): TransactionFault => ({ message, code });
   if ('innerTransaction' in signed) return fault('Send the payment itself, not a fee bump of it.');

@@ -1,5 +1,6 @@
-/** Finds the assets that a payer can pay in and the cost in each, by the network's market, and remembers the answer for the payment that follows. Where no
- *  server sees the market, only the asset itself is offered. */
+/** Finds the assets that a payer can pay in and the cost in each, by the network's market, and
+ *  remembers the answer for the payment that follows. Where no server sees the market, only the
+ *  asset itself is offered. */
 
 import { knownAsset } from '../../contracts/known-assets.js';
 import type { Network } from '../../contracts/networks.js';
@@ -20,8 +21,8 @@ import {
 } from '../ledger/source.js';
 import type { WalletDoc } from '../watching/index.js';
 
-// Ledger requests on behalf of a payer, within the payers' share of the request budget, in which client
-// addresses take turns.
+// Ledger requests on behalf of a payer, within the payers' share of the request budget, in which
+// client addresses take turns.
 
 /** `busy`: the payers' share is used up for now. `unavailable`: no source answers. */
 export type NotNow = { state: 'busy'; waitSeconds: number } | { state: 'unavailable' };
@@ -42,8 +43,9 @@ async function askForPayer<T, L extends Pick<NetworkLedger, 'session'>>(
   }
 }
 
-// The ledger for payers on a payment page: reads what their transaction needs and submits it. Payers have a
-// share of the request budget of their own, so that many of them cannot starve the watcher.
+// The ledger for payers on a payment page: reads what their transaction needs and submits it.
+// Payers have a share of the request budget of their own, so that many of them cannot starve
+// the watcher.
 
 /** `visitor` is the client address that the request is charged to. */
 export interface PayerLedger extends PayerWays {
@@ -76,7 +78,8 @@ export function createPayerLedger(deps: WaysDeps): PayerLedger {
 export type ReadWalletAssets = (wallet: WalletDoc, likely: readonly Asset[]) => Promise<readonly Holding[]>;
 
 /** @param likely assets to look for on a server that cannot list an account's assets
- *  @throws ApiError `unavailable`, or `rate_limited` when the account's share of the request budget is used up */
+ *  @throws ApiError `unavailable`, or `rate_limited` when the account's share of the request budget
+ *  is used up */
 export const createReadWalletAssets =
   ({ ledgers }: { ledgers: ReadonlyMap<Network, Pick<NetworkLedger, 'session'>> }): ReadWalletAssets =>
   async ({ network, address, accountId }, likely) => {
@@ -109,7 +112,8 @@ interface PayerWays {
     due: Amount,
     visitor: string,
   ): Promise<{ state: 'known'; ways: PayerWay[] } | { state: 'no_account' } | NotNow>;
-  /** The way from one asset: the remembered answer, which is used once, or a fresh one when that is old. Null when there is no way. */
+  /** The way from one asset: the remembered answer, which is used once, or a fresh one when that is
+   *  old. Null when there is no way. */
   wayFrom(
     network: Network,
     account: string,

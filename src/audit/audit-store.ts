@@ -1,4 +1,5 @@
-/** Audits of wallets, and the progress of running ones. One audit of a wallet runs at a time; each step is saved by its revision. */
+/** Audits of wallets, and the progress of running ones. One audit of a wallet runs at a time; each
+ *  step is saved by its revision. */
 import mongoose from 'mongoose';
 import type { AUDIT_STATUSES, OPENING_SOURCES } from '../../contracts/audits.js';
 import type { Contract } from '../../contracts/index.js';
@@ -38,12 +39,14 @@ export interface StoredRow extends StoredSums {
 
 /** Progress of a running audit. */
 export interface AuditProgress {
-  /** The ledger of the last change to the balances, and one up to which they are known to be unchanged. */
+  /** The ledger of the last change to the balances, and one up to which they are known to
+   *  be unchanged. */
   changedLedger: number;
   knownLedger: number;
   /** What the account held after `toLedger`. */
   closing: StoredAmount[];
-  /** Names of the requested assets. Null, or absent in older versions, if the server lists all balances. */
+  /** Names of the requested assets. Null, or absent in older versions, if the server lists
+   *  all balances. */
   asked?: string[] | null;
   /** The balances after `fromLedger`, from a previous audit. */
   opening: StoredAmount[] | null;
@@ -62,15 +65,18 @@ export interface AuditProgress {
   pagesBefore: number;
   /** An unknown kind of effect. */
   unknownKind: string | null;
-  /** Ids of parked records that paid the wallet, judging by its balance. Absent in older versions. */
+  /** Ids of parked records that paid the wallet, judging by its balance. Absent in
+   *  older versions. */
   parked?: string[];
-  /** Number of operations that credited the wallet and could not be fetched. Absent in older versions. */
+  /** Number of operations that credited the wallet and could not be fetched. Absent in
+   *  older versions. */
   unread?: number;
   /** Failed requests for lists of payments. */
   listsFailed?: number;
 }
 
-/** A ledger that paid the wallet. Identified by its close time too: after a reset its number is used again. */
+/** A ledger that paid the wallet. Identified by its close time too: after a reset its number is
+ *  used again. */
 export interface HealedOperation {
   operationId: string;
   closedAt: Date;
@@ -332,7 +338,8 @@ const ofAllAccounts = ({ collection, start }: Opened) => ({
     const [last] = found;
     return last && isSinceReset(last, resetAt) ? last : null;
   },
-  /** Saves a step. @returns false when another process has saved one since it was read, or the wallet is gone */
+  /** Saves a step. @returns false when another process has saved one since it was read, or the
+   *  wallet is gone */
   async save({ _id, revision }: AuditDoc, changes: Partial<AuditDoc>, session?: Session): Promise<boolean> {
     const { matchedCount } = await collection.updateOne(
       { _id, revision, status: 'RUNNING' },
@@ -341,7 +348,8 @@ const ofAllAccounts = ({ collection, start }: Opened) => ({
     );
     return matchedCount === 1;
   },
-  /** Removes a wallet's audits beyond the newest, except the one that the next audit begins with. */
+  /** Removes a wallet's audits beyond the newest, except the one that the next audit
+   *  begins with. */
   async prune(walletId: string): Promise<void> {
     const [oldest] = await collection
       .find({ walletId }, { sort: { _id: -1 }, skip: KEPT_AUDITS - 1, limit: 1, projection: { _id: 1 } })

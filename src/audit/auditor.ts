@@ -1,5 +1,6 @@
-/** Runs the audits of a network: plans them over the day, and gives each that runs its turns, one at a time, within its share of the request budget.
- *  Those that accounts asked for go on beside the planned ones: they are paid for by the accounts' share. */
+/** Runs the audits of a network: plans them over the day, and gives each that runs its turns, one
+ *  at a time, within its share of the request budget. Those that accounts asked for go on beside
+ *  the planned ones: they are paid for by the accounts' share. */
 
 import { createHash } from 'node:crypto';
 import type { Logger } from 'pino';
@@ -130,7 +131,8 @@ export function createAuditor(deps: AuditorDeps) {
   }
 
   return {
-    /** Runs audits until there is enough, each network by itself. @returns how many turns were taken */
+    /** Runs audits until there is enough, each network by itself. @returns how many turns
+     *  were taken */
     async run(networks: readonly Network[], enough: AbortSignal, ended: AbortSignal): Promise<number> {
       // Wait for all networks, so that no loop overlaps the next run.
       const ends = await Promise.allSettled(

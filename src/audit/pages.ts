@@ -1,5 +1,6 @@
-/** Reads the pages of a running audit, one a step: what moved the balances goes into its books, and what was missed is recorded. A list counts as read
- *  only once a server has shown that it ends there. */
+/** Reads the pages of a running audit, one a step: what moved the balances goes into its books, and
+ *  what was missed is recorded. A list counts as read only once a server has shown that it
+ *  ends there. */
 
 import { type Books, forgetSettled } from '../domain/books.js';
 import { isWatched } from '../domain/terms.js';
@@ -24,9 +25,9 @@ import {
   storeBooks,
 } from './read.js';
 
-// Whether a list was read to its end. Several servers may stand behind one URL, and one that is behind shows
-// a list that ends early: what counts is what the answer itself shows, never that some time has passed.
-// Pure.
+// Whether a list was read to its end. Several servers may stand behind one URL, and one that is
+// behind shows a list that ends early: what counts is what the answer itself shows, never that some
+// time has passed. Pure.
 
 /** The audit's knowledge of its account. */
 interface Account {
@@ -38,7 +39,8 @@ interface Account {
   readsAll: boolean;
 }
 
-/** The ledger that a list has to be shown up to: in those after the last change nothing can have moved. 0 when nothing can be missing. */
+/** The ledger that a list has to be shown up to: in those after the last change nothing can have
+ *  moved. 0 when nothing can be missing. */
 export function mustShow({ fromLedger, toLedger, changedLedger, readsAll }: Account): number {
   if (changedLedger === 0) return toLedger;
   return readsAll || changedLedger > fromLedger ? changedLedger : 0;
@@ -66,7 +68,8 @@ const PAGES_BEFORE = 50;
 /** From this number on an audit is not proven; more are not counted. */
 const MOST_PARKED = 1000;
 
-/** After this many failures, lists are given up. Each failed request is repeated with half as many records. */
+/** After this many failures, lists are given up. Each failed request is repeated with half as
+ *  many records. */
 const MOST_LISTS_FAILED = 3;
 
 export const readsOneByOne = ({ listsFailed = 0 }: AuditProgress): boolean => listsFailed >= MOST_LISTS_FAILED;
@@ -118,7 +121,8 @@ async function isRead(
   }
   if (check === 'behind') throw behind;
   const { latestLedger, oldestLedger } = await session.tip();
-  // An account that is there has a history, unless it lies before what is kept, which is noticed in the end.
+  // An account that is there has a history, unless it lies before what is kept, which is noticed in
+  // the end.
   const mustBeKnown = !isNobody(progress!) && oldestLedger <= ledger;
   if (latestLedger < ledger || (end.isUnknown && mustBeKnown)) throw behind;
   return true;
@@ -182,8 +186,8 @@ async function storedOf(
     .filter((key) => wanted.has(key));
 }
 
-/** Counts the payments that are there by now of what was being recorded. Some are not when a process was cut off: they are found missing again, or
- *  it records them yet. */
+/** Counts the payments that are there by now of what was being recorded. Some are not when a
+ *  process was cut off: they are found missing again, or it records them yet. */
 async function countHealed(deps: PageReaderDeps, audit: AuditDoc, healing = audit.healing ?? []) {
   const stored = await storedOf(deps, audit, healing);
   const left = healing.filter((each) => !stored.includes(keyOf(each)));

@@ -1,4 +1,5 @@
-/** Plans an audit before it reads: its servers, the ledgers it covers, and the balances it starts from. */
+/** Plans an audit before it reads: its servers, the ledgers it covers, and the balances it
+ *  starts from. */
 import { type Asset, assetName, NATIVE } from '../domain/asset.js';
 import type { Amount, BookRow } from '../domain/books.js';
 import { type LedgerStamp, secondBefore } from '../domain/terms.js';
@@ -7,8 +8,8 @@ import type { LedgerSession, ServerTip } from '../ledger/network-ledger.js';
 import { type Holdings, LedgerUnavailable, MOST_ASSETS } from '../ledger/source.js';
 import type { AuditDoc } from './audit-store.js';
 
-// An account's balances for an audit: from another server than its movements if possible, which may be
-// unable to list them.
+// An account's balances for an audit: from another server than its movements if possible, which may
+// be unable to list them.
 
 interface ReadBalances {
   held: Holdings;
@@ -25,8 +26,9 @@ function assetsOf(amounts: readonly Pick<Amount, 'asset'>[]): Map<string, Asset>
 }
 
 /**
- * Where the other server cannot list what an account holds, it is asked for what was held before; and for what the first one lists besides, unless
- * nothing has changed: an account's own entry changes with each trustline.
+ * Where the other server cannot list what an account holds, it is asked for what was held before;
+ * and for what the first one lists besides, unless nothing has changed: an account's own entry
+ * changes with each trustline.
  * @param before what the last audit ended with, and which ledger; null for a first audit
  * @param moved assets that an earlier reading found to have moved without being listed
  * @throws LedgerUnavailable
@@ -56,8 +58,9 @@ export async function readBalances(
   return first && all.size === known.size ? first : ask(all);
 }
 
-/** Assets that moved and whose balances were not asked for: a list may be of before they came. What is worked out back from nothing would look right,
- *  and what does not fit would look like a difference. */
+/** Assets that moved and whose balances were not asked for: a list may be of before they came. What
+ *  is worked out back from nothing would look right, and what does not fit would look like
+ *  a difference. */
 export const unaskedOf = (
   rows: readonly BookRow[],
   asked: readonly string[] | null,
@@ -76,14 +79,16 @@ export const unaskedOf = (
 export class Superseded extends Error {}
 /** The audit has to wait. */
 export class NotYet extends Error {}
-/** Data may be late that the audit can do without in the end: of a server that is away, or of one that is behind. */
+/** Data may be late that the audit can do without in the end: of a server that is away, or of one
+ *  that is behind. */
 export class Late extends Error {}
 /** The audit cannot reach a result. */
 export class Hopeless extends Error {}
 
 /** An audit without progress for this long has failed. */
 export const STUCK_MS = 60_000;
-/** How long an audit waits for data that it can do without: longer than the pause after a server's failure. */
+/** How long an audit waits for data that it can do without: longer than the pause after a
+ *  server's failure. */
 const PATIENT_MS = 120_000;
 
 export const isPatient = ({ lateSince }: Pick<AuditDoc, 'lateSince'>, clock: Clock): boolean =>
@@ -103,7 +108,8 @@ interface AuditServers {
   isOneAway: boolean;
 }
 
-/** @returns `none_configured` when no server keeps histories, `away` when those that do give no answer */
+/** @returns `none_configured` when no server keeps histories, `away` when those that do give
+ *  no answer */
 export function chooseServers(
   tips: readonly ServerTip[],
   fromLedger: number,
@@ -119,7 +125,8 @@ export function chooseServers(
   return { movements, balances: { server, hasHistories }, isOneAway: open.length < keepers.length };
 }
 
-/** The ledger after which a wallet's payments count, those of the second in which it was made among them.
+/** The ledger after which a wallet's payments count, those of the second in which it was made
+ *  among them.
  *  @throws LedgerUnavailable */
 export async function firstLedgerOf(
   { at, ledger }: LedgerStamp,
@@ -158,7 +165,8 @@ export function startOf(
 }
 
 /**
- * Where an audit ends: with the newest ledger for which the balances are known and whose payments were read.
+ * Where an audit ends: with the newest ledger for which the balances are known and whose payments
+ * were read.
  * @param readTo how far the wallet's payments were read; null when they are no longer read
  * @returns null while the ledger in which the balances last changed has not been read
  */

@@ -1,5 +1,6 @@
-/** Reads one page of an account's history and adds it to the books: effects with the operations that they belong to, or fees. What a page holds is
- *  forgotten with it, so that an audit takes the same memory however much happened. */
+/** Reads one page of an account's history and adds it to the books: effects with the operations
+ *  that they belong to, or fees. What a page holds is forgotten with it, so that an audit takes the
+ *  same memory however much happened. */
 
 import type { Network } from '../../contracts/networks.js';
 import { parseAmount } from '../domain/amount.js';
@@ -86,7 +87,8 @@ export interface HealDeps {
   clock: Clock;
 }
 
-/** @returns what these operations paid to the wallet while it watched; what may have paid it and cannot be recorded is parked
+/** @returns what these operations paid to the wallet while it watched; what may have paid it and
+ *  cannot be recorded is parked
  *  @throws LedgerUnavailable */
 export async function creditsIn(
   { parkedRecords, isRemoved, clock }: HealDeps,
@@ -138,9 +140,11 @@ interface Group {
 export interface ListRead {
   /** Where the next page begins: behind the last item. */
   cursor: string;
-  /** `more` while the page was full, `beyond` once it shows what came after the range; else the page says no more than that it has nothing more. */
+  /** `more` while the page was full, `beyond` once it shows what came after the range; else the
+   *  page says no more than that it has nothing more. */
   end: 'more' | 'beyond' | 'unknown';
-  /** The newest ledger of its items, which the server that gave them certainly had; 0 when there are none. */
+  /** The newest ledger of its items, which the server that gave them certainly had; 0 when there
+   *  are none. */
   shownLedger: number;
 }
 
@@ -152,7 +156,8 @@ export interface EffectsRead extends ListRead {
   isBefore: boolean;
   /** Records of operations that may have paid the account and have no payment, or not all of it. */
   unpaid: LedgerRecord[];
-  /** Every operation that credited the account and has no payment, or not all of it, whatever it was. */
+  /** Every operation that credited the account and has no payment, or not all of it, whatever
+   *  it was. */
   credited: Pick<Group, 'id' | 'ledger'>[];
   /** How many of them no answer shows: they may be payments. */
   unread: number;

@@ -1,4 +1,5 @@
-/** A wallet's statement, computed backwards from its current balances. Pure; amounts are stroops of any size. */
+/** A wallet's statement, computed backwards from its current balances. Pure; amounts are stroops of
+ *  any size. */
 import { type Asset, assetName, NATIVE } from '../domain/asset.js';
 import {
   type Amount,
@@ -40,8 +41,8 @@ export interface RecordedPayment {
 }
 
 export type StatementRead = (Omit<StatementRow, 'movements'> & { movements: (Movement & RecordedPayment)[] })[];
-/** `no_histories`: no source keeps histories of accounts. `not_kept`: the sources no longer keep the period. `away`: no source answers at the
- *  moment. */
+/** `no_histories`: no source keeps histories of accounts. `not_kept`: the sources no longer keep
+ *  the period. `away`: no source answers at the moment. */
 export type StatementRefusal = 'no_histories' | 'not_kept' | 'too_long' | 'away';
 
 const SIGNED: readonly (readonly [Exclude<Movement['kind'], 'fee'>, (sums: Sums) => bigint])[] = [
@@ -59,7 +60,8 @@ type Moved = Pick<Movement, 'kind' | 'asset' | 'stroops'> & {
   counterparty: string | null;
 };
 
-/** The movements of one operation: one for each asset and kind, or for each balance change of a contract call. */
+/** The movements of one operation: one for each asset and kind, or for each balance change of a
+ *  contract call. */
 export function movementsOf(
   address: string,
   effects: readonly BalanceEffect[],

@@ -1,4 +1,5 @@
-/** Reads a wallet's statement from the ledger: what it holds now, and everything that moved it since the statement begins. Nothing is stored. */
+/** Reads a wallet's statement from the ledger: what it holds now, and everything that moved it
+ *  since the statement begins. Nothing is stored. */
 
 import type { Network } from '../../contracts/networks.js';
 import type { Statement } from '../../contracts/statements.js';

@@ -1,5 +1,6 @@
-/** One turn of a running audit: takes the balances, reads a few pages of what moved them, and in the end holds the one against the other. Each step is
- *  saved before the next one, so that an audit may be cut off at any moment and goes on where it was, in whichever process. */
+/** One turn of a running audit: takes the balances, reads a few pages of what moved them, and in
+ *  the end holds the one against the other. Each step is saved before the next one, so that an
+ *  audit may be cut off at any moment and goes on where it was, in whichever process. */
 
 import type { Logger } from 'pino';
 import { closeBooks, isBalanced, MOST_BOOKED, netChange } from '../domain/books.js';
@@ -192,8 +193,8 @@ async function readAgain(
   await save(audit, { ...changes, progress: null, turnAt, seen: [...audit.seen, seen] });
 }
 
-/** Lists silently begin with the oldest ledger that is kept, so dropped ledgers show only in the server's tip. @returns the oldest ledger
- *  that is kept, where that is too late; else null */
+/** Lists silently begin with the oldest ledger that is kept, so dropped ledgers show only in the
+ *  server's tip. @returns the oldest ledger that is kept, where that is too late; else null */
 async function keptFrom({ openingSource, fromLedger, movementSource, progress }: AuditDoc, ledger: AuditLedger) {
   const { isQuiet, firstLedger } = progress!;
   if (isQuiet) return null;
@@ -208,7 +209,8 @@ async function endNow({ pages, clock }: TurnTools, audit: AuditDoc): Promise<Par
   return { progress: null, turnAt: null, finishedAt: clock.now(), missingPayments, healing: [] };
 }
 
-/** Compares balances with movements. A difference counts only when two readings in a row show it: one odd answer raises no alarm. */
+/** Compares balances with movements. A difference counts only when two readings in a row show it:
+ *  one odd answer raises no alarm. */
 async function conclude(tools: TurnTools, audit: AuditDoc, wallet: WalletDoc, ledger: AuditLedger): Promise<void> {
   const { save } = tools;
   const { closing, opening, unknownKind, knownLedger } = audit.progress!;
@@ -262,7 +264,8 @@ async function endWithDifference(
   tools.eventsStored();
 }
 
-/** Parked and unreadable records may be payments that are not recorded, although the books balance. @throws Late, Hopeless */
+/** Parked and unreadable records may be payments that are not recorded, although the books balance.
+ *  @throws Late, Hopeless */
 async function checkHoles({ pages, clock }: TurnTools, audit: AuditDoc): Promise<void> {
   const { parked = [], unread = 0 } = audit.progress!;
   if (unread > 0) throw new Hopeless(`Operations that credited this wallet cannot be read: ${unread}.`);
@@ -327,7 +330,8 @@ async function steps(
   await save(current, { turnAt: clock.now() });
 }
 
-/** @returns stores a step of an audit; throws Superseded when another process has stored one since */
+/** @returns stores a step of an audit; throws Superseded when another process has stored
+ *  one since */
 const createSave =
   (audits: Pick<AuditStore, 'save'>): Save =>
   async (audit, changes) => {

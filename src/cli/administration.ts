@@ -1,4 +1,5 @@
-/** Connects the commands to the core around the database of these settings, whether or not the service runs. */
+/** Connects the commands to the core around the database of these settings, whether or not the
+ *  service runs. */
 
 import { pino } from 'pino';
 import { contract } from '../../contracts/index.js';

@@ -1,5 +1,5 @@
-/** Administration from the shell, on the same database as the service, whether or not the service runs; installed as a package, its command also starts
- *  the service. */
+/** Administration from the shell, on the same database as the service, whether or not the service
+ *  runs; installed as a package, its command also starts the service. */
 import type { Command } from 'commander';
 import { networkInfo } from '../../contracts/networks.js';
 import { originOf, readClientSettings, readConfig } from '../app/config.js';

@@ -1,5 +1,6 @@
-/** `events tail`: an account's events on stdout, a line of JSON each, as they are numbered. A break, a slow reader or a restart of the service leaves
- *  none out: it goes on after the last sequence. */
+/** `events tail`: an account's events on stdout, a line of JSON each, as they are numbered. A
+ *  break, a slow reader or a restart of the service leaves none out: it goes on after the
+ *  last sequence. */
 import { once } from 'node:events';
 import type { Writable } from 'node:stream';
 import { type Command, InvalidArgumentError, Option } from 'commander';
@@ -62,7 +63,8 @@ function toSequence(text: string): number {
   throw new InvalidArgumentError('Must be the sequence of an event, or 0.');
 }
 
-/** Ends with `signal`. @throws Error of one line when the service does not answer at the start, or refuses */
+/** Ends with `signal`. @throws Error of one line when the service does not answer at the start,
+ *  or refuses */
 export async function tailEvents(options: {
   service: string;
   key: string;

@@ -1,4 +1,5 @@
-/** `parked list`, `parked retry`, `parked dismiss`: records of the ledger that could not be recorded. */
+/** `parked list`, `parked retry`, `parked dismiss`: records of the ledger that could not
+ *  be recorded. */
 
 import type { Command } from 'commander';
 import { BudgetUsedUp } from '../ledger/source.js';
@@ -69,7 +70,8 @@ function toRow({ _id, createdAt, reason, dismissed, dismissing }: ParkedRecordDo
   return dismissing ? [...row, 'being dismissed; if that was interrupted, dismiss it again'] : row;
 }
 
-/** The service takes from the same share of the budget: once that is used up, the records that are left wait for their turn there. */
+/** The service takes from the same share of the budget: once that is used up, the records that are
+ *  left wait for their turn there. */
 async function retryAll(
   { retryParked }: Pick<Administration, 'retryParked'>,
   records: readonly ParkedRecordDoc[],

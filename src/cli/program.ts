@@ -1,4 +1,5 @@
-/** What all commands share: how arguments are checked, how results are printed, and that whatever fails is one line on stderr and exit code 1. */
+/** What all commands share: how arguments are checked, how results are printed, and that whatever
+ *  fails is one line on stderr and exit code 1. */
 
 import { createRequire } from 'node:module';
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
@@ -29,7 +30,8 @@ export interface Administration {
   exports: ExportService;
   /** Audits one wallet, or with null every active one, and gives each audit when it has ended. */
   audit: (walletId: string | null) => AsyncIterable<Audit>;
-  /** Mends gaps with the Horizon at the URL. @param walletId null for every wallet of its network */
+  /** Mends gaps with the Horizon at the URL. @param walletId null for every wallet of
+   *  its network */
   mendGaps: (url: string, walletId: string | null) => Promise<MendReport[]>;
   /** How the jobs stand, of the networks that are configured. */
   jobReports: () => Promise<JobReport[]>;

@@ -1,4 +1,5 @@
-/** `webhook listen`: a webhook of the developer's own machine. It registers itself with the running service, shows what comes, and removes itself. */
+/** `webhook listen`: a webhook of the developer's own machine. It registers itself with the running
+ *  service, shows what comes, and removes itself. */
 
 import { connect } from 'node:net';
 import { join, resolve } from 'node:path';
@@ -117,7 +118,8 @@ export function registerWebhookCommands(
     });
 }
 
-/** Asked for each event: a key may have been rotated since the last. Null when they cannot be read. */
+/** Asked for each event: a key may have been rotated since the last. Null when they cannot
+ *  be read. */
 async function publishedKeys(service: string): Promise<string[] | null> {
   try {
     const url = `${service.replace(/\/+$/, '')}/.well-known/webhook-keys.json`;

@@ -4,7 +4,8 @@ import { observable } from '@trpc/server/observable';
 import type { ErrorBody, FieldError } from './contract.js';
 import type { AppRouter } from './procedures.js';
 
-/** A failed call. `data.error` is REST's error object; `data` is null when the service did not answer. */
+/** A failed call. `data.error` is REST's error object; `data` is null when the service did
+ *  not answer. */
 export class CallError extends TRPCClientError<AppRouter> {
   /** Field errors; empty when no field is at fault. */
   readonly details: readonly FieldError[];

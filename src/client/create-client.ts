@@ -13,7 +13,8 @@ import { callErrors } from './call-error.js';
 import type { AppRouter } from './procedures.js';
 
 export interface ClientOptions {
-  /** Base URL of the service, such as `http://127.0.0.1:3000`; that of its REST API (`…/api/v1`) is understood as well. */
+  /** Base URL of the service, such as `http://127.0.0.1:3000`; that of its REST API (`…/api/v1`) is
+   *  understood as well. */
   url: string;
   /** `sk_…` */
   apiKey: string;
@@ -33,9 +34,10 @@ function idempotencyKeyOf({ context: { idempotencyKey } }: Operation): string | 
   return idempotencyKey;
 }
 
-/** Calls of the same tick share one request. A call with an Idempotency-Key, as in `mutate(input, { context: { idempotencyKey } })`, and a subscription
- *  (`events.stream`) each have their own; a subscription reconnects after a break and resumes where it was.
- *  Calls reject with `CallError`. */
+/** Calls of the same tick share one request. A call with an Idempotency-Key, as in
+ *  `mutate(input, { context: { idempotencyKey } })`, and a subscription (`events.stream`) each have
+ *  their own; a subscription reconnects after a break and resumes where it was. Calls reject
+ *  with `CallError`. */
 export function createClient({ url, apiKey, fetch = globalThis.fetch }: ClientOptions): TRPCClient<AppRouter> {
   // `fetch` would repeat the key in its error.
   if (!/^[\x21-\x7e]+$/.test(apiKey))

@@ -1,4 +1,5 @@
-/** An account's events in sequence and without holes, across broken connections and restarts of the service. */
+/** An account's events in sequence and without holes, across broken connections and restarts of
+ *  the service. */
 import { createParser } from 'eventsource-parser';
 import type { ErrorBody, Event, WebhookPayload } from './contract.js';
 
@@ -7,8 +8,8 @@ export interface FollowOptions {
   url: string;
   /** `sk_…`; scope READ suffices. */
   apiKey: string;
-  /** `sequence` of the last handled event; the iteration begins with the next one. 0 begins with the account's first event, undefined with the first event
-   *  from now on. */
+  /** `sequence` of the last handled event; the iteration begins with the next one. 0 begins with
+   *  the account's first event, undefined with the first event from now on. */
   after?: number;
   /** Ends the iteration without an error. */
   signal?: AbortSignal;
@@ -19,7 +20,8 @@ export interface FollowOptions {
 /** An event of the stream, in the shape of a webhook's body. */
 export type StreamedEvent = WebhookPayload & { sequence: number };
 
-/** The service refuses the stream: the key is unknown, revoked or expired, or the request is invalid. */
+/** The service refuses the stream: the key is unknown, revoked or expired, or the request
+ *  is invalid. */
 export class StreamRefusedError extends Error {
   override readonly name = 'StreamRefusedError';
   constructor(
@@ -36,10 +38,12 @@ const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 30_000;
 
 /**
- * Follows an account's events by `GET /events/stream`, and reconnects when the connection breaks or falls silent. Events are read no faster than the caller
- * takes them. Store each `sequence` together with the effects of its event, and pass it as `after` the next time: no event is missed, and none is
- * handled twice.
- * @throws StreamRefusedError when the service refuses the stream, possibly later, for instance once the key is revoked
+ * Follows an account's events by `GET /events/stream`, and reconnects when the connection breaks or
+ * falls silent. Events are read no faster than the caller takes them. Store each `sequence`
+ * together with the effects of its event, and pass it as `after` the next time: no event is missed,
+ * and none is handled twice.
+ * @throws StreamRefusedError when the service refuses the stream, possibly later, for instance once
+ * the key is revoked
  */
 export async function* followEvents(options: FollowOptions): AsyncGenerator<StreamedEvent, void, undefined> {
   const { signal } = options;
@@ -71,7 +75,8 @@ class Overloaded extends Error {
   }
 }
 
-/** Where to begin without `after`: a break before the first event would otherwise lose the events of that time. */
+/** Where to begin without `after`: a break before the first event would otherwise lose the
+ *  events of that time. */
 async function newestSequence(options: FollowOptions): Promise<number> {
   const { body } = await ask(options, '/events?pageSize=1', AbortSignal.timeout(SILENCE_MS));
   const { data } = JSON.parse(await new Response(body).text()) as { data: Event[] };

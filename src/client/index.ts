@@ -1,4 +1,5 @@
-/** Entrance of the client: types, calls, webhooks and events, on web standards and without server code. */
+/** Entrance of the client: types, calls, webhooks and events, on web standards and without
+ *  server code. */
 import type { ErrorBody } from './contract.js';
 
 /** Codes of errors, for programs. */

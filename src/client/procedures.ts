@@ -37,5 +37,6 @@ export type Subscription<Input, Output> = TRPCSubscriptionProcedure<
   Typed<Input, AsyncIterable<{ id: string; data: Output }>>
 >;
 
-/** Type for a tRPC client of your own: `createTRPCClient<AppRouter>`. It is derived from the contract, without server code. */
+/** Type for a tRPC client of your own: `createTRPCClient<AppRouter>`. It is derived from the
+ *  contract, without server code. */
 export type AppRouter = TRPCBuiltRouter<Root, { [Resource in keyof Procedures]: Procedures[Resource] }>;

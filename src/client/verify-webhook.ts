@@ -1,4 +1,5 @@
-/** Verifies webhooks (Standard Webhooks 1.0) with WebCrypto: signatures by the webhook's secret (`v1`) or by the service's published keys (`v1a`). */
+/** Verifies webhooks (Standard Webhooks 1.0) with WebCrypto: signatures by the webhook's secret
+ *  (`v1`) or by the service's published keys (`v1a`). */
 import type { WebhookPayload } from './contract.js';
 
 /** Headers of `fetch` or of Node. */
@@ -33,10 +34,12 @@ const TOLERANCE_SECONDS = 300;
 const MAX_SIGNATURES = 64;
 
 /**
- * Verifies a delivery of the service and returns its event. Delivery is at least once: store the `id` of each handled event.
+ * Verifies a delivery of the service and returns its event. Delivery is at least once: store the
+ * `id` of each handled event.
  * @param body the raw body, not parsed and serialized again
  * @param headers of the request; names in any case
- * @throws WebhookVerificationError when no signature fits, a header is missing, or the timestamp is too far from now
+ * @throws WebhookVerificationError when no signature fits, a header is missing, or the timestamp is
+ * too far from now
  * @throws TypeError when the secret or a public key is malformed
  */
 export async function verifyWebhook(

@@ -1,4 +1,5 @@
-/** The built application. Its files are named by their content, except for the page, which refers to them. */
+/** The built application. Its files are named by their content, except for the page, which refers
+ *  to them. */
 
 import { readdir, readFile } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
@@ -40,11 +41,13 @@ export const strictHeaders: RequestHandler = (_req, res, next) => {
   next();
 };
 
-// Detects requests from foreign pages. Only the dashboard's own pages may use a session: other sites, and
-// other names of the same host, may not.
+// Detects requests from foreign pages. Only the dashboard's own pages may use a session: other
+// sites, and other names of the same host, may not.
 
-/** @param publicUrl its origin is allowed too, because behind a proxy the `Host` of a request may differ
- *  @returns whether the request comes from a foreign page; false without the headers of browsers */
+/** @param publicUrl its origin is allowed too, because behind a proxy the `Host` of a request
+ *  may differ
+ *  @returns whether the request comes from a foreign page; false without the headers
+ *  of browsers */
 export function createIsForeign(
   publicUrl: string,
 ): (req: Pick<IncomingMessage, 'headers'> & { protocol?: string }) => boolean {
@@ -93,7 +96,8 @@ export function createFiles(base: string, folder = FOLDER) {
   return {
     /** A file with a fixed name, for the till. @returns null when it has not been built */
     fixed: (name: FixedFile): Promise<Buffer | null> => readFile(`${folder}${name}`).catch(() => null),
-    /** @returns the page with the texts of a language, or null when the application has not been built */
+    /** @returns the page with the texts of a language, or null when the application has not
+     *  been built */
     async page(language: Language): Promise<string | null> {
       const page = await readFile(`${folder}index.html`, 'utf8').catch(() => null);
       if (page === null) return null;

@@ -1,4 +1,5 @@
-/** Lets people in: the first one sets the installation up, the others come by an invitation, which creates a passkey, and then by that passkey. */
+/** Lets people in: the first one sets the installation up, the others come by an invitation, which
+ *  creates a passkey, and then by that passkey. */
 
 import type { IncomingMessage } from 'node:http';
 import type { PublicKeyCredentialRequestOptionsJSON } from '@simplewebauthn/server';
@@ -33,7 +34,8 @@ export interface PeopleDeps {
   admit(req: Request, res: Response, session: OpenSession): Promise<void>;
 }
 
-/** A router for `/dashboard/passkey` and `/dashboard/invitation`: `POST …/options` returns a challenge, `POST …` takes the response. */
+/** A router for `/dashboard/passkey` and `/dashboard/invitation`: `POST …/options` returns a
+ *  challenge, `POST …` takes the response. */
 export function createPeopleRouter(deps: PeopleDeps): Router {
   const { passkeys, sessions, strangerLimit, signInLimit, addressOf, admit } = deps;
 
@@ -41,7 +43,8 @@ export function createPeopleRouter(deps: PeopleDeps): Router {
     const waitSeconds = limit(addressOf(req));
     if (waitSeconds > 0) throw rateLimited(waitSeconds);
   };
-  /** Counted before its work, so that broken attempts count as well, and what is refused does nothing. */
+  /** Counted before its work, so that broken attempts count as well, and what is refused
+   *  does nothing. */
   const attempted = async <Found>(req: Request, refusal: () => ApiError, work: () => Promise<Found | null>) => {
     count(signInLimit, req);
     const found = await work();
@@ -82,7 +85,8 @@ export function createPeopleRouter(deps: PeopleDeps): Router {
   return router;
 }
 
-/** `POST /dashboard/setup`. @param refuseParameters runs once it is known that there is something to set up */
+/** `POST /dashboard/setup`. @param refuseParameters runs once it is known that there is something
+ *  to set up */
 export function createSetupRouter(deps: Omit<PeopleDeps, 'admit'>, refuseParameters: RequestHandler): Router {
   const { setup, sessions, cookie, strangerLimit, setupLimit, addressOf, clock } = deps;
   const limited = (waitSeconds: number) => {

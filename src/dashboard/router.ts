@@ -1,4 +1,5 @@
-/** The dashboard over HTTP: the application's files, its session, and the API's procedures for requests with a session. */
+/** The dashboard over HTTP: the application's files, its session, and the API's procedures for
+ *  requests with a session. */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import express, { type Request, type RequestHandler, type Response, type Router } from 'express';
@@ -35,7 +36,8 @@ export interface DashboardDeps {
   trpc: (callerOf: CallerOf) => (req: IncomingMessage, res: ServerResponse, requestId: string) => Promise<unknown>;
   /** Serves REST to them, for downloads, which have no procedure. */
   rest: (callerOf: CallerOf) => (req: IncomingMessage, res: ServerResponse, requestId: string) => Promise<unknown>;
-  /** Counts calls against the account's limit, like the API. @returns seconds to wait; 0 when the calls may go ahead */
+  /** Counts calls against the account's limit, like the API. @returns seconds to wait; 0 when the
+   *  calls may go ahead */
   accountLimit: (accountId: string, calls: number) => number;
   /** Counts requests without a session by client address. */
   strangerLimit: (address: string) => number;
@@ -51,7 +53,8 @@ export interface DashboardDeps {
 const ONE_YEAR = 'public, max-age=31536000, immutable';
 const NOT_BUILT = 'The dashboard has not been built: run "npm run build".\n';
 
-/** @returns a router for the root that serves `/dashboard` and its subpaths. Errors go to the app's handler. */
+/** @returns a router for the root that serves `/dashboard` and its subpaths. Errors go to the
+ *  app's handler. */
 export function createDashboard(deps: DashboardDeps): Router {
   const { sessions, cookie, addressOf, accountLimit, strangerLimit } = deps;
   const isForeign = createIsForeign(deps.publicUrl);
@@ -87,7 +90,8 @@ export function createDashboard(deps: DashboardDeps): Router {
   }
 
   async function signIn(req: Request, res: Response): Promise<void> {
-    // Counted before its work, so that broken attempts count as well. Only a valid key is served regardless of other requests from its address.
+    // Counted before its work, so that broken attempts count as well. Only a valid key is served
+    // regardless of other requests from its address.
     const refusedFor = deps.signInLimit(addressOf(req));
     const session = await sessionOfKey(req, res).catch((error: unknown) => {
       throw refusedFor > 0 && error instanceof ApiError ? rateLimited(refusedFor) : error;

@@ -1,4 +1,5 @@
-/** The reader's language among those that the service speaks, by a tag or by what the browser prefers. */
+/** The reader's language among those that the service speaks, by a tag or by what the
+ *  browser prefers. */
 import { LANGUAGES, type Language } from '../../contracts/languages.js';
 
 const DEFAULT: Language = 'en';
@@ -8,7 +9,8 @@ const MOST_ENTRIES = 50;
 /** What begins a language tag. */
 const PRIMARY = /^(?:[a-z]{2,3}|[a-z]{5,8})(?=$|[-_])/;
 
-/** `de-AT` → `de`, and old codes by their new ones: `in-ID` → `id`. Null for an unavailable language. */
+/** `de-AT` → `de`, and old codes by their new ones: `in-ID` → `id`. Null for an
+ *  unavailable language. */
 export function toLanguage(tag: string): Language | null {
   const [primary] = PRIMARY.exec(tag.trim().toLowerCase()) ?? [];
   const [language = ''] = primary === undefined ? [] : Intl.getCanonicalLocales(primary);

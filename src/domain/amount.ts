@@ -1,4 +1,5 @@
-/** Money is an integer number of stroops (1 unit = 10^7 stroops) in a BigInt. Text is its only other form; floats are never used. */
+/** Money is an integer number of stroops (1 unit = 10^7 stroops) in a BigInt. Text is its only
+ *  other form; floats are never used. */
 
 import { AMOUNT_PATTERN } from '../../contracts/currencies.js';
 
@@ -6,7 +7,8 @@ import { AMOUNT_PATTERN } from '../../contracts/currencies.js';
 export const MAX_STROOPS = 9_223_372_036_854_775_807n;
 const SCALE = 10_000_000n;
 
-/** `"10.50"` → `105000000n`. Null for text that is not an amount or exceeds int64. Zero is allowed; callers judge it. */
+/** `"10.50"` → `105000000n`. Null for text that is not an amount or exceeds int64. Zero is allowed;
+ *  callers judge it. */
 export function parseAmount(text: string): bigint | null {
   if (!AMOUNT_PATTERN.test(text)) return null;
   const [whole = '0', fraction = ''] = text.split('.');
@@ -14,7 +16,8 @@ export function parseAmount(text: string): bigint | null {
   return stroops <= MAX_STROOPS ? stroops : null;
 }
 
-/** Reads canonical text of any size, such as a sum of amounts. @throws RangeError for any other text */
+/** Reads canonical text of any size, such as a sum of amounts. @throws RangeError for any
+ *  other text */
 export function parseSum(text: string): bigint {
   const [, whole, fraction = ''] = /^(\d+)(?:\.(\d{1,7}))?$/.exec(text) ?? [];
   if (whole === undefined) throw new RangeError(`no amount: ${text}`);

@@ -1,4 +1,5 @@
-/** An asset is its code and its issuer: assets with the same code and different issuers are unrelated. */
+/** An asset is its code and its issuer: assets with the same code and different issuers
+ *  are unrelated. */
 
 export interface Asset {
   code: string;

@@ -1,4 +1,5 @@
-/** The books of an account: what moved its balances, by asset, and whether that explains them. Pure; amounts are stroops of any size. */
+/** The books of an account: what moved its balances, by asset, and whether that explains them.
+ *  Pure; amounts are stroops of any size. */
 import { type Asset, assetName, NATIVE } from './asset.js';
 
 export interface Amount {
@@ -6,7 +7,8 @@ export interface Amount {
   stroops: bigint;
 }
 
-/** One effect on an account's balances. Stroops are greater than 0, except those of a pool, which have a sign. */
+/** One effect on an account's balances. Stroops are greater than 0, except those of a pool, which
+ *  have a sign. */
 export type BalanceEffect =
   | ({ kind: 'credited' | 'debited' } & Amount)
   | { kind: 'traded'; bought: Amount; sold: Amount }
@@ -53,7 +55,8 @@ export interface BookRow extends Sums {
   difference: bigint;
 }
 
-/** More assets than an account can hold before, during and after a period: it has at most 1,000 trustlines at once. */
+/** More assets than an account can hold before, during and after a period: it has at most 1,000
+ *  trustlines at once. */
 export const MOST_BOOKED = 4000;
 
 /** Operations by which an account pays another: they count as received and sent. */
@@ -109,7 +112,8 @@ export function foldOperation(
   }
 }
 
-/** The trades of a path payment are also listed for its sender, whose debit already includes them. */
+/** The trades of a path payment are also listed for its sender, whose debit already
+ *  includes them. */
 const isOfOwnPath = (address: string, operation: OperationFacts | null, hasDebit: boolean): boolean =>
   operation ? PATH_PAYMENT.test(operation.type) && operation.source === address : hasDebit;
 
@@ -166,15 +170,17 @@ function netOf(effects: readonly BalanceEffect[]): { asset: Asset; credited: big
 export const netChange = ({ received, sent, fees, traded, other }: Sums): bigint =>
   received - sent - fees + traded + other;
 
-/** Keeps books from growing with every asset ever held: beyond `MOST_BOOKED`, assets without a net change are dropped, which changes no
- *  difference. @returns false when more than that remain */
+/** Keeps books from growing with every asset ever held: beyond `MOST_BOOKED`, assets without a net
+ *  change are dropped, which changes no difference. @returns false when more than that remain */
 export function forgetSettled(books: Books): boolean {
   if (books.size > MOST_BOOKED) for (const [name, { sums }] of books) if (netChange(sums) === 0n) books.delete(name);
   return books.size <= MOST_BOOKED;
 }
 
-/** Compares closing balances with the opening ones plus the movements. Lumens come first, even without any.
- *  @param opening null if unknown: it is then computed from the closing, and there is no difference */
+/** Compares closing balances with the opening ones plus the movements. Lumens come first, even
+ *  without any.
+ *  @param opening null if unknown: it is then computed from the closing, and there is
+ *  no difference */
 export function closeBooks(books: Books, opening: readonly Amount[] | null, closing: readonly Amount[]): BookRow[] {
   const assets = new Map<string, Asset>([[assetName(NATIVE), NATIVE]]);
   for (const { asset } of [...(opening ?? []), ...closing, ...books.values()]) assets.set(assetName(asset), asset);

@@ -25,7 +25,8 @@ const BLACK = '#000000';
 /** How far a button's color moves away from its text's color on hover. */
 const HOVER_SHARE = 0.15;
 
-/** The text is black or white, whichever contrasts more: at least 4.58:1 on any color. @param color `#rrggbb` */
+/** The text is black or white, whichever contrasts more: at least 4.58:1 on any color. @param
+ *  color `#rrggbb` */
 export function buttonColors(color: string): ButtonColors {
   const text = contrast(color, WHITE) >= contrast(color, BLACK) ? WHITE : BLACK;
   return { background: color.toLowerCase(), text, hover: mix(color, text === WHITE ? BLACK : WHITE, HOVER_SHARE) };

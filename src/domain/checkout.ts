@@ -1,13 +1,15 @@
-/** Checkouts. Each transition is pure: it takes a checkout and returns the next one, with the outcome of the payment that caused it.
+/** Checkouts. Each transition is pure: it takes a checkout and returns the next one, with the
+ *  outcome of the payment that caused it.
  *
  *  ```
  *  OPEN ──────── a payment completes it, or it is accepted ──► PAID
  *   ├─ proven unpaid ──► EXPIRED ───┤ (a payment in time that is found later, or accept)
- *   └─ cancel ─────────► CANCELLED ─┘ (a payment from before the cancellation that is read later, or accept)
+ *   └─ cancel ─────────► CANCELLED ─┘ (a payment from before it that is read later, or accept)
  *  ```
- *  PAID is final. An older payment or refund that is read after the completing payment is judged and booked as if it had been read before: such a
- *  refund may leave an amount due for the payments after it. Amounts are in units of the price: stroops, or 10^-7 units of the currency
- *  for a price in a currency. */
+ *  PAID is final. An older payment or refund that is read after the completing payment is judged
+ *  and booked as if it had been read before: such a refund may leave an amount due for the payments
+ *  after it. Amounts are in units of the price: stroops, or 10^-7 units of the currency for a price
+ *  in a currency. */
 import type { CheckoutStatus } from '../../contracts/checkouts.js';
 import { type Asset, sameAsset } from './asset.js';
 import { type Outcome, type Verdict, verdictOf } from './outcomes.js';
@@ -22,8 +24,9 @@ export interface Checkout {
   amount: bigint;
   /** The least sum that is enough: the price less the tolerance. */
   enough: bigint;
-  /** The counted sum of the payments so far, without money sent back before the order was complete. It may be less than the amount of a PAID
-   *  checkout: within the tolerance, or if such a refund was read after the completing payment. */
+  /** The counted sum of the payments so far, without money sent back before the order was complete.
+   *  It may be less than the amount of a PAID checkout: within the tolerance, or if such a refund
+   *  was read after the completing payment. */
   received: bigint;
   /** The same in stroops. */
   paidIn: bigint;
@@ -62,12 +65,13 @@ export interface CheckoutPayment extends Place {
   asset: Asset;
   /** Stroops, greater than 0. */
   amount: bigint;
-  /** The rates by which it may have been paid; null for a price in the asset, `no_rate` if none is known. */
+  /** The rates by which it may have been paid; null for a price in the asset, `no_rate` if none
+   *  is known. */
   by?: PaidBy | 'no_rate';
   /** Whether the checkout's product was active when the ledger closed; true without a product. */
   productActive: boolean;
-  /** Counted payments that come after it on the ledger, in order: there are some if it was read late. Null for an assigned payment, which is
-   *  judged by what is due now. */
+  /** Counted payments that come after it on the ledger, in order: there are some if it was read
+   *  late. Null for an assigned payment, which is judged by what is due now. */
   later: readonly Counted[] | null;
 }
 
@@ -92,8 +96,9 @@ export const remainingOf = ({ status, amount, received }: Pick<Checkout, 'status
 export const excessOf = ({ amount, received }: Pick<Checkout, 'amount' | 'received'>): bigint | null =>
   received > amount ? received - amount : null;
 
-/** Judges a payment as of its ledger's close, regardless of what was done since. Due is what all payments so far have left, plus what was sent
- *  back before it; once the checkout is PAID, what the payments before this one on the ledger have left. */
+/** Judges a payment as of its ledger's close, regardless of what was done since. Due is what all
+ *  payments so far have left, plus what was sent back before it; once the checkout is PAID, what
+ *  the payments before this one on the ledger have left. */
 export function judgeForCheckout(checkout: Checkout, payment: CheckoutPayment): CheckoutJudgement {
   const { amount, by = null } = payment;
   const asOf = completeBy(checkout, payment);
@@ -113,7 +118,8 @@ export function judgeForCheckout(checkout: Checkout, payment: CheckoutPayment): 
 
   const lacks = side === 'short' && counts < due - (checkout.amount - checkout.enough);
   if (lacks) {
-    // What it counts for is rounded down, so that the rest asks for more than the difference of the amounts.
+    // What it counts for is rounded down, so that the rest asks for more than the difference of
+    // the amounts.
     const shortfall = measure(by, due - counts, 0n).asked.least;
     const verdict = verdictOf(isTaken ? 'accepted' : 'partial', asked.least, { shortfall, value });
     const beyond = beyondOf(checkout, { stroops: amount, counts }, by);
@@ -137,11 +143,13 @@ const withCounted = (checkout: Checkout, counts: bigint, stroops: bigint, excess
   excess: checkout.excess + excess,
 });
 
-/** The stroops of money without a rate that an order does not need: all, unless it is PAID with less than enough, for then an acceptance took all. */
+/** The stroops of money without a rate that an order does not need: all, unless it is PAID with
+ *  less than enough, for then an acceptance took all. */
 const unratedBeyond = ({ status, enough, received }: Checkout, stroops: bigint): bigint =>
   status === 'PAID' && received < enough ? 0n : stroops;
 
-/** The stroops of money with a rate that an order does not need. @param by how the money is measured; without, its stroops count alike */
+/** The stroops of money with a rate that an order does not need. @param by how the money is
+ *  measured; without, its stroops count alike */
 function beyondOf({ amount, received }: Checkout, { stroops, counts }: Sum, by?: PaidBy): bigint {
   const lacks = amount - received;
   if (lacks <= 0n) return stroops;
@@ -158,7 +166,8 @@ function compare(one: Ordered, other: Ordered): number {
   return ms || Number(BigInt(one.operationId) - BigInt(other.operationId));
 }
 
-/** The checkout as if the order had been complete at this place: money sent back after it still counts. */
+/** The checkout as if the order had been complete at this place: money sent back after it
+ *  still counts. */
 function completeBy(checkout: Checkout, place: Place): Checkout {
   const after = checkout.returned.filter((each) => !each.countsOn && compare(each, place) > 0);
   if (after.length === 0) return checkout;
@@ -174,7 +183,8 @@ function countedAgain(checkout: Checkout, { stroops, counted, isUnrated }: Retur
 }
 
 /** Undoes `giveBack` for money that is booked elsewhere now.
- *  @param returned the part of an entry that is booked elsewhere. @param completesAt the time at which it would complete the order */
+ *  @param returned the part of an entry that is booked elsewhere. @param completesAt the time at
+ *  which it would complete the order */
 export function takeAgain(checkout: Checkout, returned: Returned, completesAt: Date): Checkout {
   const ofPlace = checkout.returned.filter((each) => compare(each, returned) === 0);
   const entry = ofPlace.find(({ stroops }) => stroops === returned.stroops) ?? ofPlace[0];
@@ -190,13 +200,16 @@ export function takeAgain(checkout: Checkout, returned: Returned, completesAt: D
   return { ...after, status: 'PAID', paidAt: completesAt };
 }
 
-/** The most entries that are kept. Their places matter only for a payment that is read later than a refund that came after it. */
+/** The most entries that are kept. Their places matter only for a payment that is read later than a
+ *  refund that came after it. */
 const MOST_RETURNED = 1000;
 
-/** Books money of a counted payment that was sent back. If the order was not complete by then, the money no longer counts, whether the checkout is
- *  PAID by now or not; refunds that came after it, but were read before, may then be refunds of an incomplete order, too.
+/** Books money of a counted payment that was sent back. If the order was not complete by then, the
+ *  money no longer counts, whether the checkout is PAID by now or not; refunds that came after it,
+ *  but were read before, may then be refunds of an incomplete order, too.
  *  @param returned the counted part of the money
- *  @param later counted payments that come after it on the ledger: there are some if it was read late
+ *  @param later counted payments that come after it on the ledger: there are some if it was
+ *  read late
  *  @returns the same object when nothing changed */
 export function giveBack(checkout: Checkout, returned: Returned, later: readonly Counted[]): Checkout {
   if (returned.stroops <= 0n) return checkout;
@@ -216,7 +229,8 @@ export function giveBack(checkout: Checkout, returned: Returned, later: readonly
 function wasComplete(checkout: Checkout, returned: Returned, later: readonly Counted[]): boolean {
   const { status, acceptedFrom } = checkout;
   if (status !== 'PAID') return false;
-  // Money that may have been sent back after an acceptance is taken as such: the merchant has said that nothing is due.
+  // Money that may have been sent back after an acceptance is taken as such: the merchant has said
+  // that nothing is due.
   const isAccepted = acceptedFrom !== null && sideOf(returned, acceptedFrom) !== 'before';
   return isAccepted || dueBefore(completeBy(checkout, returned), returned, later) === 0n;
 }
@@ -237,7 +251,8 @@ function takenOff(checkout: Checkout, returned: Returned): Checkout {
 const sumOf = (payments: readonly { amount: bigint }[]): bigint =>
   payments.reduce((sum, { amount }) => sum + amount, 0n);
 
-/** The amount due at a place on the ledger: nothing after an acceptance, nor where what had come was enough.
+/** The amount due at a place on the ledger: nothing after an acceptance, nor where what had come
+ *  was enough.
  *  @param checkout one in which money sent back after the place still counts
  *  @param later counted payments that come after it; null for what is due now */
 function dueBefore(checkout: Checkout, place: Place, later: readonly { amount: bigint }[] | null): bigint {
@@ -250,7 +265,8 @@ function dueBefore(checkout: Checkout, place: Place, later: readonly { amount: b
   return before >= enough ? 0n : remainingOf({ status: 'OPEN', amount, received: before > 0n ? before : 0n });
 }
 
-/** When the payments reached what is enough, in the ledger's order: by one of the later payments if this one was read late. */
+/** When the payments reached what is enough, in the ledger's order: by one of the later payments if
+ *  this one was read late. */
 function completedAt({ enough, received }: Checkout, { closedAt, later }: CheckoutPayment, counts: bigint): Date {
   let sum = received - sumOf(later ?? []) + counts;
   if (sum >= enough) return closedAt;
@@ -261,7 +277,8 @@ function completedAt({ enough, received }: Checkout, { closedAt, later }: Checko
   return closedAt;
 }
 
-/** Whether an acceptance would have included the payment, had it been read by then: it must be in time. */
+/** Whether an acceptance would have included the payment, had it been read by then: it must be
+ *  in time. */
 const isAcceptedWith = ({ acceptedFrom, expiresAt, asset }: Checkout, payment: CheckoutPayment): boolean =>
   acceptedFrom !== null &&
   payment.later !== null &&
@@ -304,9 +321,11 @@ export interface Sum {
 }
 
 /** Accepts all money in the right asset as enough.
- *  @param came the checkout's payments, oldest first, with what is left of each and its rate; none that was sent back completely
+ *  @param came the checkout's payments, oldest first, with what is left of each and its rate; none
+ *  that was sent back completely
  *  @param from the moment as the ledger sees it; `at` by the clock
- *  @param total of all money in the right asset, if `came` holds a part of it; null if it holds everything
+ *  @param total of all money in the right asset, if `came` holds a part of it; null if it
+ *  holds everything
  *  @returns the payments that become COMPLETED */
 export function accept<Payment extends Sum & { asset: Asset; rate?: Rate | null }>(
   checkout: Checkout,
@@ -328,7 +347,8 @@ export function accept<Payment extends Sum & { asset: Asset; rate?: Rate | null 
   return { outcome: 'accepted', after: { ...accepted, acceptedFrom: from, paidAt: at }, payments };
 }
 
-/** The stroops of some money that an order needs: all of it where the order lacks some. @param rate null where stroops count alike */
+/** The stroops of some money that an order needs: all of it where the order lacks some. @param rate
+ *  null where stroops count alike */
 function neededOf(amount: bigint, money: readonly (Sum & { rate?: Rate | null })[]): bigint {
   let lacks = amount;
   let needed = 0n;
@@ -343,7 +363,8 @@ function neededOf(amount: bigint, money: readonly (Sum & { rate?: Rate | null })
   return money.reduce((sum, { stroops }) => sum + stroops, 0n);
 }
 
-/** Accepts a payment that closed after the end of a PAID checkout, which cannot be accepted again. Null for any other payment. */
+/** Accepts a payment that closed after the end of a PAID checkout, which cannot be accepted again.
+ *  Null for any other payment. */
 export function acceptLate(
   checkout: Checkout,
   payment: Sum & Pick<CheckoutPayment, 'asset' | 'closedAt'>,
@@ -364,12 +385,14 @@ export interface ReadState {
 /** The creation of a checkout. */
 interface CheckoutBegin {
   createdAt: Date;
-  /** When the wallet's newest gap at that time was found, by the finder's clock; null for none, missing if it was not noted. */
+  /** When the wallet's newest gap at that time was found, by the finder's clock; null for none,
+   *  missing if it was not noted. */
   gapBefore?: Date | null;
 }
 
-/** Whether everything that could pay an OPEN checkout has been read or parked. Ledgers missing since its creation may hold its payment, so that it
- *  stays OPEN. Parked records may hold it, too, which the caller has to check. */
+/** Whether everything that could pay an OPEN checkout has been read or parked. Ledgers missing
+ *  since its creation may hold its payment, so that it stays OPEN. Parked records may hold it, too,
+ *  which the caller has to check. */
 export const isReadToEnd = (
   { status, expiresAt, ...begin }: Pick<Checkout, 'status' | 'expiresAt'> & CheckoutBegin,
   { readTo, gapFoundAt }: ReadState,
@@ -379,7 +402,8 @@ export const isReadToEnd = (
 export const isWhole = (begin: CheckoutBegin, gapFoundAt: Date | null): boolean =>
   gapFoundAt === null || isOlder(gapFoundAt, begin);
 
-/** Avoids comparing the clocks of two processes: a gap that existed at the creation is the noted one. */
+/** Avoids comparing the clocks of two processes: a gap that existed at the creation is the
+ *  noted one. */
 const isOlder = (gapFoundAt: Date, { createdAt, gapBefore }: CheckoutBegin): boolean =>
   gapBefore === undefined
     ? gapFoundAt.getTime() < createdAt.getTime()

@@ -1,9 +1,11 @@
-/** What has been read of the ledger: which cursor covers an address, and whether a watch window was read to its end. Ledgers are left unread for
- *  good only by the rules here, on the ground of what servers have shown. */
+/** What has been read of the ledger: which cursor covers an address, and whether a watch window was
+ *  read to its end. Ledgers are left unread for good only by the rules here, on the ground of what
+ *  servers have shown. */
 import type { Network } from '../../contracts/networks.js';
 import { isAfter, type LedgerStamp, type WatchWindow } from './terms.js';
 
-/** A network lags when its source shows nothing newer for this long, a wallet when it is this far behind. */
+/** A network lags when its source shows nothing newer for this long, a wallet when it is this
+ *  far behind. */
 export const LAGGING_AFTER_MS = 60_000;
 
 /** The stream of all payments of a network; other streams are the payments of one address. */
@@ -21,7 +23,8 @@ export interface Reach {
   fromLedger: number | null;
 }
 
-/** Whether the feed covers the address: its own cursor was shown up to the ledger after which the feed has no hole. */
+/** Whether the feed covers the address: its own cursor was shown up to the ledger after which the
+ *  feed has no hole. */
 export const covers = (feed: Reach, own: Reach): boolean =>
   feed.fromLedger !== null && own.shownLedger >= feed.fromLedger;
 
@@ -41,8 +44,8 @@ export function shownCursor<Cursor extends Reach>(
   return own && feed && covers(feed, own) && feed.shownLedger > own.shownLedger ? feed : own;
 }
 
-/** Whether everything that may have closed before the moment was shown. The stamp's ledger is a lower bound, so the close time must be past it,
- *  too. */
+/** Whether everything that may have closed before the moment was shown. The stamp's ledger is a
+ *  lower bound, so the close time must be past it, too. */
 export const isShownPast = ({ shownLedger, shownClosedAt }: Reach, stamp: LedgerStamp): boolean =>
   (stamp.ledger === null || shownLedger > stamp.ledger) &&
   isAfter({ ledger: shownLedger, closedAt: shownClosedAt }, stamp);
@@ -55,11 +58,13 @@ export interface ReadTo {
   ledger: number;
   /** By the reading host's clock, for people. */
   at: Date;
-  /** Everything that closed until then was read. Null in documents from before this field: only `at` is known. */
+  /** Everything that closed until then was read. Null in documents from before this field: only
+   *  `at` is known. */
   closedAt: Date | null;
 }
 
-/** Whether a watch window was read to its end: by the address's own cursor, or by how far the wallet was read when it stopped being watched. */
+/** Whether a watch window was read to its end: by the address's own cursor, or by how far the
+ *  wallet was read when it stopped being watched. */
 export function wasRead({ from, until }: WatchWindow, own: Reach | undefined, readTo: ReadTo | null): boolean {
   if (until === null) return false;
   if (own && isShownPast(own, until)) return true;
@@ -67,7 +72,8 @@ export function wasRead({ from, until }: WatchWindow, own: Reach | undefined, re
   const closedAt = readTo.closedAt ?? readTo.at;
   if (from.at > closedAt) return false;
   if (until.at <= closedAt) return true;
-  // If the stamp's ledger was not the newest one, later ledgers may have closed before the end and were not read.
+  // If the stamp's ledger was not the newest one, later ledgers may have closed before the end and
+  // were not read.
   const isExact = until.isNewest === true || readTo.closedAt === null;
   return isExact && until.ledger !== null && until.ledger <= readTo.ledger;
 }

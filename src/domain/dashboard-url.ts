@@ -1,4 +1,5 @@
-/** Where the dashboard is opened. Browsers have no passkeys for an address, and every machine calls itself localhost. */
+/** Where the dashboard is opened. Browsers have no passkeys for an address, and every machine calls
+ *  itself localhost. */
 
 const OWN_ADDRESS = /^(?:127(?:\.\d+){3}|0\.0\.0\.0|\[::1?\])$/;
 

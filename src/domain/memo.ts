@@ -1,26 +1,33 @@
-/** Memos that name a payment link or checkout: their creation, and reading them from what a payer's wallet sent. Different memos never normalise to the same.
+/** Memos that name a payment link or checkout: their creation, and reading them from what a payer's
+ *  wallet sent. Different memos never normalise to the same.
  *
- *  A memo is 11 random symbols of Crockford's base32 (the letters without I, L, O, U) followed by one check symbol. The check symbol is a weighted
- *  sum over GF(32) with a different non-zero weight for each symbol. It catches every single wrong symbol, every swap of two symbols, and 31 of
- *  32 random texts.
+ *  A memo is 11 random symbols of Crockford's base32 (the letters without I, L, O, U) followed by
+ *  one check symbol. The check symbol is a weighted sum over GF(32) with a different non-zero
+ *  weight for each symbol. It catches every single wrong symbol, every swap of two symbols, and
+ *  31 of 32 random texts.
  *
- *  The 60 bits of the 12 symbols (first symbol most significant) are also the memo's id: an unsigned integer below 2⁶⁰. Wallets that cannot send
- *  a text memo send the id, as an id memo or as the id of a muxed address. Nothing more needs to be stored.
+ *  The 60 bits of the 12 symbols (first symbol most significant) are also the memo's id: an
+ *  unsigned integer below 2⁶⁰. Wallets that cannot send a text memo send the id, as an id memo or
+ *  as the id of a muxed address. Nothing more needs to be stored.
  *
- *  The first bit of a new memo tells what it names: 0 a link, 1 a checkout. (Links from before checkouts existed have either.)
+ *  The first bit of a new memo tells what it names: 0 a link, 1 a checkout. (Links from before
+ *  checkouts existed have either.)
  *
- *  With N links, a new memo collides with an existing one with probability N/2⁵⁴; names of payables are unique, so that another is drawn. Twelve
- *  symbols typed blindly name some link with probability N/2⁶⁰ (10⁶ links: 9·10⁻¹³). */
+ *  With N links, a new memo collides with an existing one with probability N/2⁵⁴; names of payables
+ *  are unique, so that another is drawn. Twelve symbols typed blindly name some link with
+ *  probability N/2⁶⁰ (10⁶ links: 9·10⁻¹³). */
 import type { Clock } from '../kit/clock.js';
 
 const SYMBOLS = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 const PAYLOAD_LENGTH = 11;
 export const MEMO_LENGTH = PAYLOAD_LENGTH + 1;
 
-/** The symbols of the check sum are elements of GF(2⁵), polynomials modulo x⁵ + x² + 1; this is their product with x. */
+/** The symbols of the check sum are elements of GF(2⁵), polynomials modulo x⁵ + x² + 1; this is
+ *  their product with x. */
 const timesX = (element: number): number => ((element << 1) ^ (element & 16 ? 0b100101 : 0)) & 31;
 
-/** Horner's rule: the symbol at distance d from the end weighs x^d, and the powers x⁰ … x³⁰ all differ. */
+/** Horner's rule: the symbol at distance d from the end weighs x^d, and the powers x⁰ … x³⁰
+ *  all differ. */
 const weigh = (values: readonly number[]): number => values.reduce((sum, value) => timesX(sum) ^ value, 0);
 
 /** What a memo names. */
@@ -36,7 +43,8 @@ export function createMemo(clock: Pick<Clock, 'randomBytes'>, owner: MemoOwner):
   return [...payload, check].map((value) => SYMBOLS[value]).join('');
 }
 
-/** The memo that a text means, regardless of case, surrounding blanks, and the mix-ups O for 0 and I or L for 1.
+/** The memo that a text means, regardless of case, surrounding blanks, and the mix-ups O for 0 and
+ *  I or L for 1.
  *  @returns the memo in canonical form; null for text that cannot be a memo of this service */
 export function normalizeMemo(text: string): string | null {
   const typed = text.trim();
@@ -51,7 +59,8 @@ export function normalizeMemo(text: string): string | null {
 export const memoIdOf = (memo: string): string =>
   [...memo].reduce((id, symbol) => (id << 5n) | BigInt(SYMBOLS.indexOf(symbol)), 0n).toString();
 
-/** The memo with this id; null when its check symbol is wrong. @param id decimal text of an unsigned 64-bit integer */
+/** The memo with this id; null when its check symbol is wrong. @param id decimal text of an
+ *  unsigned 64-bit integer */
 export function memoOfId(id: string): string | null {
   const bits = BigInt(id);
   if (bits >= 1n << BigInt(5 * MEMO_LENGTH)) return null;
@@ -61,7 +70,8 @@ export function memoOfId(id: string): string | null {
   return weigh(values) === 0 ? values.map((value) => SYMBOLS[value]).join('') : null;
 }
 
-/** The memo of a transaction. `text` is what the ledger shows: the text, a decimal number for `id`, base64 for `hash` and `return`. */
+/** The memo of a transaction. `text` is what the ledger shows: the text, a decimal number for `id`,
+ *  base64 for `hash` and `return`. */
 export type CreditMemo =
   | { type: 'none'; text: null }
   /** `valid` is false when the bytes are not UTF-8; `text` then has U+FFFD for each wrong byte. */
@@ -88,7 +98,8 @@ function memoNamedBy(memo: CreditMemo): string | null {
   return memo.type === 'text' && memo.valid ? normalizeMemo(memo.text) : null;
 }
 
-/** Why a payment names no link or checkout. A muxed destination that names none is no reference at all: the memo decides. */
+/** Why a payment names no link or checkout. A muxed destination that names none is no reference at
+ *  all: the memo decides. */
 export function unmatchedReason(memo: CreditMemo): UnmatchedReason {
   if (memo.type === 'none' || memo.text === '') return 'no_memo';
   return memo.type === 'text' || memo.type === 'id' ? 'unknown_memo' : 'unsupported_memo';

@@ -1,10 +1,12 @@
-/** Money in a currency as people write it: `3,50 €` in German, `€9.50` in English. Runs in the browser too. The API stays canonical, and amounts of an asset
- *  keep their point in every language. */
+/** Money in a currency as people write it: `3,50 €` in German, `€9.50` in English. Runs in the
+ *  browser too. The API stays canonical, and amounts of an asset keep their point in
+ *  every language. */
 import { minorDigits } from '../../contracts/currencies.js';
 
 const made = new Map<string, Intl.NumberFormat>();
 
-/** With all minor digits of the currency, and without rounding: what is finer, such as a rate, shows all its decimals.
+/** With all minor digits of the currency, and without rounding: what is finer, such as a rate,
+ *  shows all its decimals.
  *  @param amount canonical decimal text, possibly negative @param locale BCP 47 */
 export function moneyText(locale: string, amount: string, currency: string): string {
   const [, fraction = ''] = amount.split('.');

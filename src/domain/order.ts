@@ -1,8 +1,10 @@
-/** What an order of several lines comes to: lines, discount, tax, tip, total. Pure and exact, on BigInt: amounts are in 10^-7 units of the asset or the
- *  currency, and what is rounded is rounded half up to the smallest unit, a stroop or the currency's minor digit.
+/** What an order of several lines comes to: lines, discount, tax, tip, total. Pure and exact, on
+ *  BigInt: amounts are in 10^-7 units of the asset or the currency, and what is rounded is rounded
+ *  half up to the smallest unit, a stroop or the currency's minor digit.
  *
- *  A discount is spread over the lines that it takes from, in proportion to their totals, by largest remainder: the shares add up to it, and no line gives
- *  more than it costs. Tax is of a line's total less its share. */
+ *  A discount is spread over the lines that it takes from, in proportion to their totals, by
+ *  largest remainder: the shares add up to it, and no line gives more than it costs. Tax is of a
+ *  line's total less its share. */
 import { minorDigits } from '../../contracts/currencies.js';
 import { formatAmount, parseAmount } from './amount.js';
 
@@ -86,7 +88,8 @@ function discountOf(discount: Discount, base: bigint, unit: bigint): bigint {
   return asked < base ? asked : base;
 }
 
-/** Splits an amount in proportion to the bases, in whole units. What is left over goes to the largest remainders, of equal ones to the earlier. */
+/** Splits an amount in proportion to the bases, in whole units. What is left over goes to the
+ *  largest remainders, of equal ones to the earlier. */
 function spread(amount: bigint, bases: readonly bigint[], unit: bigint): bigint[] {
   const whole = sum(bases);
   if (amount === 0n || whole === 0n) return bases.map(() => 0n);

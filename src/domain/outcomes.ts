@@ -42,13 +42,15 @@ export type Outcome = keyof typeof OUTCOMES;
 /** Amounts in stroops. */
 export interface Verdict extends Pick<OutcomeKind, 'status' | 'reason'> {
   outcome: Outcome;
-  /** The price, the minimum, or the amount due for a checkout, for every status; null without one, or if the payment belongs to nothing. */
+  /** The price, the minimum, or the amount due for a checkout, for every status; null without one,
+   *  or if the payment belongs to nothing. */
   expectedAmount: bigint | null;
   /** For `overpaid` only. */
   excessAmount: bigint | null;
   /** For UNDERPAID, `within_tolerance` and `accepted` only. */
   shortfallAmount: bigint | null;
-  /** What the payment counts for in the price's currency, or would count for if it were taken; null without one. */
+  /** What the payment counts for in the price's currency, or would count for if it were taken; null
+   *  without one. */
   value: Value | null;
 }
 

@@ -1,4 +1,5 @@
-/** Identifies a payment, however often it is read. The unique index of payments has the same fields. */
+/** Identifies a payment, however often it is read. The unique index of payments has the
+ *  same fields. */
 export const paymentKeyOf = (payment: {
   walletId: string;
   operationId: string;

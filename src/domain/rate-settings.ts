@@ -21,7 +21,8 @@ export interface MailSettings {
 const PORTS = { 'smtp:': 587, 'smtps:': 465 } as const;
 const PASSWORD = 'with %40 for an @, %2F for a / and %25 for a % in user and password';
 
-/** @throws RangeError with one line that names the setting. The URL is not repeated: it may hold a password */
+/** @throws RangeError with one line that names the setting. The URL is not repeated: it may hold
+ *  a password */
 export function parseMailSettings(url: string, from: string): MailSettings {
   return { ...serverOf(url), from: senderOf(from) };
 }
@@ -98,7 +99,8 @@ export function parseRateSources(value: string): RateSourceSetting[] {
   return settings;
 }
 
-/** A base URL may have a path, and that of a custom source a query. A key in it is never repeated. */
+/** A base URL may have a path, and that of a custom source a query. A key in it is
+ *  never repeated. */
 const isBase = (text: string): boolean =>
   URL.canParse(text) && /^https?:\/\/[^/?#\\\s@]+(?:[/?][^#\s\\]*)?$/i.test(text);
 

@@ -1,6 +1,8 @@
-/** Rates: the worth of one unit of an asset in a currency. Exact decimals on BigInt with at most 12 significant digits; floats are never used.
+/** Rates: the worth of one unit of an asset in a currency. Exact decimals on BigInt with at most 12
+ *  significant digits; floats are never used.
  *
- *  Amounts of a currency are in 10^-7 units, like those of an asset, so `parseAmount` and `formatAmount` serve both. */
+ *  Amounts of a currency are in 10^-7 units, like those of an asset, so `parseAmount` and
+ *  `formatAmount` serve both. */
 
 import { minorDigits } from '../../contracts/currencies.js';
 import type { Network } from '../../contracts/networks.js';
@@ -14,7 +16,8 @@ export interface Pair {
   network: Network;
 }
 
-/** The most pairs that one account may be the first to need: opening a pair is cheap, but each one costs requests. */
+/** The most pairs that one account may be the first to need: opening a pair is cheap, but each one
+ *  costs requests. */
 export const MAX_PAIRS_PER_ACCOUNT = 100;
 
 /** The key of the pair's samples. */
@@ -28,7 +31,8 @@ export interface Rate {
   scale: number;
 }
 
-/** The most decimal places. This bounds the numbers that a server can make the service calculate with. */
+/** The most decimal places. This bounds the numbers that a server can make the service
+ *  calculate with. */
 const MOST_PLACES = 24;
 const SIGNIFICANT_DIGITS = 12;
 /** The most digits before the point, so that sums of values stay exact. */
@@ -41,7 +45,8 @@ const pow10 = (exponent: number): bigint => POWERS[exponent] ?? 10n ** BigInt(ex
 /** Rounded up. @param divisor greater than 0 */
 const divideUp = (dividend: bigint, divisor: bigint): bigint => (dividend + divisor - 1n) / divisor;
 
-/** The rate `dividend / divisor`, rounded to 12 significant digits (half up). Null when it is not greater than 0, or out of bounds. */
+/** The rate `dividend / divisor`, rounded to 12 significant digits (half up). Null when it is not
+ *  greater than 0, or out of bounds. */
 export function toRate(dividend: bigint, divisor: bigint): Rate | null {
   if (dividend <= 0n || divisor <= 0n) return null;
   const places = SIGNIFICANT_DIGITS - (digitsOf(dividend) - digitsOf(divisor));
@@ -70,7 +75,8 @@ function canonical({ units, scale }: Rate): Rate | null {
   return least <= 0n || isOutOfBounds ? null : { units: least, scale: places };
 }
 
-/** Plain decimal text with at most 12 significant digits: the form of storage and API. Null for any other text. */
+/** Plain decimal text with at most 12 significant digits: the form of storage and API. Null for any
+ *  other text. */
 export function parseRate(text: string): Rate | null {
   const match = /^(0|[1-9]\d{0,11})(?:\.(\d{1,24}))?$/.exec(text);
   if (!match) return null;
@@ -81,7 +87,8 @@ export function parseRate(text: string): Rate | null {
   return significant.length <= SIGNIFICANT_DIGITS ? rate : null;
 }
 
-/** A number as a server writes it, perhaps with an exponent, rounded to 12 significant digits. Null for anything but a rate: text, 0, less. */
+/** A number as a server writes it, perhaps with an exponent, rounded to 12 significant digits. Null
+ *  for anything but a rate: text, 0, less. */
 export function readRate(text: string): Rate | null {
   const match = /^(\d{1,40})(?:\.(\d{1,60}))?(?:[eE]([+-]?\d{1,2}))?$/.exec(text);
   if (!match) return null;
@@ -104,11 +111,13 @@ export function compareRates(one: Rate, other: Rate): number {
   return difference < 0n ? -1 : difference > 0n ? 1 : 0;
 }
 
-/** The worth of one unit in a third currency, from its rate in a second and the second's rate in the third. Null when out of bounds. */
+/** The worth of one unit in a third currency, from its rate in a second and the second's rate in
+ *  the third. Null when out of bounds. */
 export const crossRate = (one: Rate, other: Rate): Rate | null =>
   toRate(one.units * other.units, pow10(one.scale + other.scale));
 
-/** How much of the second currency one unit of the first is worth, from rates of the same unit in both. */
+/** How much of the second currency one unit of the first is worth, from rates of the same unit
+ *  in both. */
 export const rateBetween = (from: Rate, to: Rate): Rate | null =>
   toRate(to.units * pow10(from.scale), from.units * pow10(to.scale));
 
@@ -122,7 +131,8 @@ export function lowerRate(rate: Rate, percent: Rate | null): Rate | null {
 /** The stroops that a price asks for, rounded up. @param price in 10^-7 units of the currency */
 export const askedFor = (price: bigint, { units, scale }: Rate): bigint => divideUp(price * pow10(scale), units);
 
-/** The worth of stroops, rounded down to the currency's minor digits. @returns 10^-7 units of the currency */
+/** The worth of stroops, rounded down to the currency's minor digits. @returns 10^-7 units of
+ *  the currency */
 export function worthOf(stroops: bigint, { units, scale }: Rate, currency: string): bigint {
   const grid = pow10(AMOUNT_SCALE - minorDigits(currency));
   return ((stroops * units) / (pow10(scale) * grid)) * grid;
@@ -174,7 +184,8 @@ interface Jumped {
   suspects: readonly RateAnswer[];
 }
 
-/** Whether a rate counts now, or must be confirmed first: by newer answers than those that jumped, not by the same ones taken again.
+/** Whether a rate counts now, or must be confirmed first: by newer answers than those that jumped,
+ *  not by the same ones taken again.
  *  @param last rate of the newest sample
  *  @param jumped what was last found to be a jump from it; null for none */
 export function countsNow(

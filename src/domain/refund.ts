@@ -3,15 +3,17 @@ import type { Network } from '../../contracts/networks.js';
 import { type Asset, sameAsset } from './asset.js';
 import { type CreditMemo, normalizeMemo } from './memo.js';
 
-/** The memo of the link or checkout that a refund's memo, `refund <memo>`, names, in canonical form. Null for any other memo. */
+/** The memo of the link or checkout that a refund's memo, `refund <memo>`, names, in canonical
+ *  form. Null for any other memo. */
 export function memoRefunded(memo: CreditMemo): string | null {
   if (memo.type !== 'text' || !memo.valid) return null;
   const named = /^\s*refund\s+(\S+)\s*$/i.exec(memo.text)?.[1];
   return named === undefined ? null : normalizeMemo(named);
 }
 
-/** Identifies a refund of an account by its place on the ledger, however often it is read and by whichever hash its transaction is requested. The
- *  close time is a part of it, because operation ids repeat after a reset.
+/** Identifies a refund of an account by its place on the ledger, however often it is read and by
+ *  whichever hash its transaction is requested. The close time is a part of it, because operation
+ *  ids repeat after a reset.
  *  @param part of an operation that gives back several payments: 0 for the first */
 export const refundId = (
   { accountId, network }: { accountId: string; network: Network },
@@ -20,7 +22,8 @@ export const refundId = (
 ): string =>
   `${accountId}:${network}:${operationId}:${changeIndex}:${closedAt.getTime() / 1000}${part === 0 ? '' : `/${part}`}`;
 
-/** The payer of a payment, or the receiver of a refund. Two muxed accounts of one base account are two payers. */
+/** The payer of a payment, or the receiver of a refund. Two muxed accounts of one base account are
+ *  two payers. */
 export interface Payer {
   /** Base account or contract. */
   address: string;
@@ -45,8 +48,9 @@ export interface Refundable {
   operationId: string;
 }
 
-/** Whether money that is named as this payment's refund gives it back: it must go to the payment's sender, in the same asset, after the payment.
- *  Money to the bare base account may be for any of its muxed accounts. */
+/** Whether money that is named as this payment's refund gives it back: it must go to the payment's
+ *  sender, in the same asset, after the payment. Money to the bare base account may be for any of
+ *  its muxed accounts. */
 export const givesBack = (back: MoneyBack, payment: Refundable): boolean =>
   back.receiver.address === payment.sender.address &&
   (back.receiver.muxedAddress === null || back.receiver.muxedAddress === payment.sender.muxedAddress) &&

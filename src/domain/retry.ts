@@ -1,9 +1,11 @@
-/** Decides what follows an attempt. Pure, so that the whole schedule can be read and tested here. */
+/** Decides what follows an attempt. Pure, so that the whole schedule can be read and
+ *  tested here. */
 
 const HOUR_MS = 3_600_000;
 /** The longest wait, also for a `Retry-After`. */
 export const MAX_WAIT_MS = 24 * HOUR_MS;
-/** A webhook is paused after at least this many failed attempts in a row, over at least this long. */
+/** A webhook is paused after at least this many failed attempts in a row, over at least
+ *  this long. */
 const PAUSE_AFTER_ATTEMPTS = 10;
 const PAUSE_AFTER_MS = 5 * 24 * HOUR_MS;
 const JITTER = 0.1;
@@ -21,7 +23,8 @@ export interface AttemptResult {
   retryAfterMs: number | null;
 }
 
-/** `gone`: the endpoint wants no more deliveries (410); this one waits until its webhook is made ACTIVE again. */
+/** `gone`: the endpoint wants no more deliveries (410); this one waits until its webhook is made
+ *  ACTIVE again. */
 type AttemptOutcome =
   | { status: 'DELIVERED'; nextAttemptAt: null; gone: false }
   | { status: 'FAILED'; nextAttemptAt: null; gone: false }
@@ -63,11 +66,13 @@ export interface FailureStreak {
 export const withFailure = (streak: FailureStreak | null, at: Date): FailureStreak =>
   streak ? { since: streak.since, attempts: streak.attempts + 1 } : { since: at, attempts: 1 };
 
-/** Whether a webhook has failed often and long enough to be paused. @param lastAt when the streak's last attempt began */
+/** Whether a webhook has failed often and long enough to be paused. @param lastAt when the streak's
+ *  last attempt began */
 export const isTimeToPause = ({ since, attempts }: FailureStreak, lastAt: Date): boolean =>
   attempts >= PAUSE_AFTER_ATTEMPTS && lastAt.getTime() - since.getTime() >= PAUSE_AFTER_MS;
 
-/** Milliseconds from now for a `Retry-After`: seconds or an HTTP date (RFC 9110, 10.2.3); null for any other text. */
+/** Milliseconds from now for a `Retry-After`: seconds or an HTTP date (RFC 9110, 10.2.3); null for
+ *  any other text. */
 export function parseRetryAfter(value: string, nowMs: number): number | null {
   const text = value.trim();
   if (/^\d+$/.test(text)) return Number(text) * 1000;

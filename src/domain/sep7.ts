@@ -1,5 +1,5 @@
-/** SEP-7 requests: the `web+stellar:pay` URI that a wallet opens or scans, and its signature. Every value is percent-encoded, and a memo always
- *  has its type. */
+/** SEP-7 requests: the `web+stellar:pay` URI that a wallet opens or scans, and its signature. Every
+ *  value is percent-encoded, and a memo always has its type. */
 import { type KeyObject, sign } from 'node:crypto';
 import { isIP } from 'node:net';
 import { type Network, networkInfo } from '../../contracts/networks.js';
@@ -60,8 +60,9 @@ export function signedUri(uri: string, domain: string, key: KeyObject): string {
   return `${unsigned}&signature=${percentEncode(sign(null, signedBytes(unsigned), key).toString('base64'))}`;
 }
 
-/** The domain whose `/.well-known/stellar.toml` this service serves; null unless the URL is https on a plain name, without port and path. Wallets
- *  refuse a request whose domain does not vouch for it, so no domain is better than one that they cannot reach. */
+/** The domain whose `/.well-known/stellar.toml` this service serves; null unless the URL is https
+ *  on a plain name, without port and path. Wallets refuse a request whose domain does not vouch for
+ *  it, so no domain is better than one that they cannot reach. */
 export function originDomainOf(publicUrl: string): string | null {
   const { protocol, hostname, host, pathname } = new URL(publicUrl);
   const isName = hostname.includes('.') && !hostname.endsWith('.') && isIP(hostname) === 0 && !hostname.startsWith('[');

@@ -1,5 +1,6 @@
-/** Rates that a page may have shown: those that an account's prices went by at some time. A payment is judged by all rates shown within the lock
- *  before its ledger closed, so that the result depends neither on which of them the payer saw nor on when the ledger is read. Pure. */
+/** Rates that a page may have shown: those that an account's prices went by at some time. A payment
+ *  is judged by all rates shown within the lock before its ledger closed, so that the result
+ *  depends neither on which of them the payer saw nor on when the ledger is read. Pure. */
 import { compareRates, lowerRate, type Rate } from './rate.js';
 import { type LedgerClose, type LedgerStamp, sideOf } from './terms.js';
 
@@ -19,13 +20,15 @@ interface Begun {
 /** All lists are oldest first. */
 export interface WorthHistory {
   samples: readonly (Begun & ShownRate)[];
-  /** Rates that the account set itself. `rate` is null where one ended; `until` is null without an end. */
+  /** Rates that the account set itself. `rate` is null where one ended; `until` is null without
+   *  an end. */
   own: readonly (Begun & { rate: Rate | null; at: Date; until: Date | null })[];
 }
 
 /** All lists are oldest first. */
 export interface RateHistory extends WorthHistory {
-  /** The percentages by which the account's rates are lower, oldest first by `from`; null for none. */
+  /** The percentages by which the account's rates are lower, oldest first by `from`; null
+   *  for none. */
   markups: readonly { from: Date; percent: Rate | null }[];
 }
 
@@ -37,7 +40,8 @@ export const CLOCKS_MS = 60_000;
 /** Older samples do not count for a payment. */
 const OLDEST_MS = 24 * 3_600_000;
 
-/** Spans no further apart are read as one: reading the samples between them costs less than another query. */
+/** Spans no further apart are read as one: reading the samples between them costs less than
+ *  another query. */
 const APART_MS = 3_600_000;
 
 /** Both ends are included. */
@@ -46,8 +50,8 @@ export interface Span {
   to: Date;
 }
 
-/** The spans in which rates may have begun that decide payments of these times, besides those in force at the start of each span. Oldest first,
- *  without overlaps. */
+/** The spans in which rates may have begun that decide payments of these times, besides those in
+ *  force at the start of each span. Oldest first, without overlaps. */
 export function spansOf(closes: readonly Date[], lockMs: number): Span[] {
   const spans: Span[] = [];
   for (const closedMs of closes.map((at) => at.getTime()).sort((a, b) => a - b)) {
@@ -60,8 +64,9 @@ export function spansOf(closes: readonly Date[], lockMs: number): Span[] {
   return spans;
 }
 
-/** All rates shown within the lock before the ledger closed, the lowest first; of equal ones the newest alone. Samples more than a day older than the
- *  close do not count. The work grows with what was in force within the lock, never with what was before or after it. */
+/** All rates shown within the lock before the ledger closed, the lowest first; of equal ones the
+ *  newest alone. Samples more than a day older than the close do not count. The work grows with
+ *  what was in force within the lock, never with what was before or after it. */
 export function shownWithin(history: RateHistory, close: LedgerClose, lockMs: number): ShownRate[] {
   const closedMs = close.closedAt.getTime();
   const beginMs = closedMs - lockMs - CLOCKS_MS;
@@ -80,7 +85,8 @@ export function shownWithin(history: RateHistory, close: LedgerClose, lockMs: nu
   return [...distinct.values()].sort((a, b) => compareRates(a.rate, b.rate));
 }
 
-/** The entry in force at the first moment, and all that begin later, up to the last moment. @param list oldest first */
+/** The entry in force at the first moment, and all that begin later, up to the last moment. @param
+ *  list oldest first */
 export function inForceWithin<T>(list: readonly T[], fromMs: number, toMs: number, beginOf: (entry: T) => Date): T[] {
   const begunBy = (ms: number) => {
     let [least, most] = [0, list.length];
@@ -94,7 +100,8 @@ export function inForceWithin<T>(list: readonly T[], fromMs: number, toMs: numbe
   return list.slice(Math.max(0, begunBy(fromMs) - 1), begunBy(toMs));
 }
 
-/** Entries from a time when no ledger was known are dated by the host's clock alone, which may have been ahead. */
+/** Entries from a time when no ledger was known are dated by the host's clock alone, which may have
+ *  been ahead. */
 function withEarlyBegins({ samples, own, markups }: RateHistory): RateHistory {
   const early = <T extends Begun>(each: T): T =>
     each.from.ledger === null
@@ -108,7 +115,8 @@ type Time = readonly [fromMs: number, toMs: number];
 
 function shownBy({ samples, own, markups }: RateHistory, close: LedgerClose, beginMs: number): ShownRate[] {
   const closedMs = close.closedAt.getTime();
-  // Ledgers of one second may have closed before or after a moment in it, so that the payer may have seen the rate.
+  // Ledgers of one second may have closed before or after a moment in it, so that the payer may
+  // have seen the rate.
   const mayHaveBegun = ({ from }: Begun) => sideOf(close, from) !== 'before';
   const sets = walk(own.filter(mayHaveBegun), beginMs);
   const sampled = walk(samples.filter(mayHaveBegun), beginMs);
@@ -117,7 +125,8 @@ function shownBy({ samples, own, markups }: RateHistory, close: LedgerClose, beg
   /** When each sample was shown, by the clock that ends own rates and begins markups. */
   const times = new Map<RateHistory['samples'][number], Time[]>();
   for (const [index, atMs] of moments.entries()) {
-    // Until the next entry begins, that clock may have been a minute behind or ahead of the ledger's.
+    // Until the next entry begins, that clock may have been a minute behind or ahead of
+    // the ledger's.
     const firstMs = Math.max(beginMs, atMs - CLOCKS_MS);
     const lastMs = (moments[index + 1] ?? closedMs) + CLOCKS_MS;
     const newest = sampled.inForceAt(atMs);
@@ -142,7 +151,8 @@ function shownBy({ samples, own, markups }: RateHistory, close: LedgerClose, beg
   return shown;
 }
 
-/** Goes through a list from moment to moment. Where several have begun, the last in the list is in force, however they are dated. */
+/** Goes through a list from moment to moment. Where several have begun, the last in the list is in
+ *  force, however they are dated. */
 function walk<T extends Begun>(list: readonly T[], beginMs: number) {
   let last = list.findLastIndex(({ from }) => from.at.getTime() <= beginMs);
   const coming = list
@@ -152,7 +162,8 @@ function walk<T extends Begun>(list: readonly T[], beginMs: number) {
   let next = 0;
   return {
     begins: coming.map(({ ms }) => ms),
-    /** The entry in force until the moment, undefined for none, and each that begins at it. Call it for every moment, in order. */
+    /** The entry in force until the moment, undefined for none, and each that begins at it. Call it
+     *  for every moment, in order. */
     inForceAt(atMs: number): (T | undefined)[] {
       const found = [list[last]];
       for (; coming[next]?.ms === atMs; next++) {
@@ -165,7 +176,8 @@ function walk<T extends Begun>(list: readonly T[], beginMs: number) {
   };
 }
 
-/** The markups in force at some of these times; null for none. @param during the times, which are sorted */
+/** The markups in force at some of these times; null for none. @param during the times, which
+ *  are sorted */
 function percentsIn(markups: RateHistory['markups'], during: Time[]): (Rate | null)[] {
   const percents = new Map<string, Rate | null>();
   let atMs = Number.NEGATIVE_INFINITY;
@@ -181,8 +193,9 @@ function percentsIn(markups: RateHistory['markups'], during: Time[]): (Rate | nu
   return [...percents.values()];
 }
 
-/** The rate by which books value a payment: the rate that the account had set when the ledger closed, otherwise the newest sample of the last day.
- *  No markup lowers it: it tells what the money was worth. */
+/** The rate by which books value a payment: the rate that the account had set when the ledger
+ *  closed, otherwise the newest sample of the last day. No markup lowers it: it tells what the
+ *  money was worth. */
 export function worthAt({ samples, own }: WorthHistory, close: LedgerClose): ShownRate | null {
   const hasBegun = ({ from }: Begun) => sideOf(close, from) !== 'before';
   const set = own.findLast(hasBegun);

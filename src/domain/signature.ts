@@ -1,4 +1,5 @@
-/** Signatures of Standard Webhooks 1.0: `v1,` + base64 of HMAC-SHA256 over `id.timestamp.body`, one for each valid secret. */
+/** Signatures of Standard Webhooks 1.0: `v1,` + base64 of HMAC-SHA256 over `id.timestamp.body`, one
+ *  for each valid secret. */
 import {
   createHmac,
   createPrivateKey,
@@ -10,8 +11,8 @@ import {
 } from 'node:crypto';
 import type { Clock } from '../kit/clock.js';
 
-// The service's own signatures of deliveries (Standard Webhooks, asymmetric): `v1a,` + base64 of Ed25519
-// over `id.timestamp.body`. A receiver verifies them with the public key, without a secret.
+// The service's own signatures of deliveries (Standard Webhooks, asymmetric): `v1a,` + base64 of
+// Ed25519 over `id.timestamp.body`. A receiver verifies them with the public key, without a secret.
 
 const PUBLIC_PREFIX = 'whpk_';
 const SEED_BYTES = 32;
@@ -71,14 +72,16 @@ export function verifyWithKeys(
 }
 
 const SECRET_PREFIX = 'whsec_';
-/** The most by which `webhook-timestamp` may differ from now, as in the `standardwebhooks` package. */
+/** The most by which `webhook-timestamp` may differ from now, as in the
+ *  `standardwebhooks` package. */
 const TOLERANCE_SECONDS = 5 * 60;
 
 /** `whsec_` + base64 of 32 random bytes. */
 export const newWebhookSecret = (clock: Pick<Clock, 'randomBytes'>): string =>
   SECRET_PREFIX + clock.randomBytes(32).toString('base64');
 
-/** The part of a secret that may be shown after its creation: the first 6 and the last 4 characters. */
+/** The part of a secret that may be shown after its creation: the first 6 and the last
+ *  4 characters. */
 export const mask = (secret: string): string => `${secret.slice(0, 6)}…${secret.slice(-4)}`;
 
 export interface SignatureHeaders {
@@ -108,7 +111,8 @@ export function signatureHeaders(request: {
   };
 }
 
-/** The receiver's check: whether a signature is of this secret, and the attempt at most 5 minutes old or ahead. */
+/** The receiver's check: whether a signature is of this secret, and the attempt at most 5 minutes
+ *  old or ahead. */
 export function verifySignature(request: {
   headers: Readonly<Record<string, string | string[] | undefined>>;
   body: Buffer | string;

@@ -1,9 +1,10 @@
-/** Addresses of all that can hold or receive a balance (SEP-23, CAP-84): G… accounts, M… muxed accounts, C… contracts, W… muxed contracts, B…
- *  claimable balances, L… liquidity pools. Needs no XDR, which is loaded later. */
+/** Addresses of all that can hold or receive a balance (SEP-23, CAP-84): G… accounts, M… muxed
+ *  accounts, C… contracts, W… muxed contracts, B… claimable balances, L… liquidity pools. Needs no
+ *  XDR, which is loaded later. */
 import { crc16, isAccountAddress, STRKEY_ALPHABET, strkeyBytes } from '../../contracts/address.js';
 
-// Muxed addresses (SEP-23, CAP-84): an account or contract together with a 64-bit id, written as one M… or
-// W… address.
+// Muxed addresses (SEP-23, CAP-84): an account or contract together with a 64-bit id, written as
+// one M… or W… address.
 
 export interface Muxed {
   /** M… */
@@ -31,7 +32,8 @@ export const accountOf = (text: string): string | null =>
 
 const MUXED_KINDS = { G: 'M', C: 'W' } as const;
 
-/** @param holder G… or C… @param id decimal text of an unsigned 64-bit integer. @returns M… or W… */
+/** @param holder G… or C… @param id decimal text of an unsigned 64-bit integer. @returns M…
+ *  or W… */
 export function muxedAddressOf(holder: string, id: string): string {
   const key = parseStrkey(holder);
   if (key?.kind !== 'G' && key?.kind !== 'C') throw new TypeError('only accounts and contracts have muxed addresses');
@@ -40,7 +42,8 @@ export function muxedAddressOf(holder: string, id: string): string {
   return strkeyOf(MUXED_KINDS[key.kind], Buffer.concat([key.bytes, idBytes]));
 }
 
-/** Bytes of each kind. Muxed addresses end with a 64-bit id; claimable balances begin with their type. */
+/** Bytes of each kind. Muxed addresses end with a 64-bit id; claimable balances begin with
+ *  their type. */
 const SIZES = { G: 32, M: 40, C: 32, W: 40, B: 33, L: 32 } as const;
 const BALANCE_TYPE = 0;
 

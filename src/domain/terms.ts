@@ -1,13 +1,16 @@
-/** When something applies, as the ledger sees it: stamps, versions of terms, watch windows. The order of ledgers is certain, but two clocks never
- *  quite agree, and close times are rounded down to whole seconds: if the side of a moment is uncertain, the payer benefits. */
+/** When something applies, as the ledger sees it: stamps, versions of terms, watch windows. The
+ *  order of ledgers is certain, but two clocks never quite agree, and close times are rounded down
+ *  to whole seconds: if the side of a moment is uncertain, the payer benefits. */
 import type { Asset } from './asset.js';
 
 /** A moment. */
 export interface LedgerStamp {
   at: Date;
-  /** The newest ledger known to have closed before the moment: a lower bound. Null when none is known. */
+  /** The newest ledger known to have closed before the moment: a lower bound. Null when none
+   *  is known. */
   ledger: number | null;
-  /** It was the newest ledger of all, so that the next one closed after the moment. Missing if uncertain. */
+  /** It was the newest ledger of all, so that the next one closed after the moment. Missing
+   *  if uncertain. */
   isNewest?: boolean;
 }
 
@@ -21,8 +24,9 @@ export interface LedgerClose {
 type Side = 'before' | 'either' | 'after';
 
 const SECOND_MS = 1000;
-/** Ledger numbers decide what close times cannot, which are whole seconds of another clock. Further from the stamp the times suffice and numbers
- *  may mislead: a test network may have been reset to ledger 1 since. */
+/** Ledger numbers decide what close times cannot, which are whole seconds of another clock. Further
+ *  from the stamp the times suffice and numbers may mislead: a test network may have been reset to
+ *  ledger 1 since. */
 const NUMBERS_DECIDE_MS = 10_000;
 /** No network closes this many ledgers in that time: a number further ahead predates a reset. */
 const MOST_LEDGERS_AHEAD = 500;
@@ -47,7 +51,8 @@ export function sideOf(close: LedgerClose, { at, ledger, isNewest = false }: Led
 /** Whether the ledger certainly closed after the moment: only then is a payer too late. */
 export const isAfter = (close: LedgerClose, stamp: LedgerStamp): boolean => sideOf(close, stamp) === 'after';
 
-/** When the next entry of a history begins: after the last one. If the clocks disagree, it is as uncertain as the last one's moment. */
+/** When the next entry of a history begins: after the last one. If the clocks disagree, it is as
+ *  uncertain as the last one's moment. */
 export function beginAfter(last: { from: LedgerStamp } | null, now: LedgerStamp): LedgerStamp {
   if (!last || now.at > last.from.at) return now;
   const at = new Date(last.from.at.getTime() + 1);
@@ -61,7 +66,8 @@ export type Versioned<T> = ReadonlyArray<{ from: LedgerStamp | null; terms: T }>
 export const sideOfBegin = (from: LedgerStamp | null, close: LedgerClose): Side =>
   from === null ? 'after' : sideOf(close, from);
 
-/** The terms that may be in force at the close, oldest first: the last version that has certainly begun, and all that may have begun since. */
+/** The terms that may be in force at the close, oldest first: the last version that has certainly
+ *  begun, and all that may have begun since. */
 export function mayBeInForce<T>(history: Versioned<T>, close: LedgerClose): T[] {
   const found: T[] = [];
   // From the newest on: a history may be long, and few of it were in force together.
@@ -101,8 +107,8 @@ export interface WatchWindow {
   until: LedgerStamp | null;
 }
 
-/** Whether a payment in this ledger counts: a window may have begun, and has not certainly ended. There may be a thousand, and nearly every payment counts in
- *  the newest. */
+/** Whether a payment in this ledger counts: a window may have begun, and has not certainly ended.
+ *  There may be a thousand, and nearly every payment counts in the newest. */
 export const isWatched = (windows: readonly WatchWindow[], close: LedgerClose): boolean =>
   windows.findLast(
     ({ from, until }) => sideOf(close, from) !== 'before' && (until === null || !isAfter(close, until)),

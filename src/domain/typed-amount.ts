@@ -1,15 +1,18 @@
-/** Reads an amount as people type it: digits of any script, the separators of their language, a unit beside it. Runs in the browser too. What may mean two
- *  amounts is never guessed. */
+/** Reads an amount as people type it: digits of any script, the separators of their language, a
+ *  unit beside it. Runs in the browser too. What may mean two amounts is never guessed. */
 
 export type TypedAmount =
   | { state: 'none' }
-  /** `amount`: plain digits with a point, without superfluous leading zeros; of any size and with any number of decimals. */
+  /** `amount`: plain digits with a point, without superfluous leading zeros; of any size and with
+   *  any number of decimals. */
   | { state: 'number'; amount: string }
-  /** A separator that may end the whole part or group it. Both readings, as this language writes them without doubt. */
+  /** A separator that may end the whole part or group it. Both readings, as this language writes
+   *  them without doubt. */
   | { state: 'ambiguous'; whole: string; decimal: string }
   | { state: 'wrong' };
 
-/** @param locale BCP 47, of the reader @param unit that may stand beside the number: a currency, an asset's code, `%` */
+/** @param locale BCP 47, of the reader @param unit that may stand beside the number: a currency, an
+ *  asset's code, `%` */
 export function readTyped(written: string, { locale, unit }: { locale: string; unit: string }): TypedAmount {
   const plain = inDigits(written);
   if (plain === '') return { state: 'none' };
@@ -30,13 +33,15 @@ export function readTyped(written: string, { locale, unit }: { locale: string; u
   return { state: 'number', amount: `${whole}${tail ? `.${tail}` : ''}` };
 }
 
-/** A number that every language reads alike: three decimals behind a point would be thousands in some. @param amount canonical decimal text */
+/** A number that every language reads alike: three decimals behind a point would be thousands in
+ *  some. @param amount canonical decimal text */
 export const readAlike = (amount: string): string => amount.replace(/\.(\d{3})$/, '.$10');
 
 /** A single separator before three digits: `1,000`. */
 const isGroup = (head: string, tail: string | null): boolean => tail?.length === 3 && /^[1-9]\d{0,2}$/.test(head);
 
-/** Groups are of three digits, or in India of two before the last three, and all by one separator. Null for other ones. */
+/** Groups are of three digits, or in India of two before the last three, and all by one separator.
+ *  Null for other ones. */
 function ungrouped(head: string): string | null {
   const [mark] = /\D/u.exec(head) ?? [];
   const groups = mark === undefined ? [head] : head.split(mark);

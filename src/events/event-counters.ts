@@ -1,5 +1,6 @@
-/** Event counters: one document for each account, with the number of its latest event. Numbering events, marking an account as done and making a webhook all
- *  write this document in their transaction, so that no two of them overlap. */
+/** Event counters: one document for each account, with the number of its latest event. Numbering
+ *  events, marking an account as done and making a webhook all write this document in their
+ *  transaction, so that no two of them overlap. */
 import mongoose from 'mongoose';
 import { makeIndexes, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
 import { type ChangeStream, openChangeStream } from '../kit/follower.js';
@@ -68,7 +69,8 @@ const ofAccount = (collection: Counters, accountId: string) => ({
   /** The number of the account's latest event; 0 when there is none. */
   last: async (): Promise<number> => (await collection.findOne({ _id: accountId }))?.last ?? 0,
 
-  /** Called in the transaction that makes a webhook: its deliveries begin after the number that this returns. */
+  /** Called in the transaction that makes a webhook: its deliveries begin after the number that
+   *  this returns. */
   async countWebhook(session?: Session): Promise<number> {
     const { webhooksMade: _, ...fresh } = NEW;
     const counter = await collection.findOneAndUpdate(

@@ -1,4 +1,5 @@
-/** The numbers of events: finds unnumbered events, stores numbers, and reads events in numbered order for the sequencer and replays. Part of the event store. */
+/** The numbers of events: finds unnumbered events, stores numbers, and reads events in numbered
+ *  order for the sequencer and replays. Part of the event store. */
 import type mongoose from 'mongoose';
 import { type EventType, predecessorOf } from '../../contracts/event-kinds.js';
 import type { CountSegments } from '../kit/count-segments.js';
@@ -25,8 +26,8 @@ export interface NumberedEvent extends UnnumberedEvent {
   sequence: number;
 }
 
-/** Gives each account's events the numbers after `last`, in the order of their ids. An event always follows its predecessor, even if the clocks of
- *  two processes ordered the ids otherwise.
+/** Gives each account's events the numbers after `last`, in the order of their ids. An event always
+ *  follows its predecessor, even if the clocks of two processes ordered the ids otherwise.
  *  @param last the latest number of each account; absent for 0 */
 export function numberEvents(events: readonly UnnumberedEvent[], last: ReadonlyMap<string, number>): NumberedEvent[] {
   const sorted = events.toSorted((a, b) => (a._id < b._id ? -1 : 1));
@@ -65,8 +66,10 @@ export interface OpeningPlan {
   moves: { webhookId: string; from: number; openedTo: number; deliverySequence: number }[];
 }
 
-/** Plans the deliveries to open: for each webhook those of the events after `openedTo`, numbered without holes.
- *  @param events all events of the webhooks' accounts after the lowest `openedTo`, up to some number, in order
+/** Plans the deliveries to open: for each webhook those of the events after `openedTo`, numbered
+ *  without holes.
+ *  @param events all events of the webhooks' accounts after the lowest `openedTo`, up to some
+ *  number, in order
  *  @param limits the most deliveries to open, for each account and in all */
 export function planOpening(
   subscribers: readonly Subscriber[],
@@ -109,7 +112,8 @@ export const createEventNumbers = (
 ) => ({
   ...unnumberedEvents(connection, collection),
   ...numberedEvents(collection),
-  /** Stores the numbers. @returns how many events got theirs: fewer when another process numbered some since they were read */
+  /** Stores the numbers. @returns how many events got theirs: fewer when another process numbered
+   *  some since they were read */
   async number(numbered: readonly NumberedEvent[], session: Session): Promise<number> {
     const ids = numbered.map(({ _id }) => _id);
     // MongoDB hashes an array of constants, so this is no linear search.
@@ -168,7 +172,8 @@ const unnumberedEvents = (connection: mongoose.Connection, collection: Collectio
 });
 
 const numberedEvents = (collection: Collection) => ({
-  /** The events of these accounts with numbers after `after` up to `upTo`, each account's in order; without their data. */
+  /** The events of these accounts with numbers after `after` up to `upTo`, each account's in order;
+   *  without their data. */
   async numbered(
     ranges: readonly { accountId: string; after: number; upTo: number }[],
     session: Session,

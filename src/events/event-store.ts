@@ -1,4 +1,5 @@
-/** Events, as webhooks receive them. A subject has one event of a kind (and occurrence), which never changes. */
+/** Events, as webhooks receive them. A subject has one event of a kind (and occurrence), which
+ *  never changes. */
 
 import mongoose from 'mongoose';
 import type { EventType } from '../../contracts/event-kinds.js';
@@ -19,7 +20,8 @@ export interface EventDoc {
   occurrence: string;
   /** 1, 2, 3 … for each account, without holes; 0 until the sequencer has numbered it. */
   sequence: number;
-  /** `data` of the API and of the deliveries' body, as JSON text, so that every attempt sends the same bytes. */
+  /** `data` of the API and of the deliveries' body, as JSON text, so that every attempt sends the
+   *  same bytes. */
   data: string;
   /** The moment in `_id`. */
   createdAt: Date;
@@ -43,7 +45,8 @@ eventSchema.index({ accountId: 1, subjectId: 1, type: 1, occurrence: 1 }, { uniq
 eventSchema.index({ accountId: 1, _id: -1, sequence: 1 });
 eventSchema.index({ accountId: 1, type: 1, _id: -1, sequence: 1 });
 const IS_NUMBERED = { sequence: { $gt: 0 } };
-// Not unique: numbering moves the account's counter in the same transaction, so no two events get one number.
+// Not unique: numbering moves the account's counter in the same transaction, so no two events get
+// one number.
 eventSchema.index({ accountId: 1, sequence: 1 }, { partialFilterExpression: IS_NUMBERED, name: 'numbers' });
 eventSchema.index({ accountId: 1, type: 1, sequence: 1 }, { partialFilterExpression: IS_NUMBERED });
 // Unnumbered events.
@@ -103,7 +106,8 @@ const listsOf = ({ events, collection, countSegments }: Opened, accountId: strin
     const direction = order === 'asc' ? 1 : -1;
     return countSegments.page<EventDoc>(listOfEvents(accountId), events, filter, { ...request, direction, ids });
   },
-  /** Number of events that a replay to this webhook would take, unsent ones included. Most counts of a long list are remembered. */
+  /** Number of events that a replay to this webhook would take, unsent ones included. Most
+   *  counts of a long list are remembered. */
   async countReplayed(replay: ReplayDoc): Promise<number> {
     const { webhookId, types, fromId, toId, upTo } = replay;
     const ids = idRangeOf(replay);
@@ -146,7 +150,8 @@ const readsOf = ({ events, collection }: Opened, accountId: string) => ({
       .sort({ sequence: 1 })
       .limit(limit)
       .toArray(),
-  /** The events after a number, oldest first: at most `limit`, stopping once their data reach `maxBytes`. */
+  /** The events after a number, oldest first: at most `limit`, stopping once their data
+   *  reach `maxBytes`. */
   async after(
     sequence: number,
     limit: number,
@@ -174,7 +179,8 @@ const readsOf = ({ events, collection }: Opened, accountId: string) => ({
 });
 
 const ofAllAccounts = (collection: mongoose.mongo.Collection<EventDoc>) => ({
-  /** @throws a duplicate key error when a subject already has an event of that kind and occurrence */
+  /** @throws a duplicate key error when a subject already has an event of that kind
+   *  and occurrence */
   async insert(batch: readonly EventDoc[], session: Session): Promise<void> {
     await collection.insertMany([...batch], { session });
   },

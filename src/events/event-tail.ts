@@ -1,5 +1,6 @@
-/** Follows an account's events for its waiters: pulls with `wait`, and streams. Waiters are bounded in number, end with their key, their caller or the process,
- *  and cost only a little memory while idle. */
+/** Follows an account's events for its waiters: pulls with `wait`, and streams. Waiters are bounded
+ *  in number, end with their key, their caller or the process, and cost only a little memory
+ *  while idle. */
 
 import type { KeyWatch } from '../accounts/index.js';
 import { ApiError, rateLimited } from '../kit/api-error.js';
@@ -115,7 +116,8 @@ export function createEventTail({ forAccount, notifier, keyWatch, maxOpenPerAcco
     else openOf.delete(accountId);
   }
 
-  /** One read shared by all streams of an account at the same position, as idle ones are. It began after `known` was assigned. */
+  /** One read shared by all streams of an account at the same position, as idle ones are. It began
+   *  after `known` was assigned. */
   function read(accountId: string, after: number, known: number): Promise<StreamedEvent[]> {
     const key = `${accountId} ${after} ${known}`;
     const begun = reading.get(key);
@@ -159,8 +161,10 @@ export function createEventTail({ forAccount, notifier, keyWatch, maxOpenPerAcco
 
   return {
     enter,
-    /** Yields the events after a number, then each new one as it is numbered. Ends with the caller and with the process.
-     *  @throws ApiError `rate_limited` at once; `unauthorized` from the stream when the caller's key has ended */
+    /** Yields the events after a number, then each new one as it is numbered. Ends with the caller
+     *  and with the process.
+     *  @throws ApiError `rate_limited` at once; `unauthorized` from the stream when the caller's
+     *  key has ended */
     stream: (caller: Caller, after: number): AsyncGenerator<StreamedEvent, void> =>
       stream(enter(caller), caller.accountId, after),
   };

@@ -58,7 +58,8 @@ export function createEventService(deps: EventServiceDeps): Service {
   };
 }
 
-/** Waits until pending events are numbered, because lists show only numbered ones: a caller that has seen a payment must find its events, too. */
+/** Waits until pending events are numbered, because lists show only numbered ones: a caller that
+ *  has seen a payment must find its events, too. */
 async function numbered({ eventsStored, clock }: EventServiceDeps, events: AccountEvents): Promise<void> {
   const newest = await events.newestUnnumbered();
   if (newest === null) return;
@@ -82,7 +83,8 @@ async function listAfter(
   return { items, meta: { after: items.at(-1)?.sequence ?? after, hasMore: found.length > pageSize } };
 }
 
-/** Reads again on every new event of the account, until one matches, the time is up or the caller hangs up. */
+/** Reads again on every new event of the account, until one matches, the time is up or the caller
+ *  hangs up. */
 async function waitFor(
   { tail, clock }: EventServiceDeps,
   caller: Caller,

@@ -1,5 +1,6 @@
-/** Notifies waiters in this process when an account has new events, whichever process numbered them. All waiters share one follower; where its change
- *  stream is late, the numbers are asked for as well. */
+/** Notifies waiters in this process when an account has new events, whichever process numbered
+ *  them. All waiters share one follower; where its change stream is late, the numbers are asked for
+ *  as well. */
 import type { Logger } from 'pino';
 import type { Clock } from '../kit/clock.js';
 import { createFollower } from '../kit/follower.js';
@@ -73,7 +74,8 @@ export function createEventNotifier(deps: EventNotifierDeps) {
   });
 
   return {
-    /** Notifies the follower whenever an event of the account is numbered. @returns a function that ends it */
+    /** Notifies the follower whenever an event of the account is numbered. @returns a function that
+     *  ends it */
     follow(accountId: string, follower: EventFollower): () => void {
       const own = followers.get(accountId) ?? new Set();
       followers.set(accountId, own.add(follower));

@@ -1,5 +1,6 @@
-/** The outbox: an event is stored in the transaction that stores what it tells of, so that neither exists without the other. The sequencer numbers
- *  events and opens their deliveries later, so that this transaction does not grow with the number of webhooks. */
+/** The outbox: an event is stored in the transaction that stores what it tells of, so that neither
+ *  exists without the other. The sequencer numbers events and opens their deliveries later, so that
+ *  this transaction does not grow with the number of webhooks. */
 import { EVENT_KINDS, type EventDataOf, type EventType } from '../../contracts/event-kinds.js';
 import type { Session } from '../kit/database.js';
 import { createdAtOf, type NewId } from '../kit/ids.js';
@@ -28,7 +29,8 @@ export type Outbox = ReturnType<typeof createOutbox>;
 export function createOutbox({ events, newId, follow }: { events: EventStore; newId: NewId; follow?: FollowEvents }) {
   return {
     /** Stores events in the order given, in the transaction that stores what happened.
-     *  @throws a duplicate key error when the subject has an event of that kind (and occurrence) already */
+     *  @throws a duplicate key error when the subject has an event of that kind (and
+     *  occurrence) already */
     async publish(outboxEvents: readonly OutboxEvent[], session: Session): Promise<void> {
       if (outboxEvents.length === 0) return;
       const docs = outboxEvents.map(({ type, accountId, data, occurrence = '' }): EventDoc => {

@@ -1,8 +1,11 @@
-/** The sequencer numbers events and opens their deliveries, after the transactions that recorded them.
+/** The sequencer numbers events and opens their deliveries, after the transactions that
+ *  recorded them.
  *
- *  Each account's events get the numbers 1, 2, 3 … without holes, in an order that never changes: a client that has read up to n has everything up to n.
- *  One process does it at a time, under a lease, which only avoids conflicts: the transaction that gives numbers fails if another process gave them
- *  meanwhile. Every transaction is bounded, whatever the number of events and webhooks, and accounts take turns. */
+ *  Each account's events get the numbers 1, 2, 3 … without holes, in an order that never changes: a
+ *  client that has read up to n has everything up to n. One process does it at a time, under a
+ *  lease, which only avoids conflicts: the transaction that gives numbers fails if another process
+ *  gave them meanwhile. Every transaction is bounded, whatever the number of events and webhooks,
+ *  and accounts take turns. */
 
 import type { Logger } from 'pino';
 import { predecessorOf } from '../../contracts/event-kinds.js';
@@ -38,9 +41,11 @@ export interface SequencerDeps {
 
 const LEASE_MS = 5000;
 const RETRY_MS = 500;
-/** Interval of checks for other work: leftovers of a dead process, and replays begun by another one. */
+/** Interval of checks for other work: leftovers of a dead process, and replays begun by
+ *  another one. */
 const LOOK_AT_ALL_MS = 1000;
-/** Bounds of one transaction: accounts, events of each account, deliveries of each account and in all. */
+/** Bounds of one transaction: accounts, events of each account, deliveries of each account and
+ *  in all. */
 const ACCOUNTS = 40;
 /** Of a transaction whose documents another one holds: about half a second. */
 const BOUNDED = { attempts: 10 };
@@ -73,7 +78,8 @@ export function createSequencer(deps: SequencerDeps) {
     return { isOpen: replayed.isOpen || behind.length > 0, isBusy: replayed.isBusy || batches.length > 0 };
   }
 
-  /** @param all checks for other work than new events, too. @returns whether there may be more to do */
+  /** @param all checks for other work than new events, too. @returns whether there may be more
+   *  to do */
   async function round(all = true): Promise<boolean> {
     const hasNumbered = await number();
     if (!hasNumbered && !all) return false;
@@ -116,9 +122,11 @@ export function createSequencer(deps: SequencerDeps) {
   };
 }
 
-/** Works on accounts in batches, one transaction each. Where that fails, each account has a transaction of its own, from then on until it succeeds: what
- *  one account suffers from holds up no other.
- *  @returns a function that returns the results of the transactions that succeeded. It throws where none did */
+/** Works on accounts in batches, one transaction each. Where that fails, each account has a
+ *  transaction of its own, from then on until it succeeds: what one account suffers from holds up
+ *  no other.
+ *  @returns a function that returns the results of the transactions that succeeded. It throws where
+ *  none did */
 function createBatches(log: Logger) {
   const troubled = new Set<string>();
   return async <T>(accountIds: readonly string[], act: (accountIds: readonly string[]) => Promise<T>): Promise<T[]> => {
@@ -182,7 +190,8 @@ async function numberBatch(deps: SequencerDeps, accountIds: readonly string[]): 
   }, BOUNDED);
 }
 
-/** @returns how many deliveries were opened, and the account at which there were too many for one batch */
+/** @returns how many deliveries were opened, and the account at which there were too many for
+ *  one batch */
 async function openBatch(
   deps: SequencerDeps,
   accountIds: readonly string[],

@@ -1,4 +1,5 @@
-/** The API's errors, from the table in contracts/errors, and the faults of a body that names what is not there. Any other thrown error is an internal error. */
+/** The API's errors, from the table in contracts/errors, and the faults of a body that names what
+ *  is not there. Any other thrown error is an internal error. */
 import type { ErrorCode, FieldError } from '../../contracts/errors.js';
 
 // Faults of a body that names missing resources.
@@ -48,7 +49,8 @@ export const invalid = (...errors: [FieldError, ...FieldError[]]) =>
   );
 
 /** Merges changes into a resource. What was stored before is not refused by a rule of today.
- *  @param rules between its fields @throws ApiError when the changes, or what follows from them, do not fit the rest */
+ *  @param rules between its fields @throws ApiError when the changes, or what follows from them, do
+ *  not fit the rest */
 export function withChanges<T extends object>(
   before: T,
   given: Partial<T>,

@@ -1,5 +1,5 @@
-/** Whether MongoDB takes writes, as the driver's monitors see it, and how long callers wait when it does not. No running call is cut short while MongoDB
- *  answers its monitors. */
+/** Whether MongoDB takes writes, as the driver's monitors see it, and how long callers wait when it
+ *  does not. No running call is cut short while MongoDB answers its monitors. */
 import mongoose from 'mongoose';
 import { type ApiError, unavailable } from './api-error.js';
 import type { MonotonicClock } from './clock.js';
@@ -7,22 +7,26 @@ import type { MonotonicClock } from './clock.js';
 const { mongo } = mongoose;
 
 /** Runs work for a waiting caller.
- *  @throws ApiError `unavailable` when MongoDB is away, or has been for `PATIENCE_MS`; work that has begun continues */
+ *  @throws ApiError `unavailable` when MongoDB is away, or has been for `PATIENCE_MS`; work that
+ *  has begun continues */
 export type Guard = <T>(work: () => Promise<T>) => Promise<T>;
 
 interface Availability {
   guard: Guard;
   /** Reports what the monitors see. */
   observe(isThere: boolean): void;
-  /** Reports what became of a write that the process makes regularly. @param error null when it succeeded */
+  /** Reports what became of a write that the process makes regularly. @param error null when
+   *  it succeeded */
   wrote(error: unknown): void;
   /** Whether MongoDB refused the last of those writes, as with a full disk. */
   refusesWrites(): boolean;
 }
 
-/** A monitor hears from MongoDB every second. After three more seconds of silence it closes all connections, failing their pending calls. */
+/** A monitor hears from MongoDB every second. After three more seconds of silence it closes all
+ *  connections, failing their pending calls. */
 export const MONITORING = { heartbeatFrequencyMS: 1000, connectTimeoutMS: 3000 };
-/** Long enough for an election or a restart of the embedded MongoDB. With the monitors' delay that makes 8 s; callers are promised an answer within 10. */
+/** Long enough for an election or a restart of the embedded MongoDB. With the monitors' delay that
+ *  makes 8 s; callers are promised an answer within 10. */
 export const PATIENCE_MS = 4000;
 
 /** @param onChange called when MongoDB goes away and when it is back */
@@ -84,12 +88,14 @@ const databaseAway = () => unavailable('The database does not answer at the mome
 
 const writesRefused = () => unavailable('The database takes no changes at the moment: try again.');
 
-/** OutOfDiskSpace, and UserWritesBlocked, by which hosts of MongoDB keep a full disk from filling further. */
+/** OutOfDiskSpace, and UserWritesBlocked, by which hosts of MongoDB keep a full disk from
+ *  filling further. */
 const WRITES_REFUSED = new Set([14031, 371]);
 /** WiredTiger's own words for a disk that is full or went read-only, under general codes. */
 const DISK_REFUSES = /no space left on device|disk (is )?full|out of disk space|read-only file system|WT_PANIC/i;
 
-/** True when a server that answers refused a write for want of a disk. Such a write was not made. */
+/** True when a server that answers refused a write for want of a disk. Such a write was
+ *  not made. */
 const isRefusal = (error: unknown): boolean =>
   error instanceof mongo.MongoServerError &&
   (WRITES_REFUSED.has(Number(error.code)) || DISK_REFUSES.test(error.message));
@@ -103,7 +109,8 @@ const isAway = (error: unknown): boolean =>
   error instanceof mongo.MongoServerSelectionError ||
   error instanceof mongo.MongoNotConnectedError ||
   error instanceof mongo.MongoTopologyClosedError ||
-  // The driver writes to a socket whose other end has just closed it, and passes Node's own error on.
+  // The driver writes to a socket whose other end has just closed it, and passes Node's own
+  // error on.
   (error as NodeJS.ErrnoException | null)?.code === 'EPIPE' ||
   (error instanceof mongo.MongoServerError && STEPPED_DOWN.has(Number(error.code)));
 

@@ -1,5 +1,6 @@
-/** Days in a time zone, by Node's ICU: one calendar for the start of a report and for the days of its rows. A day begins at its first midnight; if
- *  the clock skips midnight, with the first moment after it. */
+/** Days in a time zone, by Node's ICU: one calendar for the start of a report and for the days of
+ *  its rows. A day begins at its first midnight; if the clock skips midnight, with the first moment
+ *  after it. */
 import { badRequest } from './api-error.js';
 
 // The calendar that a caller names.
@@ -19,7 +20,8 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 /** The largest offset of a zone in use, Kiribati's. */
 const MAX_OFFSET_MS = 14 * HOUR_MS;
-/** A local time is searched within this window: offsets have reached 16 h, and a clock was once set by 24 h. */
+/** A local time is searched within this window: offsets have reached 16 h, and a clock was once set
+ *  by 24 h. */
 const WINDOW_MS = 2 * DAY_MS;
 const WINDOW_STEP_MS = 12 * HOUR_MS;
 /** The years of possible ledgers. */
@@ -27,7 +29,8 @@ const FIRST_MS = Date.UTC(2015);
 const LAST_MS = Date.UTC(2065);
 /** No zone changes its offset twice within this time in those years, as a test verifies. */
 const STEP_MS = 3 * DAY_MS;
-/** Earlier moments get the offset of this one: there was no standard time yet, and ICU's earlier dates are unreliable. */
+/** Earlier moments get the offset of this one: there was no standard time yet, and ICU's earlier
+ *  dates are unreliable. */
 const STANDARD_TIME_MS = Date.UTC(1850);
 
 const DATE_LENGTH = '2026-11-21'.length;
@@ -39,9 +42,11 @@ export interface OffsetSpan {
 }
 
 interface Calendar {
-  /** The start of a day such as `2026-11-21`, in milliseconds since the epoch. A day that the zone skipped starts with the next one. */
+  /** The start of a day such as `2026-11-21`, in milliseconds since the epoch. A day that the zone
+   *  skipped starts with the next one. */
   startOf(day: string): number;
-  /** The offsets in the years of ledgers, oldest first. Never empty; the first also applies to all earlier times. */
+  /** The offsets in the years of ledgers, oldest first. Never empty; the first also applies to all
+   *  earlier times. */
   readonly offsets: readonly OffsetSpan[];
 }
 
@@ -50,7 +55,8 @@ type OffsetAt = (ms: number) => number;
 /** By the zone's canonical name; ICU knows some hundred. */
 const known = new Map<string, readonly OffsetSpan[]>();
 
-/** @param timezone a name such as `Europe/Berlin`, `UTC`, `Z`, or an offset such as `+05:30`. @returns null for anything but a time zone */
+/** @param timezone a name such as `Europe/Berlin`, `UTC`, `Z`, or an offset such as `+05:30`.
+ *  @returns null for anything but a time zone */
 export function calendarOf(timezone: string): Calendar | null {
   const fixedMs = fixedOffsetOf(timezone);
   if (fixedMs !== null) return fixedCalendar(fixedMs);
@@ -75,7 +81,8 @@ export function calendarOf(timezone: string): Calendar | null {
 export const momentIn = (calendar: Calendar | null, text: string): Date =>
   new Date(calendar && text.length === DATE_LENGTH ? calendar.startOf(text) : text);
 
-/** Writes a UTC timestamp as the zone's clocks show that moment, with their offset: `2026-11-21T10:30:00.000+01:00`. In UTC it stays as it is.
+/** Writes a UTC timestamp as the zone's clocks show that moment, with their offset:
+ *  `2026-11-21T10:30:00.000+01:00`. In UTC it stays as it is.
  *  @throws RangeError when there is no such time zone */
 export function localTimeIn(timezone: string): (utc: string) => string {
   const fixedMs = fixedOffsetOf(timezone);
@@ -101,7 +108,8 @@ const fixedCalendar = (offsetMs: number): Calendar => ({
   offsets: [{ fromMs: FIRST_MS, offsetMs }],
 });
 
-/** Milliseconds; null for text that is not an offset, and for an offset larger than that of any zone. */
+/** Milliseconds; null for text that is not an offset, and for an offset larger than that of
+ *  any zone. */
 function fixedOffsetOf(timezone: string): number | null {
   if (/^(?:utc|z)$/i.test(timezone)) return 0;
   const [, sign, hours, minutes = '00'] = /^([+-])(\d\d)(?::?([0-5]\d))?$/.exec(timezone) ?? [];
@@ -154,8 +162,8 @@ function changeBetween(offsetAt: OffsetAt, fromMs: number, toMs: number): number
   return high * SECOND_MS;
 }
 
-/** A clock set back over midnight would return to the previous day. The change then counts from the second midnight on, so that the day began at
- *  the first. */
+/** A clock set back over midnight would return to the previous day. The change then counts from the
+ *  second midnight on, so that the day began at the first. */
 function withoutReturn(changeMs: number, before: number, after: number): number {
   const dayBefore = Math.floor((changeMs - 1 + before) / DAY_MS);
   const dayAfter = Math.floor((changeMs + after) / DAY_MS);

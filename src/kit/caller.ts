@@ -11,7 +11,8 @@ import {
 import type { Role } from '../../contracts/roles.js';
 import type { IdPrefix } from './ids.js';
 
-// Passes each function of a service the name of its operation, under which its changes are recorded.
+// Passes each function of a service the name of its operation, under which its changes
+// are recorded.
 
 /** The operation of a call. */
 export interface Doing {
@@ -70,17 +71,21 @@ export interface Caller {
   sessionHash?: string;
   /** Aborts when the caller hangs up. Absent if nothing waits for that. */
   signal?: AbortSignal;
-  /** With an Idempotency-Key: the id for the created resource, the same when the creation is repeated after a crash. */
+  /** With an Idempotency-Key: the id for the created resource, the same when the creation is
+   *  repeated after a crash. */
   reservedId?: (prefix: IdPrefix) => string;
-  /** With an Idempotency-Key: an earlier run of the request ended without an answer, and may have taken effect. */
+  /** With an Idempotency-Key: an earlier run of the request ended without an answer, and may have
+   *  taken effect. */
   isRepeated?: boolean;
 }
 
-/** The user whose checkouts and payments alone the caller sees; undefined for callers who see all. */
+/** The user whose checkouts and payments alone the caller sees; undefined for callers who
+ *  see all. */
 export const onlySeller = ({ user }: Pick<Caller, 'user'>): string | undefined =>
   user?.role === 'CASHIER' ? user.id : undefined;
 
-/** One function per operation of a resource: takes the caller first, returns the resource or `{items, meta}`, throws `ApiError`. */
+/** One function per operation of a resource: takes the caller first, returns the resource or
+ *  `{items, meta}`, throws `ApiError`. */
 export type ServiceOf<Resource> = {
   [Name in keyof Resource]: (caller: Caller, input: ParsedInputOf<Resource[Name]>) => Promise<AnswerOf<Resource[Name]>>;
 };

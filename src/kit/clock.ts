@@ -1,5 +1,5 @@
-/** The only reader of time, timers and randomness. Everything measured in seconds, hours or days takes a `Clock`, so that tests can advance it and
- *  simulations can seed it. */
+/** The only reader of time, timers and randomness. Everything measured in seconds, hours or days
+ *  takes a `Clock`, so that tests can advance it and simulations can seed it. */
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 

@@ -1,7 +1,8 @@
 /** Segments for counting and paging long lists at nearly constant cost.
  *
- *  A list's ids are cut into segments of some thousands. Each has a version that rises in the transaction that adds to it or changes a filtered field;
- *  `counted-pages.ts` caches counts by it. */
+ *  A list's ids are cut into segments of some thousands. Each has a version that rises in the
+ *  transaction that adds to it or changes a filtered field; `counted-pages.ts` caches counts
+ *  by it. */
 
 import type { Model, mongo, QueryFilter } from 'mongoose';
 import mongoose from 'mongoose';
@@ -42,9 +43,9 @@ const FIRST = '';
 /** Filter for a list's segments. */
 const ofList = (list: string) => ({ accountId: list.slice(list.indexOf(':') + 1), list });
 
-// Pages of long lists with exact totals. A segment's count holds as long as its version: a total sums
-// remembered counts and recounts only changed segments; a deep page is found by walking the sums and
-// skipping within one segment.
+// Pages of long lists with exact totals. A segment's count holds as long as its version: a total
+// sums remembered counts and recounts only changed segments; a deep page is found by walking the
+// sums and skipping within one segment.
 
 /** Shorter lists are counted each time. */
 const SHORT_LIST = 5000;
@@ -234,8 +235,9 @@ function countOnce(
   return counting;
 }
 
-/** A total visits each segment and recounts the changed ones, so number and size should both grow with the square root of the list. This many have the smallest
- *  capacity; later ones grow with their number: 10,000,000 ids make some 1,250 segments of at most 16,000. */
+/** A total visits each segment and recounts the changed ones, so number and size should both grow
+ *  with the square root of the list. This many have the smallest capacity; later ones grow with
+ *  their number: 10,000,000 ids make some 1,250 segments of at most 16,000. */
 const OF_LEAST_ROOM = 200;
 
 /** @param segments the list's number of segments */

@@ -1,5 +1,5 @@
-/** CSV lines by RFC 4180, with the separator of the reader's spreadsheet. Text that a spreadsheet would take for a formula gets a `'` in front; plain
- *  numbers stay unchanged. */
+/** CSV lines by RFC 4180, with the separator of the reader's spreadsheet. Text that a spreadsheet
+ *  would take for a formula gets a `'` in front; plain numbers stay unchanged. */
 import { localTimeIn } from './calendar.js';
 
 export const CSV_TYPE = 'text/csv; charset=utf-8; header=present';
@@ -30,7 +30,8 @@ export function csvWriter({ timeZone = 'UTC', separator = ',', bom = false }: Cs
 /** Most cells match this one test instead of failing two. */
 const PLAIN_TEXT = /^[A-Za-z0-9][^",;\t\r\n]*$/;
 const PLAIN_NUMBER = /^-?\d+(\.\d+)?$/;
-/** What spreadsheets take for the start of a formula, full-width signs and leading blanks included, and control characters that they drop. */
+/** What spreadsheets take for the start of a formula, full-width signs and leading blanks included,
+ *  and control characters that they drop. */
 const FORMULA = /^(?:[\s\u00a0\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n])/;
 
 /** Includes the separators of spreadsheets in other countries. */

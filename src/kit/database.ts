@@ -1,4 +1,5 @@
-/** The connection to MongoDB, and transactions on it. Writes are acknowledged by a majority before they are answered. */
+/** The connection to MongoDB, and transactions on it. Writes are acknowledged by a majority before
+ *  they are answered. */
 import mongoose from 'mongoose';
 import type { LedgerStamp } from '../domain/terms.js';
 import { createAvailability, followMonitors, type Guard, MONITORING } from './availability.js';
@@ -16,17 +17,20 @@ export type Session = mongoose.mongo.ClientSession;
 
 export interface Database {
   connection: mongoose.Connection;
-  /** Runs `work` in one transaction. It runs again after a conflict with another transaction, so it must be repeatable.
+  /** Runs `work` in one transaction. It runs again after a conflict with another transaction, so it
+   *  must be repeatable.
    *  @throws DocumentsHeld after so many `attempts`; by default they go on for two minutes */
   transaction<T>(work: (session: Session) => Promise<T>, options?: { attempts?: number }): Promise<T>;
-  /** MongoDB is a sharded cluster: change streams lag, and each router has its own newest moment. */
+  /** MongoDB is a sharded cluster: change streams lag, and each router has its own
+   *  newest moment. */
   isSharded: boolean;
   /** Reads with a session that sees the moment of its first read, until the caller stops.
    *  @throws during the reading, once MongoDB no longer has that moment, after five minutes */
   snapshot<T>(read: (session: Session) => AsyncIterable<T>): AsyncGenerator<T>;
   /** For work that a caller waits for. */
   guard: Guard;
-  /** Reports what became of the write that the process makes every second. @param error null when it succeeded */
+  /** Reports what became of the write that the process makes every second. @param error null when
+   *  it succeeded */
   wrote(error: unknown): void;
   /** Whether MongoDB answers and refused the last of those writes. */
   refusesWrites(): boolean;
@@ -42,7 +46,8 @@ class DocumentsHeld extends Error {
 
 const DATABASE_NAME = 'stellar-collect';
 
-/** What all schemas share: no hidden fields, no indexes made behind our back, nothing stored that the schema does not name. */
+/** What all schemas share: no hidden fields, no indexes made behind our back, nothing stored that
+ *  the schema does not name. */
 export const SCHEMA_OPTIONS = {
   versionKey: false,
   autoIndex: false,
@@ -68,7 +73,8 @@ export async function makeIndexes<Doc>({ collection, schema }: mongoose.Model<Do
 /** For lists that are read whole: by default the first batch ends after 101 documents. */
 export const inOneBatch = (wanted: readonly unknown[]) => ({ batchSize: wanted.length + 1 });
 
-/** Projection for reads past mongoose: leaves out the fields that the schema marks as never read. */
+/** Projection for reads past mongoose: leaves out the fields that the schema marks as
+ *  never read. */
 export function projectionOf<Doc>(model: mongoose.Model<Doc>, unused: readonly string[] = []): Record<string, 0> {
   const unselected = Object.values(model.schema.paths).filter(({ options }) => options.select === false);
   return Object.fromEntries([...unselected.map(({ path }) => path), ...unused].map((field) => [field, 0]));
@@ -92,7 +98,8 @@ export async function connectDatabase(uri: string, { onChange, onSession }: Watc
     // A request must fail rather than wait for a database that is away.
     bufferCommands: false,
     serverSelectionTimeoutMS: 5000,
-    // The driver ignores `timeoutMS`, and a time-out of sockets would end what legitimately takes long.
+    // The driver ignores `timeoutMS`, and a time-out of sockets would end what legitimately
+    // takes long.
     ...MONITORING,
     writeConcern: { w: 'majority' },
     retryWrites: true,
@@ -136,18 +143,21 @@ export async function connectDatabase(uri: string, { onChange, onSession }: Watc
   };
 }
 
-/** MongoDB may begin a transaction some milliseconds in the past, before commits that a caller has already seen. It waits for them if given the time of its
- *  newest write, which every answer carries to its session. The driver's cluster time does not work: an aborted write advances it too, and MongoDB would wait
- *  for another write, which may itself be waiting here. */
+/** MongoDB may begin a transaction some milliseconds in the past, before commits that a caller has
+ *  already seen. It waits for them if given the time of its newest write, which every answer
+ *  carries to its session. The driver's cluster time does not work: an aborted write advances it
+ *  too, and MongoDB would wait for another write, which may itself be waiting here. */
 const beginAfterReads = ({ db }: mongoose.Connection, session: Session) => db!.command({ ping: 1 }, { session });
 
-/** Exchanges the newest known moment with the database's primary shard. On a cluster a transaction begins at its router's newest moment, which may be 10 s old
- *  and precede commits that another process has reported to its caller. So all processes meet at one place, after each commit and before each transaction. Any
- *  unsharded collection would do. */
+/** Exchanges the newest known moment with the database's primary shard. On a cluster a transaction
+ *  begins at its router's newest moment, which may be 10 s old and precede commits that another
+ *  process has reported to its caller. So all processes meet at one place, after each commit and
+ *  before each transaction. Any unsharded collection would do. */
 const meet = ({ db }: mongoose.Connection, session?: Session) =>
   db!.collection('installation').findOne({}, { projection: { _id: 1 }, session });
 
-/** A connection may have ended unnoticed. The driver retries within a transaction, but not before it. */
+/** A connection may have ended unnoticed. The driver retries within a transaction, but not
+ *  before it. */
 const twice = (ask: () => Promise<unknown>): Promise<unknown> =>
   ask().catch((error) => {
     // It has already waited for a server.
@@ -161,7 +171,8 @@ const DUPLICATE_KEY = 11_000;
 export const isDuplicateKey = (error: unknown): boolean =>
   error instanceof mongoose.mongo.MongoServerError && error.code === DUPLICATE_KEY;
 
-/** @throws AlreadyMade when the index of `_id` refuses the insert; for several documents only the message names the index */
+/** @throws AlreadyMade when the index of `_id` refuses the insert; for several documents only the
+ *  message names the index */
 export const orAlreadyMade = <T>(insert: Promise<T>): Promise<T> =>
   insert.catch((error: unknown) => {
     throw isDuplicateKey(error) && (error as Error).message.includes(' index: _id_ ') ? new AlreadyMade() : error;

@@ -1,5 +1,6 @@
-/** The door of the database, for all collections. Stores make the operators of their queries themselves, so none may come in with an argument: a value that a
- *  caller sent as an object would be one, and find or remove what it never named. */
+/** The door of the database, for all collections. Stores make the operators of their queries
+ *  themselves, so none may come in with an argument: a value that a caller sent as an object would
+ *  be one, and find or remove what it never named. */
 import { ApiError } from './api-error.js';
 
 type Call = (...args: unknown[]) => unknown;
@@ -9,7 +10,8 @@ const isPlain = (value: unknown): value is object =>
 
 const isOperator = (value: unknown): boolean => isPlain(value) && Object.keys(value).some((key) => key.startsWith('$'));
 
-/** An argument, what it lists, and its fields: deeper a store writes values, and queries nothing. */
+/** An argument, what it lists, and its fields: deeper a store writes values, and
+ *  queries nothing. */
 function hasOperator(value: unknown): boolean {
   if (Array.isArray(value)) return value.some(isOperator);
   if (!isPlain(value)) return false;

@@ -1,4 +1,5 @@
-/** A queue for work that is heavy for the database: few pieces at a time for each account and in all, so that no account delays others for long. */
+/** A queue for work that is heavy for the database: few pieces at a time for each account and in
+ *  all, so that no account delays others for long. */
 import { ApiError, rateLimited } from './api-error.js';
 import type { Caller } from './caller.js';
 

@@ -1,4 +1,5 @@
-/** Follows a change stream: reopens it at its position when it breaks or falls silent, and finds by a query what no stream reports. */
+/** Follows a change stream: reopens it at its position when it breaks or falls silent, and finds by
+ *  a query what no stream reports. */
 import type { mongo } from 'mongoose';
 import type { Logger } from 'pino';
 import { type Clock, within } from './clock.js';
@@ -40,7 +41,8 @@ export function openChangeStream<Doc extends mongo.Document, Change>(
   };
 }
 
-/** Whether a broken stream may resume from its position: after an error of MongoDB's own, only if MongoDB says so. */
+/** Whether a broken stream may resume from its position: after an error of MongoDB's own, only if
+ *  MongoDB says so. */
 function isResumable(error: unknown): boolean {
   const { name, hasErrorLabel } = error as mongo.MongoError;
   return name !== 'MongoServerError' || hasErrorLabel?.call(error, 'ResumableChangeStreamError') === true;
@@ -69,7 +71,8 @@ interface FollowerDeps<Change> {
   what: string;
   /** @param position where an earlier stream was; undefined to begin now */
   open: (position: unknown) => ChangeStream<Change>;
-  /** Reports by a query what came since that moment, in milliseconds. Called once a new stream, which misses nothing from then on, has begun. */
+  /** Reports by a query what came since that moment, in milliseconds. Called once a new stream,
+   *  which misses nothing from then on, has begun. */
   catchUp: (sinceMs: number) => Promise<void>;
   onChange: (change: Change) => void;
   clock: Clock;

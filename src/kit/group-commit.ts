@@ -1,5 +1,6 @@
-/** Group commit: concurrent writes to the same document share a transaction, so that they neither wait for each other nor conflict. While one group is written,
- *  the next one gathers; a single write is made at once. */
+/** Group commit: concurrent writes to the same document share a transaction, so that they neither
+ *  wait for each other nor conflict. While one group is written, the next one gathers; a single
+ *  write is made at once. */
 
 import { ApiError } from './api-error.js';
 import { AlreadyMade, Taken } from './database.js';
@@ -14,9 +15,11 @@ interface Waiting<Item, Result> {
 }
 
 /**
- * @param write makes all writes of a group in one transaction, or none, and returns a result for each. When it rejects because of an item, each item is written
- * again alone, so that no item fails for another's fault. Any other error rejects them all.
- * @returns a function that writes an item together with others of the same key, and resolves to its result
+ * @param write makes all writes of a group in one transaction, or none, and returns a result for
+ * each. When it rejects because of an item, each item is written again alone, so that no item fails
+ * for another's fault. Any other error rejects them all.
+ * @returns a function that writes an item together with others of the same key, and resolves to
+ * its result
  */
 export function createGroupCommit<Item, Result>(write: (items: readonly Item[]) => Promise<readonly Result[]>) {
   /** By key: items waiting while a group is written. */
@@ -48,7 +51,8 @@ export function createGroupCommit<Item, Result>(write: (items: readonly Item[]) 
     });
 }
 
-/** Otherwise, as when MongoDB is away, each would fail again, one after the other, after its own time-out. */
+/** Otherwise, as when MongoDB is away, each would fail again, one after the other, after its
+ *  own time-out. */
 const isOfOneItem = (error: unknown) =>
   error instanceof ApiError || error instanceof AlreadyMade || error instanceof Taken;
 

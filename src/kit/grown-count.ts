@@ -1,11 +1,13 @@
-/** Totals of append-only lists whose ids contain the time: the part too old to grow is counted once and remembered. */
+/** Totals of append-only lists whose ids contain the time: the part too old to grow is counted once
+ *  and remembered. */
 import type { Model, QueryFilter } from 'mongoose';
 import type { Clock } from './clock.js';
 import { FairCache } from './fair-queue.js';
 import { firstIdOf, type IdPrefix } from './ids.js';
 import { type IdRange, withinIds } from './paging.js';
 
-/** New ids are never older than this: it exceeds the length of a transaction and the difference of hosts' clocks. */
+/** New ids are never older than this: it exceeds the length of a transaction and the difference of
+ *  hosts' clocks. */
 const SETTLED_AFTER_MS = 10 * 60_000;
 /** Interval at which the remembered part is extended. */
 const STEP_MS = 60_000;

@@ -1,4 +1,5 @@
-/** Documents that hold from a ledger time until the next one of their kind begins: samples of rates, and an account's own rates. */
+/** Documents that hold from a ledger time until the next one of their kind begins: samples of
+ *  rates, and an account's own rates. */
 import type mongoose from 'mongoose';
 import type { Span } from '../domain/shown-rates.js';
 import type { LedgerStamp } from '../domain/terms.js';
@@ -8,7 +9,8 @@ import type { Session } from './database.js';
 export const NEWEST_FIRST = { 'from.at': -1, _id: -1 } as const;
 const OLDEST_FIRST = { 'from.at': 1, _id: 1 } as const;
 
-/** Documents of the filter that held at some time of the span, including the last one begun before it; oldest first. */
+/** Documents of the filter that held at some time of the span, including the last one begun before
+ *  it; oldest first. */
 export async function heldWithin<Doc extends { _id: string; from: LedgerStamp }>(
   collection: mongoose.mongo.Collection<Doc>,
   filter: mongoose.mongo.Filter<Doc>,

@@ -1,4 +1,5 @@
-/** TypeIDs: `prefix_` + a UUIDv7 in base32. Text order is creation order, strictly so within one process. */
+/** TypeIDs: `prefix_` + a UUIDv7 in base32. Text order is creation order, strictly so within
+ *  one process. */
 import { createHash } from 'node:crypto';
 import { fromUUIDBytes, type TypeId, toUUIDBytes } from 'typeid-js';
 import { v7 as uuidv7 } from 'uuid';
@@ -43,7 +44,8 @@ const UUID_BYTES = 16;
 /** Random bytes are drawn in this number: a call costs more than the bytes. */
 const POOL_BYTES = 256 * UUID_BYTES;
 
-/** Creates the ids of one process. Ids of the same millisecond count up, which keeps text order the order of creation. */
+/** Creates the ids of one process. Ids of the same millisecond count up, which keeps text order the
+ *  order of creation. */
 export function createIds(clock: Clock): NewId {
   let lastMs = 0;
   let seq = 0;

@@ -1,13 +1,14 @@
-/** Leases: which process does a piece of work for the next seconds. They only save work; unique keys and conditional updates ensure that nothing is done twice.
- *  They go by the database's clock, because the clocks of processes differ and may be set. */
+/** Leases: which process does a piece of work for the next seconds. They only save work; unique
+ *  keys and conditional updates ensure that nothing is done twice. They go by the database's clock,
+ *  because the clocks of processes differ and may be set. */
 import mongoose from 'mongoose';
 import type { Logger } from 'pino';
 import type { Clock } from './clock.js';
 import { isDuplicateKey, makeIndexes, SCHEMA_OPTIONS } from './database.js';
 import { every } from './loop.js';
 
-// Work that one process does at a time, under a lease that is renewed while it lasts. A lease only saves
-// work: the data sees to it that nothing is done twice.
+// Work that one process does at a time, under a lease that is renewed while it lasts. A lease only
+// saves work: the data sees to it that nothing is done twice.
 
 const RENEWALS = 3;
 
@@ -23,8 +24,10 @@ interface Lease {
 }
 
 /** Takes the lease, works, and gives it back.
- *  @param work ends soon after `held` aborts: with the signal, or when another process has the lease
- *  @returns null when another process has the lease. @throws what the work rejects with, or MongoDB when the lease is taken */
+ *  @param work ends soon after `held` aborts: with the signal, or when another process has
+ *  the lease
+ *  @returns null when another process has the lease. @throws what the work rejects with, or MongoDB
+ *  when the lease is taken */
 export async function whileHeld<T>(
   { leases, name, holder, ms, clock, log }: Lease,
   signal: AbortSignal,
@@ -115,8 +118,9 @@ const processesOf = ({ db }: mongoose.Connection, collection: mongoose.mongo.Col
     const set = { holder: { $literal: process }, until, sessions: { $literal: [...sessions] } };
     await collection.updateOne({ _id: `process:${process}` }, [{ $set: set }], { upsert: true });
   },
-  /** Ends the transactions of processes whose leases have ended: MongoDB would keep their documents locked for a minute. A process that lives after all
-   *  begins its transaction again. @returns the processes */
+  /** Ends the transactions of processes whose leases have ended: MongoDB would keep their documents
+   *  locked for a minute. A process that lives after all begins its transaction again. @returns
+   *  the processes */
   async endTransactionsOfTheDead(ms: number): Promise<string[]> {
     const hasEnded = {
       $or: [{ $lte: ['$until', '$$NOW'] }, { $gt: ['$until', { $add: ['$$NOW', ms + LATER_BY_MS] }] }],

@@ -1,5 +1,6 @@
-/** Ends the transactions that dead processes have left open. Each process has a lease of its own that says that it lives, and beside it stand the sessions
- *  of its transactions, stored before they are used. When the lease has ended, any other process ends these transactions. */
+/** Ends the transactions that dead processes have left open. Each process has a lease of its own
+ *  that says that it lives, and beside it stand the sessions of its transactions, stored before
+ *  they are used. When the lease has ended, any other process ends these transactions. */
 import type { Logger } from 'pino';
 import type { MonotonicClock } from './clock.js';
 import type { LeaseStore, SessionId } from './leases.js';
@@ -21,7 +22,8 @@ interface LifelineDeps {
   leases: Pick<LeaseStore, 'live' | 'endTransactionsOfTheDead' | 'release'>;
   /** Unique per process. */
   process: string;
-  /** Called with null when the lease was renewed, else with the error: every second a write shows whether MongoDB takes any. */
+  /** Called with null when the lease was renewed, else with the error: every second a write shows
+   *  whether MongoDB takes any. */
   onRenewal: (error: unknown) => void;
   clock: Pick<MonotonicClock, 'sleep'>;
   log: Logger;
@@ -34,7 +36,8 @@ export function startLifeline({ leases, process, onRenewal, clock, log }: Lifeli
   let writing: Promise<void> = Promise.resolve();
   let next: Promise<void> | null = null;
 
-  /** One write at a time, so that none brings back an older list; those that wait share the next. */
+  /** One write at a time, so that none brings back an older list; those that wait share
+   *  the next. */
   function live(): Promise<void> {
     next ??= writing.then(() => {
       next = null;

@@ -1,7 +1,9 @@
-/** Repetition and wake-ups inside one process: a loop of steps with rests between them, which a wake-up cuts short. */
+/** Repetition and wake-ups inside one process: a loop of steps with rests between them, which a
+ *  wake-up cuts short. */
 import type { Clock } from './clock.js';
 
-/** Repeats a step, first after `ms`, until the signal aborts. Errors go to `onError` and do not end it. */
+/** Repeats a step, first after `ms`, until the signal aborts. Errors go to `onError` and do not
+ *  end it. */
 export async function every(
   ms: number,
   act: () => Promise<unknown>,
@@ -14,8 +16,9 @@ export async function every(
   }
 }
 
-/** Wake-ups inside one process. A signal only saves a wait: its listeners also look by themselves, at their interval, so a signal that is never raised,
- *  as when another process stored something, costs time and loses nothing. Any number of sources may raise the same one. */
+/** Wake-ups inside one process. A signal only saves a wait: its listeners also look by themselves,
+ *  at their interval, so a signal that is never raised, as when another process stored something,
+ *  costs time and loses nothing. Any number of sources may raise the same one. */
 interface Signal {
   raise: () => void;
   on(listener: () => void): void;
@@ -59,7 +62,8 @@ export function createLoop({
   onError,
   clock,
 }: {
-  /** @param wasWoken since the last step began. @returns milliseconds until the next one; 0 for none */
+  /** @param wasWoken since the last step began. @returns milliseconds until the next one; 0
+   *  for none */
   step: (signal: AbortSignal, wasWoken: boolean) => Promise<number>;
   /** @returns milliseconds until the next step, which no wake-up cuts short */
   onError: (error: unknown) => number | Promise<number>;

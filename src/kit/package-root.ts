@@ -1,4 +1,5 @@
-/** The folder of the package. What is read at run time is named from here: the built programs are bundles, so their place is not that of their sources. */
+/** The folder of the package. What is read at run time is named from here: the built programs are
+ *  bundles, so their place is not that of their sources. */
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 

@@ -1,5 +1,5 @@
-/** Pages of a collection, as every list operation returns them. The order is total (it always ends with `_id`), so that no item is on two pages. A read ends in
- *  time, in MongoDB too. */
+/** Pages of a collection, as every list operation returns them. The order is total (it always ends
+ *  with `_id`), so that no item is on two pages. A read ends in time, in MongoDB too. */
 import type { Model, QueryFilter } from 'mongoose';
 import type { ListMeta } from '../../contracts/primitives.js';
 import { unavailable } from './api-error.js';
@@ -8,14 +8,14 @@ import { projectionOf } from './database.js';
 import { createFairQueue } from './fair-queue.js';
 import { createSharedCount } from './tick-loader.js';
 
-// Lists and searches of an API process: each ends in time, in MongoDB too, and no account has more than its
-// share of them.
+// Lists and searches of an API process: each ends in time, in MongoDB too, and no account has more
+// than its share of them.
 
 const LIST_MS = 10_000;
 const QUEUE_BOUNDS = { most: 40, mostOfAccount: 4, mostWaiting: 200 };
 
-/** Runs the reading of a list, until the signal that it passes. @throws ApiError `unavailable` after 10 s, waiting included; `rate_limited` when too many of the
- *  account wait */
+/** Runs the reading of a list, until the signal that it passes. @throws ApiError `unavailable`
+ *  after 10 s, waiting included; `rate_limited` when too many of the account wait */
 export type Listing = <C extends Pick<Caller, 'accountId' | 'signal'>, T>(
   caller: C,
   work: (caller: C & { signal: AbortSignal }) => Promise<T>,
@@ -68,7 +68,8 @@ export function withinIds({ from, to }: IdRange): { _id?: { $gte?: string; $lt?:
   return { _id: { ...(from === undefined ? {} : { $gte: from }), ...(to === undefined ? {} : { $lt: to }) } };
 }
 
-/** Reads pages of a collection, counting totals each time. `unused`: a long field that no list shows and items are read without. */
+/** Reads pages of a collection, counting totals each time. `unused`: a long field that no list
+ *  shows and items are read without. */
 export function createPages<Doc extends { _id: string }>(model: Model<Doc>) {
   const count = createSharedCount(model);
   return <Unused extends keyof Doc & string = never>(
@@ -102,7 +103,8 @@ export async function pageOfKnown<Doc extends { _id: string }, Unused extends ke
   return { items: found, meta: toMeta(request, total) };
 }
 
-/** Skipping a document costs MongoDB ten times as much as skipping an index key; a second query costs a round trip. */
+/** Skipping a document costs MongoDB ten times as much as skipping an index key; a second query
+ *  costs a round trip. */
 const SKIPPED_WITH_DOCUMENTS = 500;
 
 /** The documents of a page after `skip` others; deep in a list, finds their ids first. */

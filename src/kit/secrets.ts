@@ -1,4 +1,5 @@
-/** Secrets at rest: AES-256-GCM under a key of `SECRETS_KEY`, bound to their row, so that a ciphertext cannot be moved to another. */
+/** Secrets at rest: AES-256-GCM under a key of `SECRETS_KEY`, bound to their row, so that a
+ *  ciphertext cannot be moved to another. */
 import { createCipheriv, createDecipheriv } from 'node:crypto';
 import type { Clock } from './clock.js';
 

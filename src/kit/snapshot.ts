@@ -1,4 +1,5 @@
-/** Reads of one moment: all documents appear as they were when the first read began. MongoDB keeps such a moment for five minutes; after that, reads fail. */
+/** Reads of one moment: all documents appear as they were when the first read began. MongoDB keeps
+ *  such a moment for five minutes; after that, reads fail. */
 import type mongoose from 'mongoose';
 
 type Session = mongoose.mongo.ClientSession;
@@ -19,7 +20,8 @@ export async function* inSnapshot<T>(
   }
 }
 
-/** Documents converted to lines at a time. More live objects slow garbage collection: with 500 an export takes a tenth longer. */
+/** Documents converted to lines at a time. More live objects slow garbage collection: with 500 an
+ *  export takes a tenth longer. */
 export const LINES_AT_ONCE = 100;
 
 /** In batches, one of them in memory.

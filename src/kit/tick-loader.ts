@@ -1,18 +1,20 @@
-/** Batches reads of one tick of the event loop: under load a round trip serves several requests. Nothing is cached, so no caller gets data from before its
- *  request. */
+/** Batches reads of one tick of the event loop: under load a round trip serves several requests.
+ *  Nothing is cached, so no caller gets data from before its request. */
 
 import DataLoader from 'dataloader';
 import mongoose, { type Model, type QueryFilter } from 'mongoose';
 import { projectionOf, type Session } from './database.js';
 
-// Documents by id. Requests in the same tick of the event loop share one query, whichever account they are of.
+// Documents by id. Requests in the same tick of the event loop share one query, whichever account
+// they are of.
 
 interface Key {
   accountId: string;
   id: string;
 }
 
-/** Finds an account's documents; with a session, by a query of its own in that transaction. Callers may share the returned objects and must not change them. */
+/** Finds an account's documents; with a session, by a query of its own in that transaction. Callers
+ *  may share the returned objects and must not change them. */
 export function createById<Doc extends { _id: string; accountId: string }>(model: Model<Doc>) {
   const projection = projectionOf(model);
   const find = (accountIds: Iterable<string>, ids: Iterable<string>, session?: Session): Promise<Doc[]> => {
@@ -54,8 +56,8 @@ export function createById<Doc extends { _id: string; accountId: string }>(model
   };
 }
 
-// Totals of lists that are counted each time: requests for the same total in one tick of the event loop
-// share a count, which ends when all of them have.
+// Totals of lists that are counted each time: requests for the same total in one tick of the event
+// loop share a count, which ends when all of them have.
 
 interface Asked<Doc> {
   filter: QueryFilter<Doc>;

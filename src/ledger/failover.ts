@@ -1,5 +1,5 @@
-/** Runs a call on a network's servers: on the first in the list that answers, or on a given one. It tracks each server's health, and checks a
- *  server's network before using its first answer. */
+/** Runs a call on a network's servers: on the first in the list that answers, or on a given one. It
+ *  tracks each server's health, and checks a server's network before using its first answer. */
 
 import type { Logger } from 'pino';
 import type { MonotonicClock } from '../kit/clock.js';
@@ -21,7 +21,8 @@ interface ServerHealth {
 
 const FIRST_REST_MS = 1_000;
 const LONGEST_REST_MS = 60_000;
-/** Longest pause before a failed server is tried again, unless it asked for more, or is unfit and not the only one. */
+/** Longest pause before a failed server is tried again, unless it asked for more, or is unfit and
+ *  not the only one. */
 const LONGEST_PAUSE_MS = 5_000;
 const LONGEST_BAR_MS = 3_600_000;
 
@@ -29,14 +30,16 @@ const HEALTHY = { errors: 0, lastError: null, restsUntil: 0, barredUntil: 0 };
 
 export const newHealth = (): ServerHealth => ({ verified: false, ...HEALTHY });
 
-/** @returns whether the server had failed before. A barred server stays barred, even when a request in flight succeeds. */
+/** @returns whether the server had failed before. A barred server stays barred, even when a request
+ *  in flight succeeds. */
 function noteAnswer(server: ServerHealth, nowMs: number): boolean {
   if (server.errors === 0 || server.barredUntil > nowMs) return false;
   Object.assign(server, HEALTHY);
   return true;
 }
 
-/** @param hasOthers another server may answer in the meantime: a server is then retried after a minute at most, whatever it asked for */
+/** @param hasOthers another server may answer in the meantime: a server is then retried after a
+ *  minute at most, whatever it asked for */
 export function noteError(
   server: ServerHealth,
   error: SourceError | UnfitServer,
@@ -80,7 +83,8 @@ export interface LedgerServer {
   label: string;
   /** Whether it keeps histories of accounts. */
   hasHistories: boolean;
-  /** @param spend waits for the budget; called before each request. @param timeoutMs of one request */
+  /** @param spend waits for the budget; called before each request. @param timeoutMs of
+   *  one request */
   connect(spend: () => Promise<void>, timeoutMs: number): LedgerSource;
 }
 
@@ -114,7 +118,8 @@ export function createFailover(options: {
   const { closed, monotonic, timeoutMs = TIMEOUT_MS, log } = options;
   const servers: Server[] = options.servers.map((server) => ({ ...server, ...newHealth() }));
 
-  /** @throws SourceError or UnfitServer after noting it, LedgerUnavailable when the server is not to blame */
+  /** @throws SourceError or UnfitServer after noting it, LedgerUnavailable when the server is not
+   *  to blame */
   async function run<T>(server: Server, call: SourceCall<T>, spend: Spend, withinMs: number): Promise<T> {
     const source = server.connect(spend, withinMs);
     try {

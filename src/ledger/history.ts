@@ -1,4 +1,5 @@
-/** An account's history as an audit reads it: everything that moved its balances. Answers are untrusted; all kinds of servers order by TOID. */
+/** An account's history as an audit reads it: everything that moved its balances. Answers are
+ *  untrusted; all kinds of servers order by TOID. */
 import type { BalanceEffect, OperationFacts } from '../domain/books.js';
 import type { LedgerRecord } from './records.js';
 
@@ -52,13 +53,15 @@ export interface ListEnd {
   isUnknown: boolean;
 }
 
-/** A server's history of accounts. Every call throws `SourceError`. An unknown account has empty pages. */
+/** A server's history of accounts. Every call throws `SourceError`. An unknown account has
+ *  empty pages. */
 export interface AccountHistory {
   /** @param cursor paging token of an effect */
   effects(address: string, cursor: string, limit: number): Promise<HistoryPage<AccountEffect>>;
   /** Operations of successful transactions. @param cursor id of an operation, exclusive */
   operations(address: string, cursor: string, limit: number): Promise<HistoryPage<AccountOperation>>;
-  /** One operation, also as a record of its possible payments; null when the server no longer keeps it, or continues after it without it.
+  /** One operation, also as a record of its possible payments; null when the server no longer keeps
+   *  it, or continues after it without it.
    *  @throws LedgerUnavailable while the server has not reached it */
   operation(id: string): Promise<{ operation: AccountOperation; record: LedgerRecord } | null>;
   fees(address: string, cursor: string, limit: number): Promise<HistoryPage<AccountFee>>;

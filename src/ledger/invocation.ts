@@ -1,8 +1,10 @@
-/** What the result of a contract call covers: its return value and its events, as the meta of its transaction tells them. */
+/** What the result of a contract call covers: its return value and its events, as the meta of its
+ *  transaction tells them. */
 import type { xdr } from '@stellar/stellar-sdk/base';
 import { sdk } from '../domain/stellar-sdk.js';
 
-/** `InvokeHostFunctionSuccessPreImage`; null when the meta has none, or cannot be decoded. @param metaXdr base64 of a TransactionMeta */
+/** `InvokeHostFunctionSuccessPreImage`; null when the meta has none, or cannot be decoded. @param
+ *  metaXdr base64 of a TransactionMeta */
 export function invocationIn(metaXdr: string): Buffer | null {
   const { xdr } = sdk();
   try {

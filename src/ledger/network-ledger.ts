@@ -1,4 +1,5 @@
-/** A network's ledger: a list of servers, tried in order, requested within the budget and never trusted. */
+/** A network's ledger: a list of servers, tried in order, requested within the budget and
+ *  never trusted. */
 
 import { setMaxListeners } from 'node:events';
 import type { Logger } from 'pino';
@@ -61,20 +62,25 @@ export type { LedgerSession, ServerTip } from './session.js';
 export interface NetworkLedger {
   /** No budget limits its requests. */
   readonly isFree: boolean;
-  /** The installation closes its ledgers itself, so that the ledger it reports as newest is the newest. */
+  /** The installation closes its ledgers itself, so that the ledger it reports as newest is
+   *  the newest. */
   readonly isOwn: boolean;
   /** Labels of its servers, in the order of trying them. */
   readonly servers: readonly string[];
   /** Labels of the servers that find ways to pay in another asset: the Horizons. */
   readonly finders: readonly string[];
-  /** The first request tries the servers in order; later ones stay with the server that answered, so that a tip and pages belong together. A
-   *  session is for one piece of work: when it fails, the next session finds the next server.
+  /** The first request tries the servers in order; later ones stay with the server that answered,
+   *  so that a tip and pages belong together. A session is for one piece of work: when it fails,
+   *  the next session finds the next server.
    *  @param asker whose share of the budget pays for its requests
-   *  @param patience waits for the budget until this aborts. Without it a longer wait throws `BudgetUsedUp`. */
+   *  @param patience waits for the budget until this aborts. Without it a longer wait
+   *  throws `BudgetUsedUp`. */
   session(asker: Asker, patience?: AbortSignal): LedgerSession;
-  /** Requests that others have sent since the last call, as the watcher's sessions find them in the shared budget. */
+  /** Requests that others have sent since the last call, as the watcher's sessions find them in the
+   *  shared budget. */
   othersSpent(): number;
-  /** Requests the tip of every server, and warns of a protocol that is too new to be decoded. Servers that do not answer are skipped.
+  /** Requests the tip of every server, and warns of a protocol that is too new to be decoded.
+   *  Servers that do not answer are skipped.
    *  @throws UnfitServer when one that answers must not be read */
   checkNetwork(): Promise<void>;
   /** Aborts requests in flight, which reject with `LedgerUnavailable`. */

@@ -11,7 +11,8 @@ import { createContractIds } from './rpc/token-event.js';
 
 // Results of a transaction's operations, in the envelope's order.
 
-/** The results of a transaction's operations; for a fee bump, of the inner transaction. @param resultXdr base64 of a TransactionResult
+/** The results of a transaction's operations; for a fee bump, of the inner transaction. @param
+ *  resultXdr base64 of a TransactionResult
  *  @throws when it cannot be decoded or has none */
 export function operationResultsIn(resultXdr: string): readonly xdr.OperationResult[] {
   const outer = sdk().xdr.TransactionResult.fromXdr(resultXdr, 'base64').result;
@@ -20,8 +21,8 @@ export function operationResultsIn(resultXdr: string): readonly xdr.OperationRes
   return result.results;
 }
 
-// Addresses as ledger sources write them (SEP-23). Money belongs to base accounts, whatever the form of
-// their address.
+// Addresses as ledger sources write them (SEP-23). Money belongs to base accounts, whatever the
+// form of their address.
 
 /** The contract (C…) of a C… or W… address; null for any other text. */
 export function contractOf(text: string): string | null {
@@ -33,11 +34,12 @@ export function contractOf(text: string): string | null {
 const CONTRACT_BYTES = 32;
 const OTHER_HOLDERS: readonly (StrkeyKind | undefined)[] = ['C', 'W', 'B', 'L'];
 
-/** Whether the address is a holder other than an account: a contract (C…, or W… with an id), a claimable balance (B…) or a liquidity pool (L…). */
+/** Whether the address is a holder other than an account: a contract (C…, or W… with an id), a
+ *  claimable balance (B…) or a liquidity pool (L…). */
 export const isOtherHolder = (text: string): boolean => OTHER_HOLDERS.includes(parseStrkey(text)?.kind);
 
-// TOIDs (SEP-35): 64-bit ids `ledger << 32 | transaction << 12 | operation`, as decimal text or BigInt,
-// because they exceed 2^53.
+// TOIDs (SEP-35): 64-bit ids `ledger << 32 | transaction << 12 | operation`, as decimal text or
+// BigInt, because they exceed 2^53.
 
 const MAX_INT64 = 9_223_372_036_854_775_807n;
 
@@ -60,10 +62,12 @@ export const transactionOf = (toid: bigint): bigint => toid & ~0xfffn;
 export const isOperation = (toid: bigint): boolean =>
   ledgerOf(toid) > 0 && ((toid >> 12n) & 0xf_ffffn) > 0n && operationOrderOf(toid) > 0;
 
-/** The cursor after everything in `ledger`; Horizon turns `now` into this cursor of its newest ledger. */
+/** The cursor after everything in `ledger`; Horizon turns `now` into this cursor of its
+ *  newest ledger. */
 export const cursorAfter = (ledger: number): string => ((BigInt(ledger) << 32n) | 0xffff_ffffn).toString();
 
-/** The place of a paging token in its list: its TOID, and for effects (`<toid>-<order>`) their order within the operation. */
+/** The place of a paging token in its list: its TOID, and for effects (`<toid>-<order>`) their
+ *  order within the operation. */
 export function placeOf(token: string): readonly [toid: bigint, order: bigint] {
   const [toid = '', order = ''] = token.split('-');
   return [BigInt(toid), BigInt(order)];
@@ -108,15 +112,16 @@ export interface Credit {
   senderMuxedAddress: string | null;
 }
 
-/** For logs and metrics. `malformed` covers missing and contradictory fields; `parser_failed` is a bug of the service. */
+/** For logs and metrics. `malformed` covers missing and contradictory fields; `parser_failed` is a
+ *  bug of the service. */
 type RecordFault = 'not_a_record' | 'unknown_type' | 'malformed' | 'out_of_range' | 'parser_failed';
 
 export interface NotUnderstood {
   fault: RecordFault;
   /** One short line without any of the record's content. */
   reason: string;
-  /** Accounts (G…) that it may have paid, or that may have paid a contract; for an `unknown_type` all that it names. Null when unknown: it may
-   *  concern any account. */
+  /** Accounts (G…) that it may have paid, or that may have paid a contract; for an `unknown_type`
+   *  all that it names. Null when unknown: it may concern any account. */
   receivers: readonly string[] | null;
 }
 
@@ -132,10 +137,12 @@ export interface Place {
 }
 
 export type RecordOutcome =
-  /** All credits, to any account: the caller selects its own wallets. At least one of the two lists has items. */
+  /** All credits, to any account: the caller selects its own wallets. At least one of the two lists
+   *  has items. */
   | ({ kind: 'credits'; credits: Credit[]; parked: ParkedChange[] } & Place)
   | { kind: 'ignored'; reason: IgnoredReason; pagingToken: string }
-  /** A second request can fetch the missing part, which is only needed when one of the receivers matters. */
+  /** A second request can fetch the missing part, which is only needed when one of the
+   *  receivers matters. */
   | ({
       kind: 'incomplete';
       needs: 'transaction' | 'effects';

@@ -1,9 +1,11 @@
-/** HTTP requests, bounded in time and size including the body. Transport failures are `SourceError`s; any status is an answer. */
+/** HTTP requests, bounded in time and size including the body. Transport failures are
+ *  `SourceError`s; any status is an answer. */
 import { Agent, fetch as undiciFetch } from 'undici';
 import type { Clock } from '../kit/clock.js';
 import { SourceError } from './source.js';
 
-// A server's URL: its label, and the addressing of requests. Its path, query and user info may hold keys.
+// A server's URL: its label, and the addressing of requests. Its path, query and user info may
+// hold keys.
 
 /** Hosts, numbered by their place in the list where several URLs share one. */
 export function labelsOf(urls: readonly string[]): string[] {
@@ -37,11 +39,11 @@ export function endpointOf(text: string): Endpoint {
   };
 }
 
-// The request budget of a network's ledger. Every request names its purpose, and each purpose has a share of
-// the budget.
+// The request budget of a network's ledger. Every request names its purpose, and each purpose has a
+// share of the budget.
 
-/** The purpose of requests. Those caused by outsiders or tenants also name on whose behalf, and take turns within their share.
- *  `by` is a client address or an account's id. */
+/** The purpose of requests. Those caused by outsiders or tenants also name on whose behalf, and
+ *  take turns within their share. `by` is a client address or an account's id. */
 export type Asker =
   | { purpose: 'watching' | 'parked' | 'audits' | 'proofs' }
   | { purpose: 'pages' | 'payers' | 'tenants'; by: string };
@@ -56,7 +58,8 @@ export interface RequestBudget {
 export interface LedgerBudget {
   /** The budgets that must grant each request of a session, in this order. */
   allowancesOf(asker: Asker): readonly RequestBudget[];
-  /** Requests that others have sent since the last call, as the watcher's requests found the shared budget. */
+  /** Requests that others have sent since the last call, as the watcher's requests found the
+   *  shared budget. */
   othersSpent(): number;
 }
 

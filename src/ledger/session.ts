@@ -1,4 +1,5 @@
-/** A session with a network's servers: one piece of work, whose requests go to one server, within the budget; and the search for the ledger of a moment. */
+/** A session with a network's servers: one piece of work, whose requests go to one server, within
+ *  the budget; and the search for the ledger of a moment. */
 import type { Clock, MonotonicClock } from '../kit/clock.js';
 import type { createFailover, Server, SourceCall } from './failover.js';
 import type { AccountHistory } from './history.js';
@@ -13,7 +14,8 @@ import {
   UnfitServer,
 } from './source.js';
 
-// Finds a ledger by its close time with few requests: ledgers close evenly enough for guesses to land near.
+// Finds a ledger by its close time with few requests: ledgers close evenly enough for guesses to
+// land near.
 
 export interface ClosedLedger {
   sequence: number;
@@ -23,7 +25,8 @@ export interface ClosedLedger {
 /** Ledgers close every 5 to 6 seconds on the public networks. Only the first guess uses it. */
 const USUAL_LEDGER_MS = 5_500;
 
-/** The newest ledger between `elder` and `latest` that closed at or before `time`; null when all are younger.
+/** The newest ledger between `elder` and `latest` that closed at or before `time`; null when all
+ *  are younger.
  *  @param ask for a ledger in between; null when the server no longer keeps it */
 export async function findLedgerAtOrBefore(
   time: Date,
@@ -33,13 +36,15 @@ export async function findLedgerAtOrBefore(
 ): Promise<ClosedLedger | null> {
   const wanted = time.getTime();
   if (latest.closedAt.getTime() <= wanted) return latest;
-  // Invariants: `after` closed after the time; all ledgers before `from` are gone or too old; `before` closed at or before the time.
+  // Invariants: `after` closed after the time; all ledgers before `from` are gone or too old;
+  // `before` closed at or before the time.
   let after = latest;
   let before: ClosedLedger | null = null;
   let from = elder;
   for (let round = 0; from < after.sequence; round++) {
     const middle: number = Math.floor((from + after.sequence - 1) / 2);
-    // Every third request halves the rest, so that unevenly closed ledgers cannot prolong the search.
+    // Every third request halves the rest, so that unevenly closed ledgers cannot prolong
+    // the search.
     const guess: number = round % 3 === 2 ? middle : interpolate(wanted, before, after, latest);
     const sequence: number = Math.min(Math.max(guess, from), after.sequence - 1);
     const found: ClosedLedger | null = await ask(sequence);
@@ -53,7 +58,8 @@ export async function findLedgerAtOrBefore(
   return before;
 }
 
-/** Interpolates from `after` back to the time, by the pace between `after` and the nearest known ledger. */
+/** Interpolates from `after` back to the time, by the pace between `after` and the nearest
+ *  known ledger. */
 function interpolate(wanted: number, before: ClosedLedger | null, after: ClosedLedger, latest: ClosedLedger): number {
   const beside = before ?? latest;
   const ledgers = beside.sequence - after.sequence;
@@ -61,9 +67,10 @@ function interpolate(wanted: number, before: ClosedLedger | null, after: ClosedL
   return after.sequence - Math.ceil((after.closedAt.getTime() - wanted) / Math.max(pace, 1));
 }
 
-// Page sizes. A page that is too large or too slow is requested again with half as many records, down to
-// one. Successful pages double the size again, later after each failed attempt, because a failure may cost a
-// timeout. Each stream has its own size: one heavy account says nothing about the others.
+// Page sizes. A page that is too large or too slow is requested again with half as many records,
+// down to one. Successful pages double the size again, later after each failed attempt, because a
+// failure may cost a timeout. Each stream has its own size: one heavy account says nothing about
+// the others.
 
 const MAX_REMEMBERED = 1000;
 /** The most pages that must succeed before the size doubles. */
@@ -117,15 +124,18 @@ export function createPageSizes(): PageSizes {
   };
 }
 
-/** All calls reject with `LedgerUnavailable` or `UnfitServer`; errors of the budget pass through. */
+/** All calls reject with `LedgerUnavailable` or `UnfitServer`; errors of the budget
+ *  pass through. */
 export interface LedgerSession extends Required<LedgerSource> {
   /** Label of the server that answers this session; null before its first answer. */
   readonly server: string | null;
   /** Number of requests sent. */
   readonly requests: number;
-  /** Whether it has used another server than the first for so long that the first should be tried again. */
+  /** Whether it has used another server than the first for so long that the first should be
+   *  tried again. */
   isStale(): boolean;
-  /** The tips of all servers of the network; null for a server that does not answer. @throws BudgetUsedUp */
+  /** The tips of all servers of the network; null for a server that does not answer.
+   *  @throws BudgetUsedUp */
   tips(): Promise<ServerTip[]>;
   /** A session with this server only. */
   on(server: string): LedgerSession;
@@ -139,7 +149,8 @@ export interface ServerTip {
 
 /** The caller handles longer waits for the budget. */
 const LONGEST_BUDGET_WAIT_MS = 5_000;
-/** Longest wait for the missing part of one record; then the record is parked and retried on its own. */
+/** Longest wait for the missing part of one record; then the record is parked and retried on
+ *  its own. */
 const WATCHED_RECORD_MS = 2_000;
 /** Payment pages are shown without the answer after this wait. */
 const LONGEST_PAGE_WAIT_MS = 500;
@@ -248,7 +259,8 @@ function createConversation(asking: Asking, { only, asker, patience }: SessionOp
       if (pinned) return failover.runOn(await pinned, call, spend);
       const found = failover.runOnFirst(call, spend);
       pinned = found.then(({ server }) => server);
-      // The rejection reaches the requests that wait for it; without any it must not count as unhandled.
+      // The rejection reaches the requests that wait for it; without any it must not count
+      // as unhandled.
       pinned.catch(() => undefined);
       const { server, answer } = await found;
       [answering, sinceMs] = [server, monotonic.nowMs()];
@@ -292,7 +304,8 @@ async function tipOf({ label, hasHistories }: Server, session: LedgerSession): P
   }
 }
 
-/** @param untilMs of the monotonic clock. @throws BudgetUsedUp, also when the patience ends; LedgerUnavailable when the ledger is closed */
+/** @param untilMs of the monotonic clock. @throws BudgetUsedUp, also when the patience ends;
+ *  LedgerUnavailable when the ledger is closed */
 async function takeFrom(
   { clock, monotonic, closed }: Asking,
   allowance: RequestBudget,
@@ -301,7 +314,8 @@ async function takeFrom(
 ): Promise<void> {
   for (let waitMs = await allowance.take(); waitMs; waitMs = await allowance.take()) {
     if (monotonic.nowMs() + waitMs > untilMs) throw new BudgetUsedUp(waitMs);
-    // Combine signals only for an actual wait: Node 20 keeps each combined signal as long as one of its sources lives.
+    // Combine signals only for an actual wait: Node 20 keeps each combined signal as long as one of
+    // its sources lives.
     const ended = patience ? AbortSignal.any([patience, closed]) : closed;
     await clock.sleep(waitMs, ended);
     if (closed.aborted) throw new LedgerUnavailable('closed', 0);
@@ -309,7 +323,8 @@ async function takeFrom(
   }
 }
 
-/** Reads a page, with fewer records if it is too large or slow. A single record that is too large is read without its transaction. */
+/** Reads a page, with fewer records if it is too large or slow. A single record that is too large
+ *  is read without its transaction. */
 async function readPage(
   { monotonic, sizes }: Asking,
   stream: string | null,

@@ -1,5 +1,6 @@
-/** The interface of a ledger source, which every kind of server (Horizon, Stellar RPC) implements, and the shapes of its answers.
- *  All kinds number by ledger, transaction and operation, so that a cursor of one kind continues on another. */
+/** The interface of a ledger source, which every kind of server (Horizon, Stellar RPC) implements,
+ *  and the shapes of its answers. All kinds number by ledger, transaction and operation, so that a
+ *  cursor of one kind continues on another. */
 import type { Asset } from '../domain/asset.js';
 import type { Amount } from '../domain/books.js';
 import type { AccountHistory } from './history.js';
@@ -7,7 +8,8 @@ import type { LedgerRecord } from './records.js';
 
 // Errors of ledger sources. None names a URL beyond its host: the rest may hold keys.
 
-/** `server`: the whole server is in trouble. `slow`, `too_large` and `missing`: only this answer took too long, was too large or does not exist. */
+/** `server`: the whole server is in trouble. `slow`, `too_large` and `missing`: only this answer
+ *  took too long, was too large or does not exist. */
 type SourceErrorKind = 'server' | 'slow' | 'too_large' | 'missing';
 
 /** A server gave no answer or an invalid one. The reason names neither URL nor content. */
@@ -40,8 +42,8 @@ export class LedgerUnavailable extends Error {
   }
 }
 
-/** A server does not know an account whose records were read before and must still be kept. Its answer about the account is not trusted; its other
- *  answers are. */
+/** A server does not know an account whose records were read before and must still be kept. Its
+ *  answer about the account is not trusted; its other answers are. */
 export class UnsureHistory extends LedgerUnavailable {
   constructor() {
     super('it no longer knows the history of an account that has one', 0);
@@ -111,10 +113,12 @@ export interface Page {
   full: boolean;
   /** The server no longer keeps the ledgers after the cursor. */
   gone: boolean;
-  /** The newest ledger that this answer proves its server to have; null when it proves none. Several servers may share one URL, so only the answer
-   *  itself tells how far its server is. Meaningless for a full page. */
+  /** The newest ledger that this answer proves its server to have; null when it proves none.
+   *  Several servers may share one URL, so only the answer itself tells how far its server is.
+   *  Meaningless for a full page. */
   shownLedger: number | null;
-  /** The addresses that the page was narrowed to: payments of others may be missing. Null for all. */
+  /** The addresses that the page was narrowed to: payments of others may be missing. Null
+   *  for all. */
   among: readonly string[] | null;
 }
 
@@ -128,12 +132,13 @@ export const MOST_ASSETS = 199;
 interface PageOptions {
   /** Omits what `complete` can fetch. */
   lean?: boolean;
-  /** Everything up to this ledger has been dealt with, even if the cursor is older: the source may begin after it. */
+  /** Everything up to this ledger has been dealt with, even if the cursor is older: the source may
+   *  begin after it. */
   shownLedger?: number;
   /** Records of the address were seen in ledgers that are still kept. Default false. */
   hasRecords?: boolean;
-  /** The only addresses that matter, if they are few; null when they are many. Called just before the request, by sources that can read less for
-   *  few addresses. */
+  /** The only addresses that matter, if they are few; null when they are many. Called just before
+   *  the request, by sources that can read less for few addresses. */
   among?(): Promise<readonly string[] | null>;
 }
 
@@ -141,7 +146,8 @@ interface PageOptions {
 export interface LedgerBytes {
   /** `LedgerHeader`. */
   header: Buffer;
-  /** In the order of their application, failed ones too; `TransactionEnvelope` and `TransactionResult`. */
+  /** In the order of their application, failed ones too; `TransactionEnvelope`
+   *  and `TransactionResult`. */
   transactions: { hash: string; envelope: Buffer; result: Buffer }[];
 }
 
@@ -167,7 +173,8 @@ export interface Holding extends Amount {
 export interface Holdings {
   /** Empty when the account is not on the ledger. */
   balances: Holding[];
-  /** The newest ledger that changed the account or one of its trustlines; 0 when the account is not on the ledger. */
+  /** The newest ledger that changed the account or one of its trustlines; 0 when the account is not
+   *  on the ledger. */
   changedLedger: number;
   /** A ledger that the answer certainly includes; null when the answer does not show it. */
   latestLedger: number | null;
@@ -194,7 +201,8 @@ export type Submission =
   /** Horizon's codes, such as `tx_failed` with `op_underfunded`, or `tx_bad_seq` with null. */
   | { state: 'refused'; transactionCode: string; operationCode: string | null };
 
-/** One server. Every call throws `SourceError`, an `UnfitServer` when the server must not be read, or `UnsureHistory`. */
+/** One server. Every call throws `SourceError`, an `UnfitServer` when the server must not be read,
+ *  or `UnsureHistory`. */
 export interface LedgerSource {
   tip(): Promise<LedgerTip>;
   /** The payments of one address; an unknown account has an empty page.
@@ -202,31 +210,38 @@ export interface LedgerSource {
   accountPayments(address: string, cursor: string, limit: number, options?: PageOptions): Promise<Page>;
   /** The payments of the whole network. */
   payments(cursor: string, limit: number, options?: PageOptions): Promise<Page>;
-  /** Whether no payment came after the cursor, from one answer that shows how far its server is. @param address null for the whole network */
+  /** Whether no payment came after the cursor, from one answer that shows how far its server is.
+   *  @param address null for the whole network */
   quietCheck(address: string | null, cursor: string, options?: PageOptions): Promise<QuietCheck>;
-  /** Fetches the missing part of a record that concerns a watched wallet. @returns the completed record, still `incomplete` when the part is
-   *  unavailable */
+  /** Fetches the missing part of a record that concerns a watched wallet. @returns the completed
+   *  record, still `incomplete` when the part is unavailable */
   complete(record: LedgerRecord, concernsUs: (receivers: readonly string[]) => boolean): Promise<LedgerRecord>;
-  /** The payments of one transaction; null when the server does not know it or no longer keeps it. @param transactionHash 64 hex digits */
+  /** The payments of one transaction; null when the server does not know it or no longer keeps it.
+   *  @param transactionHash 64 hex digits */
   transactionRecords(transactionHash: string): Promise<LedgerRecord[] | null>;
   /** `gone` before the oldest kept ledger; null for one that the server does not know yet. */
   ledger(sequence: number): Promise<Ledger | 'gone' | null>;
   /** For proofs; otherwise as `ledger`. */
   ledgerBytes(sequence: number): Promise<LedgerBytes | 'gone' | null>;
-  /** What the success hash of a contract call covers; null when the server does not tell it, or no longer. */
+  /** What the success hash of a contract call covers; null when the server does not tell it, or
+   *  no longer. */
   invocation(transactionHash: string): Promise<Buffer | null>;
   /** The newest ledger that closed at or before the time; null when none that old is kept. */
   ledgerAtOrBefore(time: Date): Promise<Pick<Ledger, 'sequence' | 'closedAt'> | null>;
   /** Null when the account is not on the ledger. @param asset not the native one */
   account(address: string, asset: Asset | null): Promise<LedgerAccount | null>;
-  /** @param assets besides lumens: a kind of server that cannot list balances reports only these, at most `MOST_ASSETS` */
+  /** @param assets besides lumens: a kind of server that cannot list balances reports only these,
+   *  at most `MOST_ASSETS` */
   holdings(address: string, assets: readonly Asset[]): Promise<Holdings>;
-  /** The sequence number of an account's newest transaction, decimal text; null when the account is not on the ledger. */
+  /** The sequence number of an account's newest transaction, decimal text; null when the account is
+   *  not on the ledger. */
   sequenceOf(address: string): Promise<string | null>;
-  /** Submits a signed transaction and waits some seconds for its result. Submitting the same one again is harmless.
+  /** Submits a signed transaction and waits some seconds for its result. Submitting the same one
+   *  again is harmless.
    *  @param envelope base64 of a TransactionEnvelope */
   submit(envelope: string): Promise<Submission>;
-  /** The cheapest way from each asset that leads to the amount. Missing for a kind of server that sees no market.
+  /** The cheapest way from each asset that leads to the amount. Missing for a kind of server that
+   *  sees no market.
    *  @param from at most `MOST_WAYS`, without the due asset */
   waysTo?(due: Amount, from: readonly Asset[]): Promise<Way[]>;
   /** Read by audits. Missing for a kind of server that keeps no histories of accounts. */

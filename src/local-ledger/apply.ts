@@ -1,4 +1,5 @@
-/** Core's order of checks, and the application of a transaction to a view of the ledger: all or nothing. */
+/** Core's order of checks, and the application of a transaction to a view of the ledger: all
+ *  or nothing. */
 import { xdr } from '@stellar/stellar-sdk/base';
 import { type AccountEntry, accountKey, availableBalance, type View } from './entries.js';
 import type { Envelope, InnerTransaction, Preconditions } from './envelope.js';
@@ -33,14 +34,16 @@ export function checkedAccounts({ inner, feeBump }: Envelope): string[] {
   return [...new Set([inner.source.id, ...(feeBump === null ? [] : [feeBump.source.id]), ...sources])];
 }
 
-/** Every entry that the transaction may read or change. Only for an envelope that passed `check`. */
+/** Every entry that the transaction may read or change. Only for an envelope that
+ *  passed `check`. */
 export function touchedKeys(envelope: Envelope): string[] {
   const { inner } = envelope;
   const touched = inner.operations.flatMap((operation) => operation.keys((operation.source ?? inner.source).id));
   return [...new Set([...checkedAccounts(envelope).map(accountKey), ...touched])];
 }
 
-/** Every offer that the transaction may read or change. Only for an envelope that passed `check`. */
+/** Every offer that the transaction may read or change. Only for an envelope that
+ *  passed `check`. */
 export const touchedOffers = ({ inner }: Envelope): OfferSearch[] =>
   inner.operations.flatMap((operation) => operation.offers());
 
@@ -51,7 +54,8 @@ interface CheckContext {
   sequenceOf(source: Readonly<AccountEntry>): bigint;
 }
 
-/** Null if the transaction may enter the ledger that closes at `at`, otherwise the reason. `sequenceOf` may count waiting transactions. */
+/** Null if the transaction may enter the ledger that closes at `at`, otherwise the reason.
+ *  `sequenceOf` may count waiting transactions. */
 export function check(
   envelope: Envelope,
   account: Accounts,
@@ -133,7 +137,8 @@ function checkOperation(
   const id = (operation.source ?? inner.source).id;
   const owner = account(id);
   if (owner === null) {
-    // An earlier operation may create this source, which then needs a signature by the key of its address.
+    // An earlier operation may create this source, which then needs a signature by the key of
+    // its address.
     if (operation.source === null) return xdr.OperationResult.opNoAccount();
     if (!signed.isSignedBy(id)) return xdr.OperationResult.opBadAuth();
   } else if (!signed.reaches(owner, operation.level)) {
@@ -161,7 +166,8 @@ function isOldEnough(
   );
 }
 
-/** Takes fee and sequence number, then applies the operations. If one fails, `view` keeps only fee and sequence number. */
+/** Takes fee and sequence number, then applies the operations. If one fails, `view` keeps only fee
+ *  and sequence number. */
 export function apply(envelope: Envelope, view: View, at: LedgerMoment): Applied {
   const { inner, feeBump } = envelope;
   const feeCharged = BASE_FEE * BigInt(inner.operations.length + (feeBump === null ? 0 : 1));
@@ -193,7 +199,8 @@ export function apply(envelope: Envelope, view: View, at: LedgerMoment): Applied
       sponsor: null,
     };
     const result = layer.account(id) === null ? xdr.OperationResult.opNoAccount() : operation.apply(id, context);
-    // Core continues after a failure on a discarded state, so that every operation gets its own code.
+    // Core continues after a failure on a discarded state, so that every operation gets its
+    // own code.
     if (isSuccess(result)) layer.commit();
     done.push(effects);
     movements.push(context.movements);

@@ -1,4 +1,5 @@
-/** A history archive of the ledger, in the layout of the public network's: files of checkpoints of 64 ledgers, with the decisions of the ledger's one validator. */
+/** A history archive of the ledger, in the layout of the public network's: files of checkpoints of
+ *  64 ledgers, with the decisions of the ledger's one validator. */
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { Keypair } from '@stellar/stellar-sdk/base';
@@ -57,7 +58,8 @@ export function createArchive({ passphrase, validator, store, history }: Archive
   const quorumSet = Buffer.concat([ONE, ONE, ZERO, validator.rawPublicKey(), ZERO]);
   const quorumSetHash = sha256(quorumSet);
 
-  /** The validator's EXTERNALIZE for a ledger. A key signs the same bytes the same way each time, so that no signature is kept. */
+  /** The validator's EXTERNALIZE for a ledger. A key signs the same bytes the same way each time,
+   *  so that no signature is kept. */
   function decision({ sequence, bytes }: Header): Buffer {
     const value = bytes.subarray(VALUE.start, VALUE.end);
     const ballot = Buffer.concat([ONE, uint32(value.length), value]);
@@ -96,7 +98,8 @@ export function createArchive({ passphrase, validator, store, history }: Archive
     /** The last ledger of the newest complete checkpoint; 0 before the first. */
     newest,
 
-    /** A file of the checkpoint that ends with this ledger, compressed; null when there is none, as for the ledgers of releases that did not chain them. */
+    /** A file of the checkpoint that ends with this ledger, compressed; null when there is none, as
+     *  for the ledgers of releases that did not chain them. */
     async file(kind: ArchiveFile, last: number): Promise<Buffer | null> {
       if ((last + 1) % CHECKPOINT !== 0 || last > newest()) return null;
       const first = Math.max(1, last + 1 - CHECKPOINT);

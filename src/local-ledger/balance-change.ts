@@ -1,4 +1,5 @@
-/** Balance changes of a contract call: turns Horizon's `asset_balance_changes` of a made-up record into events, effects and balances. */
+/** Balance changes of a contract call: turns Horizon's `asset_balance_changes` of a made-up record
+ *  into events, effects and balances. */
 import { StrKey } from '@stellar/stellar-sdk/base';
 import { z } from 'zod';
 import type { LedgerMoment } from './apply.js';
@@ -36,7 +37,8 @@ export interface BalanceChange {
   asset: LedgerAsset;
   /** G… or C…; null if the type has none. */
   from: string | null;
-  /** As above, or W…. The asset's own contract names a contract and its id separately; other contracts need not. */
+  /** As above, or W…. The asset's own contract names a contract and its id separately; other
+   *  contracts need not. */
   to: string | null;
   /** May exceed 64 bits. */
   amount: bigint;
@@ -79,7 +81,8 @@ function toChange(fields: z.output<typeof change>): BalanceChange | null {
 export const changeEvent = ({ type, asset, from, to, amount, toMuxedId }: BalanceChange, of: ContractIdOf): EventBody =>
   contractEvent({ contractId: of(asset), name: type, addresses: [from, to], asset, amount, toMuxedId });
 
-/** Horizon's effects on the parties. A contract has no history of its own: its movements show in the history of the operation's source. */
+/** Horizon's effects on the parties. A contract has no history of its own: its movements show in
+ *  the history of the operation's source. */
 export function changeEffects({ asset, from, to, amount, toMuxedId }: BalanceChange, source: string): Effect[] {
   const [fields, moved] = [assetFields(asset), toAmount(amount)];
   const debit = (party: string): Effect =>

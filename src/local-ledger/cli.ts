@@ -1,4 +1,5 @@
-/** `ledger …`: operates the local ledger from a shell. Every command talks to a running ledger over HTTP and throws a one-line error. */
+/** `ledger …`: operates the local ledger from a shell. Every command talks to a running ledger over
+ *  HTTP and throws a one-line error. */
 import { Memo, StrKey } from '@stellar/stellar-sdk/base';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { createLedgerClient, type LedgerClient } from './client.js';
@@ -23,7 +24,8 @@ const memoId = () =>
 const memoType = () =>
   new Option('--memo-type <type>', 'kind of memo; hash and return are hex').choices(MEMO_TYPES).default('text');
 
-/** Adds the commands to `ledger`. `deps` returns the ledger's address, and is called only when a command runs. */
+/** Adds the commands to `ledger`. `deps` returns the ledger's address, and is called only when a
+ *  command runs. */
 export function registerLedgerCommands(ledger: Command, deps: () => Where | Promise<Where>): void {
   ledger
     .option('--url <url>', 'where the ledger is served; the configured one by default')
@@ -261,7 +263,8 @@ const MEMO_NEEDS: Record<(typeof MEMO_TYPES)[number], string> = {
   return: 'it is 64 hexadecimal digits.',
 };
 
-/** `retryAfterSeconds=5` → `{retryAfterSeconds: 5}`; anything but a boolean or a number that JavaScript holds exactly stays text. */
+/** `retryAfterSeconds=5` → `{retryAfterSeconds: 5}`; anything but a boolean or a number that
+ *  JavaScript holds exactly stays text. */
 function toSettings(pairs: string[] = []): Record<string, unknown> {
   return Object.fromEntries(
     pairs.map((pair) => {

@@ -1,4 +1,5 @@
-/** A client of a local ledger, over HTTP with the official SDK: test accounts, test assets, real signed payments, faults. */
+/** A client of a local ledger, over HTTP with the official SDK: test accounts, test assets, real
+ *  signed payments, faults. */
 import { Asset, Horizon, Keypair, type Memo, Operation, rpc } from '@stellar/stellar-sdk';
 import type { LedgerAsset } from './asset.js';
 import { horizonAccess, rpcAccess, type Submitted } from './client/access.js';
@@ -67,7 +68,8 @@ export function createLedgerClient({ url, passphrase = PASSPHRASE, api = 'horizo
       return submit({ from: Keypair.fromSecret(secret), operations: [operation] });
     },
 
-    /** Offers `amount` of an asset from the account of `secret` at `price`: units bought for each unit sold. Null means lumens. */
+    /** Offers `amount` of an asset from the account of `secret` at `price`: units bought for each
+     *  unit sold. Null means lumens. */
     offer(request: OfferRequest): Promise<Submitted> {
       const { secret, selling, buying, amount, price } = request;
       const assetOf = (asset: LedgerAsset) => (asset === null ? Asset.native() : new Asset(asset.code, asset.issuer));
@@ -76,16 +78,19 @@ export function createLedgerClient({ url, passphrase = PASSPHRASE, api = 'horizo
       return submit({ from: Keypair.fromSecret(secret), operations: [operation] });
     },
 
-    /** Merges the account of `secret` (or a new test account) into `into`, with all of its lumens. */
+    /** Merges the account of `secret` (or a new test account) into `into`, with all of
+     *  its lumens. */
     async merge(request: { into: string; secret?: string; memo?: string | Memo | null }): Promise<Submitted> {
       const from = Keypair.fromSecret(request.secret ?? (await accounts.fund()).secret);
       const operations = [Operation.accountMerge({ destination: request.into })];
       return await submit({ from, operations, memo: request.memo });
     },
 
-    /** Pays by a contract call: balances move, and Horizon and RPC show it. Resolves with Horizon's operation id. */
+    /** Pays by a contract call: balances move, and Horizon and RPC show it. Resolves with Horizon's
+     *  operation id. */
     payByContract: (payment: ContractPayment) => postForId('/records', contractPayment(payment, root.publicKey())),
-    /** Emits a transfer event from a contract other than the asset's. Resolves with Horizon's operation id. */
+    /** Emits a transfer event from a contract other than the asset's. Resolves with Horizon's
+     *  operation id. */
     forge: (payment: ContractPayment) => postForId('/faults', { kind: 'forge', ...payment }),
     /** Puts a made-up record into the next ledger. Resolves with its operation id. */
     inject: (injection: Omit<Injection, 'forgery'>) => postForId('/records', injection),

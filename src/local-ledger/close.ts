@@ -1,4 +1,5 @@
-/** One close: checks the waiting transactions again, applies them in order, and writes them together with the new head. */
+/** One close: checks the waiting transactions again, applies them in order, and writes them
+ *  together with the new head. */
 import { type Applied, apply, check, type LedgerMoment, touchedKeys, touchedOffers } from './apply.js';
 import { type AccountEntry, accountKey, createView, type Entry, sponsorsOf } from './entries.js';
 import { type LedgerCounts, toCloseTime } from './headers.js';
@@ -19,8 +20,8 @@ export interface Close {
   before: Before;
 }
 
-/** Keys that only an entry itself names: a removal frees its sponsors' reserves, a claim credits a claimant's trustline, a trade moves the
- *  seller's balances. */
+/** Keys that only an entry itself names: a removal frees its sponsors' reserves, a claim credits a
+ *  claimant's trustline, a trade moves the seller's balances. */
 function furtherKeys(entry: Entry | null): string[] {
   if (entry === null) return [];
   if (entry.kind === 'claimable_balance') return keysOfClaim(entry);

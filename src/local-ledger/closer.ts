@@ -1,4 +1,5 @@
-/** Closes ledgers on a timer or on demand, one at a time, while this process holds the fence. Each ledger takes the waiting transactions. */
+/** Closes ledgers on a timer or on demand, one at a time, while this process holds the fence. Each
+ *  ledger takes the waiting transactions. */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
@@ -94,7 +95,8 @@ export async function createCloser({ store, queue, past, faults, network, clock,
     announce();
   }
 
-  /** Decides by the head in the database: a close may have happened although its answer was lost. */
+  /** Decides by the head in the database: a close may have happened although its answer
+   *  was lost. */
   async function finishUnsettled(): Promise<void> {
     if (unsettled === null) return;
     const now = await store.load();
@@ -133,7 +135,8 @@ export async function createCloser({ store, queue, past, faults, network, clock,
       nextMs = isJustBefore ? nextMs + closeMs : (Math.floor(nowMs / closeMs) + 1) * closeMs;
       await clock.sleep(nextMs - nowMs, signal);
       if (signal.aborted) return;
-      // After a late wake-up or a change of the clock: a ledger must not close before its transactions.
+      // After a late wake-up or a change of the clock: a ledger must not close before
+      // its transactions.
       if (clock.nowMs() - nextMs >= closeMs) nextMs = clock.nowMs();
       await inTurn(() => closeAt(nextMs)).catch((error: unknown) => {
         if (!signal.aborted) log.error({ err: error }, 'a ledger could not be closed');
@@ -145,7 +148,8 @@ export async function createCloser({ store, queue, past, faults, network, clock,
     head: () => head,
     isClosing: () => state === 'closing',
 
-    /** Takes the right to close ledgers from its owner. Other processes on this database find the ledger at `url`. */
+    /** Takes the right to close ledgers from its owner. Other processes on this database find the
+     *  ledger at `url`. */
     claim: (url: string) => inTurn(() => claim(url)),
     /** Called when another process has taken the ledger over. */
     whenLost(callback: () => void): void {
@@ -163,7 +167,8 @@ export async function createCloser({ store, queue, past, faults, network, clock,
     },
     stopTimer,
 
-    /** Puts a made-up record into the next ledger; resolves with its operation id when that has closed. */
+    /** Puts a made-up record into the next ledger; resolves with its operation id when that
+     *  has closed. */
     inject: (injection: Injection) =>
       new Promise<string>((resolve) => {
         injections.push({ injection, resolve });

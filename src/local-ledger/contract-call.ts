@@ -1,4 +1,5 @@
-/** Makes the transaction of one contract call in genuine XDR: the envelope and result of a Soroban payment. */
+/** Makes the transaction of one contract call in genuine XDR: the envelope and result of a
+ *  Soroban payment. */
 import { createHash } from 'node:crypto';
 import {
   Account,
@@ -32,7 +33,8 @@ export interface ContractCall {
   invocation: Buffer;
 }
 
-/** How a wallet's contract authorizes the call: as in CAP-71, or by an arm that no current client can decode. */
+/** How a wallet's contract authorizes the call: as in CAP-71, or by an arm that no current client
+ *  can decode. */
 export const CREDENTIALS = ['address_v2', 'address_with_delegates', 'unknown'] as const;
 export type Credentials = (typeof CREDENTIALS)[number];
 

@@ -1,4 +1,5 @@
-/** The database of a ledger that has its own: a given MongoDB, or an embedded one in a directory. */
+/** The database of a ledger that has its own: a given MongoDB, or an embedded one in
+ *  a directory. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';

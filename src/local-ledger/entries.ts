@@ -1,5 +1,6 @@
-/** Entries of the ledger (accounts, trustlines, data, claimable balances, offers), and the layers in which a transaction changes them. Only a
- *  commit passes changes to the layer below, so a failed operation or transaction leaves no trace. */
+/** Entries of the ledger (accounts, trustlines, data, claimable balances, offers), and the layers
+ *  in which a transaction changes them. Only a commit passes changes to the layer below, so a
+ *  failed operation or transaction leaves no trace. */
 import type { IssuedAsset, LedgerAsset } from './asset.js';
 import type { Price } from './offers/exchange.js';
 import { BASE_RESERVE, MAX_INT64 } from './stroops.js';
@@ -33,7 +34,8 @@ export interface AccountEntry {
   owner: string;
   balance: bigint;
   sequence: bigint;
-  /** Ledger and close time (seconds) of the last change of `sequence`; null while the account has not used it. */
+  /** Ledger and close time (seconds) of the last change of `sequence`; null while the account has
+   *  not used it. */
   sequenceLedger: number | null;
   sequenceTime: number | null;
   subentries: number;
@@ -174,7 +176,8 @@ export interface View {
   changes(): ReadonlyMap<string, Entry | null>;
 }
 
-/** The lowest layer: entries as loaded from the store. A key that was not loaded throws, which is the caller's bug. */
+/** The lowest layer: entries as loaded from the store. A key that was not loaded throws, which is
+ *  the caller's bug. */
 export function createView(loaded: ReadonlyMap<string, Entry | null>): View {
   const read = (key: string) => {
     const entry = loaded.get(key);

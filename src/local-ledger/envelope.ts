@@ -1,4 +1,5 @@
-/** Decodes a submitted envelope: everything that the ledger checks, and the hashes that are signed. */
+/** Decodes a submitted envelope: everything that the ledger checks, and the hashes that
+ *  are signed. */
 import { createHash } from 'node:crypto';
 import { xdr } from '@stellar/stellar-sdk/base';
 import { type BoundOperation, bindOperation } from './operations/index.js';
@@ -7,7 +8,8 @@ import { type Party, toParty } from './party.js';
 export interface Signature {
   hint: Buffer;
   bytes: Buffer;
-  /** Earlier results by key: a transaction is checked when submitted and again when its ledger closes. */
+  /** Earlier results by key: a transaction is checked when submitted and again when its
+   *  ledger closes. */
   tried: Map<string, boolean>;
 }
 

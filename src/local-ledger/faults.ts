@@ -1,4 +1,5 @@
-/** Faults on demand: which are in force, for which requests, and for how long. They end with the process. */
+/** Faults on demand: which are in force, for which requests, and for how long. They end with
+ *  the process. */
 import { StrKey } from '@stellar/stellar-sdk/base';
 import { z } from 'zod';
 import type { Clock } from './clock.js';
@@ -17,7 +18,8 @@ const count = z.number().int().positive().optional();
 const scope = {
   /** Limits it to requests to this interface; otherwise both. */
   api,
-  /** Limits it to requests whose path begins with this, e.g. `/payments`. A call of Stellar RPC has the path `/rpc/` and its method. */
+  /** Limits it to requests whose path begins with this, e.g. `/payments`. A call of Stellar RPC has
+   *  the path `/rpc/` and its method. */
   path: z.string().startsWith('/').optional(),
   method: z.enum(['GET', 'POST']).optional(),
   /** Requests that it hits before it ends; without a count it stays in force. */
@@ -106,7 +108,8 @@ export const faultSchema = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('lag'), ledgers: z.number().int().positive(), api, durationMs }),
   /** History before this ledger is gone. */
   z.strictObject({ kind: z.literal('retention'), elderLedger: z.number().int().positive(), api, durationMs }),
-  /** Stellar RPC has no events of classic operations and fees, like a server without EMIT_CLASSIC_EVENTS. */
+  /** Stellar RPC has no events of classic operations and fees, like a server
+   *  without EMIT_CLASSIC_EVENTS. */
   z.strictObject({ kind: z.literal('blind'), durationMs }),
   /** Servers report this protocol. */
   z.strictObject({ kind: z.literal('protocol'), protocol: z.number().int().positive(), api, durationMs }),
@@ -137,7 +140,8 @@ export interface Faults {
   list(): ActiveFault[];
   remove(id: number): boolean;
   clear(): void;
-  /** Counts a hit of the first fault in force of these kinds for this request, and returns the fault. */
+  /** Counts a hit of the first fault in force of these kinds for this request, and returns
+   *  the fault. */
   hit<Kind extends RequestFault['kind']>(
     request: { method: string; path: string },
     kinds: readonly Kind[],

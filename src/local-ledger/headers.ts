@@ -1,5 +1,6 @@
-/** Compact ledger headers. A run of empty ledgers at a steady interval is one document, a span; a ledger with transactions is a span of its own.
- *  Every header can be derived from its span: a span stores the hash before its first ledger, and each header's hash leads to the next. */
+/** Compact ledger headers. A run of empty ledgers at a steady interval is one document, a span; a
+ *  ledger with transactions is a span of its own. Every header can be derived from its span: a span
+ *  stores the hash before its first ledger, and each header's hash leads to the next. */
 import { createHash } from 'node:crypto';
 import { xdr } from '@stellar/stellar-sdk/base';
 import { BASE_FEE, BASE_RESERVE, TOTAL_COINS, toAmount } from './stroops.js';
@@ -28,7 +29,8 @@ export interface Span {
   feePool: bigint;
   /** Null for empty ledgers. */
   counts: LedgerCounts | null;
-  /** Hash of the ledger before its first, hexadecimal. Older releases did not chain ledgers: theirs have none. */
+  /** Hash of the ledger before its first, hexadecimal. Older releases did not chain ledgers: theirs
+   *  have none. */
   previousHash?: string;
   /** The hashes of a ledger with transactions; an empty one's follow from the ledger before it. */
   hashes: SetHashes | null;
@@ -43,7 +45,8 @@ export interface SetHashes {
 /** A longer span takes too long to hash from its first ledger to its last. */
 const MAX_SPAN = 1024;
 
-/** The span extended by the next ledger, or null if a new span must begin. @param last the span's newest ledger */
+/** The span extended by the next ledger, or null if a new span must begin. @param last the span's
+ *  newest ledger */
 export function extendSpan(span: Span, last: number, atMs: number): Span | null {
   if (span.counts !== null || span.previousHash === undefined || last + 1 - span._id >= MAX_SPAN) return null;
   if (last === span._id) return { ...span, stepMs: atMs - span.atMs };
@@ -74,7 +77,8 @@ export const sha256 = (...parts: readonly Uint8Array[]): Buffer => {
   return hash.digest();
 };
 
-/** Where the fields that differ within a span lie in a header with a basic value and without upgrades. */
+/** Where the fields that differ within a span lie in a header with a basic value and
+ *  without upgrades. */
 const AT = { previousHash: 4, txSetHash: 36, closeTime: 68, sequence: 148 } as const;
 
 /** How many spans are remembered as far as they were hashed. */
@@ -116,7 +120,8 @@ function headerAt(template: Buffer, span: Span, sequence: number, previousHash: 
   return { sequence, bytes, previousHash, hash: sha256(bytes) };
 }
 
-/** Headers of an older release. Their hashes stay what its clients saw, so that they take the ledger for the same one. */
+/** Headers of an older release. Their hashes stay what its clients saw, so that they take the
+ *  ledger for the same one. */
 function unchained(chain: string, template: Buffer, span: Span, from: number, to: number): Header[] {
   const hashOf = (sequence: number) => (sequence < 1 ? Buffer.alloc(32) : sha256(Buffer.from(`${chain}:${sequence}`)));
   return Array.from({ length: Math.max(0, to - from + 1) }, (_, index) => {
@@ -152,7 +157,8 @@ export function ledgerRecord(span: Span, header: Header): Record<string, unknown
   };
 }
 
-/** A span's header without what differs within it. The chain stands in for the state of all entries, which this ledger does not hash. */
+/** A span's header without what differs within it. The chain stands in for the state of all
+ *  entries, which this ledger does not hash. */
 function headerBytes(chain: string, span: Span): Buffer {
   const nothing = Buffer.alloc(32);
   const { transactions, results } = span.hashes ?? { transactions: NO_HASH, results: NO_RESULTS };

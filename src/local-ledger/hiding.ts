@@ -16,7 +16,8 @@ export interface HideFault {
   lists: ListKind[];
 }
 
-/** `faults` returns those in force. An account's hidden payments stay hidden while their fault is in force. */
+/** `faults` returns those in force. An account's hidden payments stay hidden while their fault is
+ *  in force. */
 export function createHiding(faults: () => HideFault[]) {
   /** By fault, the payments hidden so far. */
   const hiddenBy = new Map<number, bigint[]>();
@@ -34,7 +35,8 @@ export function createHiding(faults: () => HideFault[]) {
         fault.from.includes(place) && (place === 'rpc' || fault.lists.includes(list)) ? idsOf(fault) : [],
       ),
 
-    /** Chooses the payments to hide in a ledger that is about to be written. After a failed write it is called again, perhaps with other payments. */
+    /** Chooses the payments to hide in a ledger that is about to be written. After a failed write
+     *  it is called again, perhaps with other payments. */
     note(sequence: number, documents: LedgerDocuments[]): void {
       const operations = documents.flatMap((one) => one.operations);
       const inForce = new Set(faults().map(({ id }) => id));

@@ -1,4 +1,5 @@
-/** Pages of closed operations, transactions and effects, before or after a cursor, within the visible ledgers. */
+/** Pages of closed operations, transactions and effects, before or after a cursor, within the
+ *  visible ledgers. */
 import type { Filter } from 'mongodb';
 import type { Api, Faults } from './faults.js';
 import type { ListKind } from './hiding.js';
@@ -189,7 +190,8 @@ function createTransactionHistory({ api, store, visible, faults }: HistoryDeps) 
 function createEffectHistory(deps: HistoryDeps) {
   const { store } = deps;
   return {
-    /** `after` is the effect's order within the cursor's operation; the cursor itself is excluded. */
+    /** `after` is the effect's order within the cursor's operation; the cursor itself
+     *  is excluded. */
     async effects(filter: OperationFilter, range: Range, after: number): Promise<EffectRow[]> {
       const { cursor, order, limit } = range;
       // The cursor's own operation may have more effects, so it is read again.

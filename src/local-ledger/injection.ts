@@ -1,5 +1,5 @@
-/** Records without a transaction, for tests of a reader of payments: future types, missing fields, contract transfers, forged events. Each is put
- *  into a real ledger at a real id. */
+/** Records without a transaction, for tests of a reader of payments: future types, missing fields,
+ *  contract transfers, forged events. Each is put into a real ledger at a real id. */
 import { createHash } from 'node:crypto';
 import { Memo, StrKey } from '@stellar/stellar-sdk/base';
 import type { LedgerMoment } from './apply.js';
@@ -28,7 +28,8 @@ import { toid } from './toid.js';
 export interface Injection {
   /** Accounts whose history shows the record. */
   accounts: string[];
-  /** Overrides the common fields of an operation. `asset_balance_changes` become events of Stellar RPC as well. */
+  /** Overrides the common fields of an operation. `asset_balance_changes` become events of Stellar
+   *  RPC as well. */
   record: Record<string, unknown>;
   /** Overrides a transaction's fields, including the memo. */
   transaction?: Record<string, unknown>;
@@ -54,7 +55,8 @@ export interface Forgery {
   toMuxedId: string | null;
 }
 
-/** A contract call that emits an event of a transfer that never happened. @param source pays its fee */
+/** A contract call that emits an event of a transfer that never happened. @param source pays
+ *  its fee */
 export function forgedEvent(
   wanted: {
     to: string;

@@ -70,7 +70,8 @@ export async function createLedger({ db, clock, log, closeMs, passphrase }: Ledg
     ...createState({ store, past, visible }),
     ...createSubmissions({ store, queue, clock, head }),
 
-    /** Resolves with whether the ledger becomes visible within the time, because a lagging ledger shows a close later. */
+    /** Resolves with whether the ledger becomes visible within the time, because a lagging ledger
+     *  shows a close later. */
     async becomesVisible(sequence: number, withinMs: number): Promise<boolean> {
       if (visible().latest >= sequence) return true;
       const waiting = new AbortController();

@@ -1,4 +1,5 @@
-/** The local ledger: a development stand-in for Horizon and Stellar RPC. It takes real signed transactions and keeps its state in MongoDB. */
+/** The local ledger: a development stand-in for Horizon and Stellar RPC. It takes real signed
+ *  transactions and keeps its state in MongoDB. */
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -31,7 +32,8 @@ export interface LocalLedger {
   ledger: Ledger;
   faults: Faults;
   passphrase: string;
-  /** Serves, and takes the right to close ledgers on this database. Rejects with the error of `listen`, such as EADDRINUSE. */
+  /** Serves, and takes the right to close ledgers on this database. Rejects with the error of
+   *  `listen`, such as EADDRINUSE. */
   listen(address: { host: string; port: number }): Promise<{ url: string }>;
   /** Like `listen`, on a server that already listens. The ledger then owns and closes it. */
   serve(server: Server, at: ServedAt): Promise<void>;

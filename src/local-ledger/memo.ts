@@ -1,4 +1,5 @@
-/** Memos as Horizon shows them. Text is scrubbed as in Go, so that `memo` loses the same here as in Horizon. */
+/** Memos as Horizon shows them. Text is scrubbed as in Go, so that `memo` loses the same here as
+ *  in Horizon. */
 import type { xdr } from '@stellar/stellar-sdk/base';
 
 export interface MemoFields {
@@ -24,7 +25,8 @@ export function memoFields(memo: xdr.Memo): MemoFields {
   }
 }
 
-/** Each undecodable byte becomes one U+FFFD, as in Go's rune loop (TextDecoder would merge some), and NUL bytes vanish. */
+/** Each undecodable byte becomes one U+FFFD, as in Go's rune loop (TextDecoder would merge some),
+ *  and NUL bytes vanish. */
 export function scrub(bytes: Uint8Array): string {
   let text = '';
   for (let at = 0; at < bytes.length; ) {
@@ -40,7 +42,8 @@ export function scrub(bytes: Uint8Array): string {
   return text.replaceAll('\0', '');
 }
 
-/** The length of the well-formed UTF-8 sequence at `at` (RFC 3629: no overlong forms, no surrogates), or 0. */
+/** The length of the well-formed UTF-8 sequence at `at` (RFC 3629: no overlong forms, no
+ *  surrogates), or 0. */
 function runeSize(bytes: Uint8Array, at: number): number {
   const first = bytes[at]!;
   if (first < 0x80) return 1;

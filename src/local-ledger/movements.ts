@@ -1,4 +1,5 @@
-/** Movements of a transaction's operations, in terms of the events that Stellar RPC shows (CAP-67). */
+/** Movements of a transaction's operations, in terms of the events that Stellar RPC
+ *  shows (CAP-67). */
 import type { LedgerAsset } from './asset.js';
 
 export type Movement =

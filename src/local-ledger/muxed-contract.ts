@@ -1,4 +1,5 @@
-/** Muxed contracts (CAP-84): a contract with an id, W… as text. The SDK knows neither the text nor the arm of an address. */
+/** Muxed contracts (CAP-84): a contract with an id, W… as text. The SDK knows neither the text nor
+ *  the arm of an address. */
 import { createHash } from 'node:crypto';
 import { Address, StrKey } from '@stellar/stellar-sdk/base';
 import type { Patch } from './patch.js';

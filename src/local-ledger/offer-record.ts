@@ -38,7 +38,8 @@ function priceLevels(offers: Readonly<OfferEntry>[], shown: (price: Price) => Pr
   });
 }
 
-/** @param asks offers of the base for the counter asset. @param bids offers of the counter asset for the base */
+/** @param asks offers of the base for the counter asset. @param bids offers of the counter asset
+ *  for the base */
 export const bookRecord = (
   [base, counter]: [LedgerAsset, LedgerAsset],
   [asks, bids]: [Readonly<OfferEntry>[], Readonly<OfferEntry>[]],

@@ -1,4 +1,5 @@
-/** An account as a transaction names it: the base address, and the muxed address if one was used. */
+/** An account as a transaction names it: the base address, and the muxed address if one
+ *  was used. */
 import { encodeMuxedAccountToAddress, StrKey, type xdr } from '@stellar/stellar-sdk/base';
 
 export interface Party {
@@ -19,7 +20,8 @@ export const toAddress = (account: xdr.AccountId): string => accountAddress(acco
 
 export const accountAddress = (key: xdr.Uint256Bytes): string => StrKey.encodeEd25519PublicKey(key.value);
 
-/** `name`, and for a muxed party `name_muxed` and `name_muxed_id`; Horizon omits the id when it is 0. */
+/** `name`, and for a muxed party `name_muxed` and `name_muxed_id`; Horizon omits the id when it
+ *  is 0. */
 export function partyFields(name: string, party: Party, muxedName = name): Record<string, string> {
   if (party.muxed === null) return { [name]: party.id };
   return {

@@ -1,4 +1,5 @@
-/** Entries as they were before the newest ledgers, for lagging answers. Kept in memory, because a lag also ends with the process. */
+/** Entries as they were before the newest ledgers, for lagging answers. Kept in memory, because a
+ *  lag also ends with the process. */
 import type { Entry } from './entries.js';
 
 /** Above this number of entries the oldest ledgers are dropped. */
@@ -8,7 +9,8 @@ const MAX_ENTRIES = 20_000;
 export type Before = ReadonlyMap<string, Readonly<Entry> | null>;
 
 export interface Past {
-  /** Call it before the ledger is written, so that readers of new entries find the old ones here. */
+  /** Call it before the ledger is written, so that readers of new entries find the old
+   *  ones here. */
   note(sequence: number, before: Before): void;
   forget(): void;
   /** @param entries all that match now. @returns all that matched after that ledger */

@@ -1,4 +1,5 @@
-/** XDR with arms that the SDK does not know: made with known stand-ins, which are replaced in the bytes and in the JSON. */
+/** XDR with arms that the SDK does not know: made with known stand-ins, which are replaced in the
+ *  bytes and in the JSON. */
 
 /** One piece of XDR in both forms. */
 export interface Form {

@@ -1,4 +1,5 @@
-/** Transactions waiting for the next ledger, in order of submission, and submitters waiting for their outcome. */
+/** Transactions waiting for the next ledger, in order of submission, and submitters waiting for
+ *  their outcome. */
 import type { Envelope } from './envelope.js';
 import { MAX_OPERATIONS } from './headers.js';
 import type { TransactionOutcome } from './results.js';
@@ -49,7 +50,8 @@ export function createQueue() {
       return entry;
     },
 
-    /** The oldest transactions, as many as one ledger takes. They stay in the queue until `remove`. */
+    /** The oldest transactions, as many as one ledger takes. They stay in the queue
+     *  until `remove`. */
     nextBatch(): Waiting[] {
       let operations = 0;
       const end = waiting.findIndex(({ envelope }) => {

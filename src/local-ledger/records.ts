@@ -1,4 +1,5 @@
-/** Stored transactions and operations: Horizon's records without links, and the fields for queries. */
+/** Stored transactions and operations: Horizon's records without links, and the fields
+ *  for queries. */
 import { StrKey, type xdr } from '@stellar/stellar-sdk/base';
 import type { Applied, LedgerMoment } from './apply.js';
 import type { Envelope, Preconditions, Signature } from './envelope.js';
@@ -21,7 +22,8 @@ export interface TransactionDocument {
   accounts: string[];
   successful: boolean;
   resultCodes: ResultCodes;
-  /** Where the transaction stands in its ledger's set; null for a made-up record that is in none. */
+  /** Where the transaction stands in its ledger's set; null for a made-up record that is
+   *  in none. */
   phase: 'classic' | 'call' | null;
   record: Record<string, unknown>;
   /** The JSON that a server of their protocol shows, if the SDK cannot decode them. */
@@ -176,7 +178,8 @@ function transactionRecord(envelope: Envelope, applied: Applied, at: LedgerMomen
   };
 }
 
-/** Names the effect's account by the muxed address under which the operation named it, if it did. */
+/** Names the effect's account by the muxed address under which the operation named it, if
+ *  it did. */
 function withMuxed(effect: Effect, source: Party, counterparty: Party | null): Effect {
   // A seller is known by the account alone.
   const others = effect.type === 'trade' ? [] : [counterparty];

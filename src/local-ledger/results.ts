@@ -18,7 +18,8 @@ export type TransactionFailure =
   | 'txBadMinSeqAgeOrGap'
   | 'txBadSponsorship';
 
-/** The verdict on a transaction. Failures of the whole transaction never reach a ledger; `txFailed` may. */
+/** The verdict on a transaction. Failures of the whole transaction never reach a ledger;
+ *  `txFailed` may. */
 export type Verdict =
   | { code: 'txSuccess' | 'txFailed'; operations: xdr.OperationResult[] }
   | { code: TransactionFailure };

@@ -1,5 +1,6 @@
-/** One ledger for all processes on one database: the process that gets the port serves and closes; the others use it and take over when it dies.
- *  The store's fence, not this file, guarantees that two processes never close at once. */
+/** One ledger for all processes on one database: the process that gets the port serves and closes;
+ *  the others use it and take over when it dies. The store's fence, not this file, guarantees that
+ *  two processes never close at once. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -10,7 +11,8 @@ import type { Clock } from './clock.js';
 import { createLocalLedger, type LocalLedger } from './local-ledger.js';
 
 export interface ServedLedger {
-  /** The ledger's current URL; it changes only if processes on one database have different ports. */
+  /** The ledger's current URL; it changes only if processes on one database have
+   *  different ports. */
   readonly url: string;
   close(): Promise<void>;
 }
@@ -26,14 +28,16 @@ export interface ServeDeps {
   passphrase?: string;
 }
 
-/** The ledger cannot be served at its address. The message is one line without a full stop, for a hint on what sets the address. */
+/** The ledger cannot be served at its address. The message is one line without a full stop, for a
+ *  hint on what sets the address. */
 export class ListenError extends Error {
   override readonly name = 'ListenError';
 }
 
 /** How often a follower checks whether the ledger is still served. */
 const RETRY_MS = 1000;
-/** An owner on another machine cannot be probed: it counts as dead after this long without a ledger. */
+/** An owner on another machine cannot be probed: it counts as dead after this long without
+ *  a ledger. */
 const STALE_MS = 10_000;
 const PROBE_TIMEOUT_MS = 2000;
 /** A port without an immediate answer may belong to a ledger that is starting. */
@@ -43,7 +47,8 @@ type Probe = 'ours' | 'dead' | 'foreign' | 'silent';
 
 const TAKEN = (port: number) => `Port ${port} is taken by something else`;
 
-/** Checks the address before anything is opened. A local ledger on the port is accepted: only the database tells whose it is.
+/** Checks the address before anything is opened. A local ledger on the port is accepted: only the
+ *  database tells whose it is.
  *  @throws ListenError when another program has the port, or the host is not of this machine */
 export async function checkAddress({ host, port }: Pick<ServeDeps, 'host' | 'port'>): Promise<void> {
   for (let left = PROBE_ATTEMPTS; left > 0; left--) {

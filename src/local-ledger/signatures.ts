@@ -16,7 +16,8 @@ export interface SignatureCheck {
   areAllUsed(): boolean;
 }
 
-/** Signatures over `hash`. The first signer that a signature verifies uses it up, across all calls. */
+/** Signatures over `hash`. The first signer that a signature verifies uses it up, across
+ *  all calls. */
 export function checkSignatures(hash: Buffer, signatures: Signature[]): SignatureCheck {
   const used = signatures.map(() => false);
   function reachesWeight(signers: Signer[], needed: number): boolean {

@@ -1,4 +1,5 @@
-/** A local ledger inside a program, such as a test, with its own database, served until it is closed. */
+/** A local ledger inside a program, such as a test, with its own database, served until it
+ *  is closed. */
 import { pino } from 'pino';
 import { createLedgerClient, type LedgerClient } from './client.js';
 import { systemClock } from './clock.js';
@@ -9,10 +10,12 @@ export interface StartOptions {
   host?: string;
   /** Any free port by default. */
   port?: number;
-  /** Interval between ledgers in milliseconds, 1000 by default; null closes only on `closeLedger()`. */
+  /** Interval between ledgers in milliseconds, 1000 by default; null closes only
+   *  on `closeLedger()`. */
   closeMs?: number | null;
   passphrase?: string;
-  /** A directory that keeps the ledger; without it and `mongodbUri`, everything is gone after closing. */
+  /** A directory that keeps the ledger; without it and `mongodbUri`, everything is gone
+   *  after closing. */
   dataDir?: string;
   /** An existing replica set instead of an embedded MongoDB. */
   mongodbUri?: string;

@@ -1,5 +1,6 @@
-/** The ledger's state in MongoDB. The head tells which ledger is the newest and who may close the next. Every close is one atomic write that moves
- *  the head on from the ledger before, so a crash leaves a whole ledger or none, and a process that lost the head closes nothing. */
+/** The ledger's state in MongoDB. The head tells which ledger is the newest and who may close the
+ *  next. Every close is one atomic write that moves the head on from the ledger before, so a crash
+ *  leaves a whole ledger or none, and a process that lost the head closes nothing. */
 import { type Binary, type ClientSession, type Db, MongoServerError } from 'mongodb';
 import type { Clock } from './clock.js';
 import { accountKey, type Entry, type OfferEntry } from './entries.js';
@@ -108,7 +109,8 @@ export async function openStore(db: Db, clock: Clock, root: string) {
     return head;
   }
 
-  /** Drops the chain and starts another. Safe to repeat: the next start finishes a reset that a crash interrupted. */
+  /** Drops the chain and starts another. Safe to repeat: the next start finishes a reset that a
+   *  crash interrupted. */
   async function finishReset(head: Head): Promise<Head> {
     const existing = new Set((await db.listCollections({}, { nameOnly: true }).toArray()).map(({ name }) => name));
     for (const name of COLLECTIONS) {

@@ -1,4 +1,5 @@
-/** Amounts of the ledger: integer stroops in a BigInt, written like Horizon's, always with seven decimals. */
+/** Amounts of the ledger: integer stroops in a BigInt, written like Horizon's, always with
+ *  seven decimals. */
 
 export const MAX_INT64 = 9_223_372_036_854_775_807n;
 export const MAX_UINT64 = 18_446_744_073_709_551_615n;

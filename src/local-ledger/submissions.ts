@@ -17,7 +17,8 @@ export type Submission =
 export function createSubmissions(deps: { store: Store; queue: Queue; clock: Clock; head(): Head }) {
   const { store, queue, clock, head } = deps;
 
-  /** Reads again if a ledger has closed since: accounts and queue must be of the same ledger, or a sequence number between them is lost. */
+  /** Reads again if a ledger has closed since: accounts and queue must be of the same ledger, or a
+   *  sequence number between them is lost. */
   async function accountsOf(ids: string[]): Promise<Map<string, AccountEntry>> {
     const before = head();
     const found = await store.entries.find({ _id: { $in: ids.map(accountKey) } }).toArray();

@@ -1,4 +1,5 @@
-/** Total order ids (SEP-35): `ledger << 32 | transaction order << 12 | operation index`, always BigInt because they pass 2^53. */
+/** Total order ids (SEP-35): `ledger << 32 | transaction order << 12 | operation index`, always
+ *  BigInt because they pass 2^53. */
 
 export const toid = (ledger: number, transactionOrder: number, operationIndex = 0): bigint =>
   (BigInt(ledger) << 32n) | (BigInt(transactionOrder) << 12n) | BigInt(operationIndex);

@@ -32,7 +32,8 @@ const hexHash = (bytes: Buffer): string => createHash('sha256').update(bytes).di
 /** Hash of the results of a ledger without transactions. */
 export const NO_RESULTS = hexHash(resultSet([]));
 
-/** `GeneralizedTransactionSet`: a classic phase of one component, and a parallel phase of one stage with one cluster. */
+/** `GeneralizedTransactionSet`: a classic phase of one component, and a parallel phase of one stage
+ *  with one cluster. */
 export function transactionSet(previousHash: Buffer, applied: readonly AppliedTransaction[]): Buffer {
   const envelopesOf = (wanted: AppliedTransaction['phase']) =>
     applied.flatMap(({ phase, envelopeXdr }) => (phase === wanted ? [Buffer.from(envelopeXdr, 'base64')] : []));

@@ -1,4 +1,5 @@
-/** Closed transactions and events as `undecodable` faults show them: with an arm that no protocol defines yet. */
+/** Closed transactions and events as `undecodable` faults show them: with an arm that no protocol
+ *  defines yet. */
 import { Address, xdr } from '@stellar/stellar-sdk/base';
 import type { Api } from './faults.js';
 import { FUTURE_ARM, OF_THE_FUTURE, type Patch, patchedBytes, patchedJson } from './patch.js';

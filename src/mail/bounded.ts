@@ -1,13 +1,14 @@
-/** Stores notifications and security notices, one e-mail for each recipient, within the bounds of each address and kind. What goes beyond is not stored, but
- *  counted into the next one. */
+/** Stores notifications and security notices, one e-mail for each recipient, within the bounds of
+ *  each address and kind. What goes beyond is not stored, but counted into the next one. */
 import mongoose from 'mongoose';
 import { inOneBatch, makeIndexes, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
 import { createdAtOf, type NewId } from '../kit/ids.js';
 import { accountsOf } from '../kit/owners.js';
 import type { MailStore, NewMail } from './mail-store.js';
 
-/** Bounds of notifications and security notices, for each address and kind: an address gets so many of a kind in an hour and in a day, and the next one says
- *  how many were left out. Another kind, account or address has no part in it. */
+/** Bounds of notifications and security notices, for each address and kind: an address gets so
+ *  many of a kind in an hour and in a day, and the next one says how many were left out. Another
+ *  kind, account or address has no part in it. */
 export const MOST_OF_HOUR = 20;
 export const MOST_OF_DAY = 200;
 
@@ -68,8 +69,9 @@ function spanAt(span: Span | undefined, lengthMs: number, now: Date): Span {
   return span && ageMs >= 0 && ageMs < lengthMs ? { ...span } : { from: now, count: 0 };
 }
 
-// What each address was sent of each kind of notification and security notice, by which more is bounded.
-// Read and written in the transaction that stores e-mails: of two at once one begins again.
+// What each address was sent of each kind of notification and security notice, by which more is
+// bounded. Read and written in the transaction that stores e-mails: of two at once one
+// begins again.
 
 interface SentMailsDoc extends Sent {
   _id: string;
@@ -113,10 +115,12 @@ export function createSentMailStore(connection: mongoose.Connection) {
         }));
         await collection.bulkWrite(replaced, { session, ordered: false });
       },
-      /** Number of addresses that the account first sent this kind to since then, counted up to `limit`. */
+      /** Number of addresses that the account first sent this kind to since then, counted up
+       *  to `limit`. */
       countNew: (accountId: string, kind: string, since: Date, limit: number, session: Session): Promise<number> =>
         collection.countDocuments({ accountId, kind, since: { $gte: since } }, { limit, session }),
-      /** Removes a batch of those that were sent nothing since. @returns how many, and whether none is left */
+      /** Removes a batch of those that were sent nothing since. @returns how many, and whether none
+       *  is left */
       async removeIdle(before: Date): Promise<{ removed: number; isLast: boolean }> {
         const found = await collection
           .find({ 'hour.from': { $lt: before } }, { projection: { accountId: 1 }, limit: REMOVED_AT_ONCE })

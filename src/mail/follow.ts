@@ -1,5 +1,6 @@
-/** What follows from events by e-mail, stored in the transaction that stores them: notifications for who wants them, and the receipt of a checkout that
- *  became PAID. Nothing is rendered or sent here. */
+/** What follows from events by e-mail, stored in the transaction that stores them: notifications
+ *  for who wants them, and the receipt of a checkout that became PAID. Nothing is rendered or
+ *  sent here. */
 
 import type { EventDataOf } from '../../contracts/event-kinds.js';
 import { NOTICE_KINDS, type NoticeKind } from '../../contracts/notifications.js';

@@ -1,5 +1,5 @@
-/** One e-mail as text and as HTML, from the same parts, so that both say the same. No text of a part becomes markup or a header of its own; nothing is
- *  loaded from anywhere. */
+/** One e-mail as text and as HTML, from the same parts, so that both say the same. No text of a
+ *  part becomes markup or a header of its own; nothing is loaded from anywhere. */
 import type { NoticeKind } from '../../contracts/notifications.js';
 import { formatAmount } from '../domain/amount.js';
 import type { Brand } from '../domain/brand.js';

@@ -1,5 +1,6 @@
-/** E-mails to send and sent, one document for each recipient. `nextAttemptAt` is a date exactly while it is PENDING. Sending takes the e-mail's lease, which
- *  goes by the database's clock; after a crash the lease ends and another process sends it: at least once. */
+/** E-mails to send and sent, one document for each recipient. `nextAttemptAt` is a date exactly
+ *  while it is PENDING. Sending takes the e-mail's lease, which goes by the database's clock; after
+ *  a crash the lease ends and another process sends it: at least once. */
 
 import mongoose from 'mongoose';
 import { makeIndexes, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
@@ -125,7 +126,8 @@ const sendingOf = (collection: Mails) => ({
   /** Accounts with due e-mails: one index seek for each, however many are due. */
   dueAccounts: (now: Date): Promise<string[]> =>
     collection.distinct('accountId', { accountId: { $gt: '' }, ...dueBy(now) }),
-  /** Begins an attempt of the account's longest due e-mail without a lease; null when there is none. */
+  /** Begins an attempt of the account's longest due e-mail without a lease; null when there
+   *  is none. */
   claim: (accountId: string, now: Date, { holder, leaseMs }: { holder: string; leaseMs: number }) =>
     collection.findOneAndUpdate(
       { accountId, ...dueBy(now), ...FREE },
@@ -140,7 +142,8 @@ const sendingOf = (collection: Mails) => ({
       ],
       { sort: { nextAttemptAt: 1, _id: 1 }, returnDocument: 'after' },
     ),
-  /** Number of the account's e-mails of this sort with their first attempt that day, counted up to `limit`. */
+  /** Number of the account's e-mails of this sort with their first attempt that day, counted up
+   *  to `limit`. */
   countOfDay: ({ accountId, sort, day }: MailDoc, limit: number): Promise<number> =>
     collection.countDocuments({ accountId, sort, day }, { limit, hint: 'ofDay' }),
   /** Drops the account's due e-mails of this sort that were never attempted. */
@@ -165,7 +168,8 @@ const sendingOf = (collection: Mails) => ({
 });
 
 const lookingAfter = (collection: Mails) => ({
-  /** E-mails waiting since `before`: their number, counted up to `limit`, and why the oldest waits; null for none. */
+  /** E-mails waiting since `before`: their number, counted up to `limit`, and why the oldest waits;
+   *  null for none. */
   async waiting(before: Date, limit: number): Promise<{ count: number; error: string | null } | null> {
     const filter = { nextAttemptAt: { $gte: EPOCH }, createdAt: { $lte: before } };
     const oldest = await collection.findOne(filter, { sort: { createdAt: 1 }, hint: 'waiting' });
@@ -173,7 +177,8 @@ const lookingAfter = (collection: Mails) => ({
     const count = await collection.countDocuments(filter, { limit, hint: 'waiting' });
     return { count, error: oldest.lastError };
   },
-  /** Removes a batch of those that ended before. @returns how many; less than a full batch when none is left */
+  /** Removes a batch of those that ended before. @returns how many; less than a full batch when
+   *  none is left */
   async removeEnded(before: Date): Promise<{ removed: number; isLast: boolean }> {
     const found = await collection
       .find({ endedAt: { $gte: EPOCH, $lt: before } }, { projection: { accountId: 1 }, limit: REMOVED_AT_ONCE })

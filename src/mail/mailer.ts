@@ -1,5 +1,6 @@
-/** Sends the e-mails that are due, and nothing else waits for it. Accounts take turns, one e-mail each, so that thousands of one account delay no other;
- *  several workers share the work by a lease of each e-mail. After a crash it is sent again: at least once. */
+/** Sends the e-mails that are due, and nothing else waits for it. Accounts take turns, one e-mail
+ *  each, so that thousands of one account delay no other; several workers share the work by a
+ *  lease of each e-mail. After a crash it is sent again: at least once. */
 import type { Logger } from 'pino';
 import { judgeAttempt, type RetrySettings } from '../domain/retry.js';
 import { type Clock, type MonotonicClock, monotonicClock } from '../kit/clock.js';
@@ -69,7 +70,8 @@ export function createMailer(deps: MailerDeps) {
     });
   }
 
-  /** Begins one due e-mail of each account, as far as there is room, after the account that had the last turn. @returns how many were begun */
+  /** Begins one due e-mail of each account, as far as there is room, after the account that had the
+   *  last turn. @returns how many were begun */
   async function round(stop: AbortSignal): Promise<number> {
     let begun = 0;
     for (const accountId of inTurn(await mails.dueAccounts(clock.now()), lastServed)) {
@@ -103,7 +105,8 @@ export function createMailer(deps: MailerDeps) {
   });
 
   return {
-    /** Sends what is due until `enough` aborts. When the process ends it waits a while for what is in flight; else that goes on beside the next run.
+    /** Sends what is due until `enough` aborts. When the process ends it waits a while for what is
+     *  in flight; else that goes on beside the next run.
      *  @returns how many attempts ended meanwhile */
     async run({ enough, ended }: Record<'enough' | 'ended', AbortSignal>): Promise<{ attempts: number }> {
       const before = attempts;
@@ -123,7 +126,8 @@ function inTurn(accountIds: readonly string[], last: string): string[] {
   return from > 0 ? [...sorted.slice(from), ...sorted.slice(0, from)] : sorted;
 }
 
-/** E-mails being sent. One that takes long gives its place to others, so that a server that hangs for some recipients holds up few. */
+/** E-mails being sent. One that takes long gives its place to others, so that a server that hangs
+ *  for some recipients holds up few. */
 class Flights {
   readonly all = new Set<Promise<void>>();
   /** The accounts of all, and of those that still have their place. */
@@ -144,7 +148,8 @@ class Flights {
     return countIn(this.#quick) < IN_FLIGHT_OF_ACCOUNT && countIn(this.#accounts) < IN_FLIGHT_OF_ACCOUNT_WITH_SLOW;
   }
 
-  /** @param sent never rejects @param onRoom called when it gives its place to others, and when it ends */
+  /** @param sent never rejects @param onRoom called when it gives its place to others, and when
+   *  it ends */
   add(accountId: string, sent: Promise<void>, onRoom: () => void): void {
     const ended = new AbortController();
     this.#accounts.push(accountId);

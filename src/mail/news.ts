@@ -1,4 +1,5 @@
-/** What OWNERs are told of by e-mail: changes to where money goes and to who may change that, and webhooks that fail; and who else is told of what. */
+/** What OWNERs are told of by e-mail: changes to where money goes and to who may change that, and
+ *  webhooks that fail; and who else is told of what. */
 
 import type { Contract } from '../../contracts/index.js';
 import { NOTICE_KINDS } from '../../contracts/notifications.js';
@@ -28,10 +29,11 @@ import {
   type WalletFacts,
 } from './letter.js';
 
-// Tells accounts of webhooks that fail, once until a delivery succeeds. Looked for beside the dispatcher,
-// which has no part in it.
+// Tells accounts of webhooks that fail, once until a delivery succeeds. Looked for beside the
+// dispatcher, which has no part in it.
 
-/** A delivery with this many failures has failed for longer than a restart of its endpoint takes: its third attempt is due. */
+/** A delivery with this many failures has failed for longer than a restart of its endpoint takes:
+ *  its third attempt is due. */
 const FAILED_ATTEMPTS = 3;
 const OF_RETRY_BASE = 4;
 /** Webhooks in one check. */
@@ -126,7 +128,8 @@ interface Row {
   field?: string;
   isTold?: (told: Told) => boolean | Promise<boolean>;
   notice: (told: Told) => Promise<Omit<SecurityNotice, 'kind'>>;
-  /** Those who were told of such changes until this one: only they are told, or they besides the OWNERs. */
+  /** Those who were told of such changes until this one: only they are told, or they besides
+   *  the OWNERs. */
   former?: { of: (told: Told) => Promise<string | null>; isOnly?: true };
 }
 

@@ -1,4 +1,5 @@
-/** Hands e-mails to the mail server of the settings, and to no other host. A result, never an exception. */
+/** Hands e-mails to the mail server of the settings, and to no other host. A result, never
+ *  an exception. */
 import { domainToASCII } from 'node:url';
 import MailComposer from 'nodemailer/lib/mail-composer';
 import SmtpConnection from 'nodemailer/lib/smtp-connection';
@@ -17,11 +18,13 @@ export interface Outgoing extends Content {
 }
 
 export interface SendResult {
-  /** Null once the server has taken it; else a few stable words, which reach the merchant and say nothing of the server. */
+  /** Null once the server has taken it; else a few stable words, which reach the merchant and say
+   *  nothing of the server. */
   error: string | null;
   /** The server has refused this recipient or this e-mail, for good. */
   isRefused: boolean;
-  /** The server refuses the connection, its greeting or the login: others would fare the same. What goes wrong later is its recipient's. */
+  /** The server refuses the connection, its greeting or the login: others would fare the same. What
+   *  goes wrong later is its recipient's. */
   isAway: boolean;
   /** For the operator's log. */
   cause?: unknown;
@@ -120,7 +123,8 @@ function composed(
   return composer.compile().build();
 }
 
-/** With its domain as punycode, by which servers know it. One that has none stays as it is, and the server refuses it. */
+/** With its domain as punycode, by which servers know it. One that has none stays as it is, and the
+ *  server refuses it. */
 export function asciiDomain(address: string): string {
   const at = address.lastIndexOf('@') + 1;
   const domain = address.slice(at);

@@ -1,5 +1,6 @@
-/** A sharded cluster on this machine, for trials and tests: a config server, shards of one member each, and routers, all children of this process.
- *  Its data is in a directory of its own, which is removed with it. */
+/** A sharded cluster on this machine, for trials and tests: a config server, shards of one member
+ *  each, and routers, all children of this process. Its data is in a directory of its own, which is
+ *  removed with it. */
 import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';

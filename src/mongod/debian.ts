@@ -1,5 +1,5 @@
-/** Shared libraries from Debian packages, unpacked beside the system's own. apt fetches them without root, and its signatures or a pinned hash
- *  protect them. */
+/** Shared libraries from Debian packages, unpacked beside the system's own. apt fetches them
+ *  without root, and its signatures or a pinned hash protect them. */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
@@ -8,7 +8,8 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** Fetches Debian 13's C library with its loader. @returns the directory of the libraries, below `workDir` */
+/** Fetches Debian 13's C library with its loader. @returns the directory of the libraries,
+ *  below `workDir` */
 export async function fetchNewerLibc(workDir: string): Promise<string> {
   const sources = join(workDir, 'trixie.list');
   const keyring = '/usr/share/keyrings/debian-archive-keyring.gpg';
@@ -28,7 +29,8 @@ export async function fetchOlderOpenssl(workDir: string): Promise<string> {
   return unpack(workDir, workDir);
 }
 
-/** Fetches `packages` of this system's release, with their missing dependencies. @returns the directory of the libraries, below `workDir` */
+/** Fetches `packages` of this system's release, with their missing dependencies. @returns the
+ *  directory of the libraries, below `workDir` */
 export async function fetchMissing(workDir: string, packages: readonly string[]): Promise<string> {
   const apt = await privateApt(workDir, { 'Dir::State::status': '/var/lib/dpkg/status', 'Debug::NoLocking': 'true' });
   await apt('update');

@@ -2,7 +2,8 @@
 import { mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** Creates parents as well. Node's `recursive` never returns if a file system cannot take new names, as below /proc.
+/** Creates parents as well. Node's `recursive` never returns if a file system cannot take new
+ *  names, as below /proc.
  *  @throws Error when the directory cannot be created, or a file has its name */
 export function makeDirectory(path: string): void {
   const parent = dirname(path);

@@ -1,5 +1,6 @@
-/** The second source: MongoDB's own downloads, for systems of which the npm registry has no build. A program under its final name is complete, and its
- *  tarball had the SHA-256 that lies beside it there. */
+/** The second source: MongoDB's own downloads, for systems of which the npm registry has no build.
+ *  A program under its final name is complete, and its tarball had the SHA-256 that lies beside
+ *  it there. */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { chmod, open } from 'node:fs/promises';

@@ -1,5 +1,5 @@
-/** Membership in the embedded MongoDB of a data directory: from `join` to `close` this process has a mongod, which another process may have
- *  started. */
+/** Membership in the embedded MongoDB of a data directory: from `join` to `close` this process has
+ *  a mongod, which another process may have started. */
 import { spawn } from 'node:child_process';
 import { createHmac, randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -31,7 +31,8 @@ interface Member {
   port: number;
 }
 
-/** @param deps.findMongod returns the command line of a mongod; called only when none runs for this directory
+/** @param deps.findMongod returns the command line of a mongod; called only when none runs for
+ *  this directory
  *  @throws MongoUnavailableError with the reason when mongod cannot run */
 export async function joinEmbeddedMongo(deps: {
   dataDir: string;
@@ -71,7 +72,8 @@ export async function joinEmbeddedMongo(deps: {
     }
   }
 
-  /** Joins again after the keeper was killed. The first member to notice starts another keeper, on the port in all connection strings. */
+  /** Joins again after the keeper was killed. The first member to notice starts another keeper, on
+   *  the port in all connection strings. */
   async function rejoin(): Promise<void> {
     while (!leaving.signal.aborted) {
       log.warn('The keeper of the embedded MongoDB is gone; another one is started.');
@@ -105,7 +107,8 @@ export async function joinEmbeddedMongo(deps: {
 /** Creates the directory for this user only, and returns its key. */
 function prepare(directory: string): string {
   try {
-    // Only the subdirectory holds secrets: an existing data directory keeps its mode, because it may be shared on purpose.
+    // Only the subdirectory holds secrets: an existing data directory keeps its mode, because it
+    // may be shared on purpose.
     makeDirectory(directory);
     chmodSync(directory, 0o700);
     const path = joinPath(directory, 'keyfile');
@@ -128,7 +131,8 @@ function prepare(directory: string): string {
   }
 }
 
-/** Joins the keeper. Resolves with its port once mongod listens; null when the keeper ends before. */
+/** Joins the keeper. Resolves with its port once mongod listens; null when the keeper
+ *  ends before. */
 function greeting(socket: Socket): Promise<number | null> {
   return new Promise((resolve) => {
     const lines = createInterface({ input: socket });
@@ -142,7 +146,8 @@ function greeting(socket: Socket): Promise<number | null> {
 }
 
 interface Keeper {
-  /** Whether it ended because another keeper serves. @throws MongoUnavailableError with its last words when it failed */
+  /** Whether it ended because another keeper serves. @throws MongoUnavailableError with its last
+   *  words when it failed */
   hasLeft(): boolean;
 }
 
@@ -151,7 +156,8 @@ function startKeeper(directory: string, port: number, mongod: readonly string[])
   const script = fileURLToPath(inSource ? new URL('./keeper.ts', import.meta.url) : KEEPER);
   const loader = inSource ? ['--import', import.meta.resolve('tsx')] : [];
   const startedMs = Date.now();
-  // Detached: a Ctrl-C in the terminal is for the service, and the keeper outlives the process that started it.
+  // Detached: a Ctrl-C in the terminal is for the service, and the keeper outlives the process that
+  // started it.
   const child = spawn(process.execPath, [...loader, script, `${port}`, ...mongod], {
     cwd: directory,
     detached: true,

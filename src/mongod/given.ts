@@ -1,4 +1,5 @@
-/** Checks the operator's own MongoDB before using it: reachable, new enough, a replica set or a sharded cluster. */
+/** Checks the operator's own MongoDB before using it: reachable, new enough, a replica set or a
+ *  sharded cluster. */
 import { MongoClient, MongoServerSelectionError } from 'mongodb';
 import type { Logger } from 'pino';
 import { MongoUnavailableError } from './error.js';
@@ -8,7 +9,8 @@ const SELECTION_TIMEOUT_MS = 5_000;
 const AUTHENTICATION_FAILED = 18;
 
 /** Warns in one line when this MongoDB lacks the fix for CVE-2025-14847.
- *  @throws MongoUnavailableError with one line that never repeats the connection string, which may hold a password */
+ *  @throws MongoUnavailableError with one line that never repeats the connection string, which may
+ *  hold a password */
 export async function checkMongo(uri: string, log: Logger): Promise<void> {
   let client: MongoClient;
   try {

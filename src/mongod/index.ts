@@ -1,4 +1,5 @@
-/** The MongoDB of this process: the operator's, or an embedded one shared by all processes with the same data directory. */
+/** The MongoDB of this process: the operator's, or an embedded one shared by all processes with the
+ *  same data directory. */
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
@@ -14,14 +15,17 @@ export interface OpenMongo {
   /** A connection string; the embedded one holds credentials, so it must not be logged. */
   uri: string;
   embedded: boolean;
-  /** Leaves the embedded mongod, which ends with its last member. Connections must be closed before. */
+  /** Leaves the embedded mongod, which ends with its last member. Connections must be
+   *  closed before. */
   close(): Promise<void>;
 }
 
 /** Resolves when MongoDB accepts writes.
  *  @param deps.uri the operator's MongoDB, or null for the embedded one in `dataDir`
- *  @param deps.cacheDir directory for the downloaded mongod; default `stellar-collect` in XDG_CACHE_HOME or `~/.cache`
- *  @param deps.downloads the server of MongoDB's downloads, over https, for systems other than Linux on x64
+ *  @param deps.cacheDir directory for the downloaded mongod; default `stellar-collect` in
+ *  XDG_CACHE_HOME or `~/.cache`
+ *  @param deps.downloads the server of MongoDB's downloads, over https, for systems other than
+ *  Linux on x64
  *  @param deps.onProgress gets lines for a person while mongod is downloaded
  *  @throws MongoUnavailableError with what to do about it */
 export async function openMongo(deps: {

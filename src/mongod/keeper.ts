@@ -1,14 +1,18 @@
-/** The detached process that owns the embedded mongod: it restarts a dead mongod on the same port, and ends it with its last member.
+/** The detached process that owns the embedded mongod: it restarts a dead mongod on the same port,
+ *  and ends it with its last member.
  *
- *  A process of its own, because services and CLI commands come and go in any order and each may be killed: none can be mongod's parent.
- *  An open socket is the membership, because the kernel closes it however a process ends: there are no pids to compare, and nothing becomes stale.
- *  No lock of its own, because mongod's lock on its data decides and dies with its holder. A process with a running mongod is the keeper and may
- *  replace `keeper.sock`; a second keeper's mongod is refused, and the keeper leaves when it finds that the first one serves.
- *  If the keeper itself is killed, the kernel ends its mongod (pdeathsig), and the members start another keeper.
+ *  A process of its own, because services and CLI commands come and go in any order and each may be
+ *  killed: none can be mongod's parent. An open socket is the membership, because the kernel closes
+ *  it however a process ends: there are no pids to compare, and nothing becomes stale. No lock of
+ *  its own, because mongod's lock on its data decides and dies with its holder. A process with a
+ *  running mongod is the keeper and may replace `keeper.sock`; a second keeper's mongod is refused,
+ *  and the keeper leaves when it finds that the first one serves. If the keeper itself is killed,
+ *  the kernel ends its mongod (pdeathsig), and the members start another keeper.
  *
- *  `node keeper.js <port, or 0 for any> <mongod command…>`, run in the directory with `keeper.sock`, `keyfile`, `port`, `data/` and `mongod.log`.
- *  A member connects, and reads `{"port":n}` once mongod listens. It leaves by ending its side; the keeper then ends the other side, for the last
- *  member after mongod has ended. */
+ *  `node keeper.js <port, or 0 for any> <mongod command…>`, run in the directory with
+ *  `keeper.sock`, `keyfile`, `port`, `data/` and `mongod.log`. A member connects, and reads
+ *  `{"port":n}` once mongod listens. It leaves by ending its side; the keeper then ends the other
+ *  side, for the last member after mongod has ended. */
 import type { ChildProcess } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
@@ -19,7 +23,8 @@ import { sleep } from './time.js';
 /** mongod's exit codes: https://www.mongodb.com/docs/manual/reference/exit-codes/ */
 const EXIT_PORT_TAKEN = 48;
 const EXIT_DATA_IN_USE = 100;
-/** A predecessor's mongod may need this long to write its last checkpoint and release data and port. */
+/** A predecessor's mongod may need this long to write its last checkpoint and release data
+ *  and port. */
 const PATIENCE_MS = 30_000;
 const MOVE_AFTER_MS = 4_000;
 /** No member joined: the process that started this keeper was killed. */
@@ -54,7 +59,8 @@ function rememberedPort(): number {
   }
 }
 
-/** Starts the first mongod. Resolves with its port, or null when another keeper serves this directory. */
+/** Starts the first mongod. Resolves with its port, or null when another keeper serves
+ *  this directory. */
 async function begin(): Promise<number | null> {
   const startedMs = Date.now();
   for (;;) {
@@ -62,8 +68,9 @@ async function begin(): Promise<number | null> {
     served?.destroy();
     if (served) return null;
     const waitedMs = Date.now() - startedMs;
-    // Keeps the last port, so that connection strings stay valid. A predecessor's mongod may hold it for a moment; another program that holds it
-    // forces a move, but never while there are members.
+    // Keeps the last port, so that connection strings stay valid. A predecessor's mongod may hold
+    // it for a moment; another program that holds it forces a move, but never while there
+    // are members.
     const last = fixedPort || rememberedPort();
     const taken = last !== 0 && !(await isFree(last));
     const mayMove = fixedPort === 0 && waitedMs > MOVE_AFTER_MS;
@@ -109,7 +116,8 @@ async function main(): Promise<void> {
   const end = () => {
     if (ending) return;
     ending = true;
-    // Closing removes keeper.sock before mongod releases its data, so this cannot remove the socket of the next keeper.
+    // Closing removes keeper.sock before mongod releases its data, so this cannot remove the
+    // socket of the next keeper.
     server.close();
     // The last member learns of the end when its connection ends.
     if (mongod?.exitCode !== null || mongod.signalCode !== null) process.exit(0);

@@ -1,10 +1,12 @@
-/** Makes a listening mongod a single-node replica set with a primary and the service's user. Safe to run concurrently. */
+/** Makes a listening mongod a single-node replica set with a primary and the service's user. Safe
+ *  to run concurrently. */
 import { type Db, MongoClient } from 'mongodb';
 import { MongoUnavailableError } from './error.js';
 import { sleep } from './time.js';
 
 const USER = 'stellar-collect';
-/** Longer than the 30 s for which mongod looks for itself when its port has changed and a silent program holds the old one. */
+/** Longer than the 30 s for which mongod looks for itself when its port has changed and a silent
+ *  program holds the old one. */
 const PRIMARY_TIMEOUT_MS = 60_000;
 const AUTHENTICATION_FAILED = 18;
 const ALREADY_INITIALIZED = 23;
@@ -45,7 +47,8 @@ async function isPrimary(admin: Db): Promise<boolean> {
 }
 
 async function setUp(host: string, key: string, password: string): Promise<void> {
-  // Members of a replica set authenticate to each other as this user, with the key file's content as password.
+  // Members of a replica set authenticate to each other as this user, with the key file's content
+  // as password.
   const uri = `mongodb://__system:${encodeURIComponent(key)}@${host}/?authSource=local&directConnection=true`;
   await withClient(uri, async (admin) => {
     const own = { _id: 'embedded', members: [{ _id: 0, host }] };

@@ -1,4 +1,5 @@
-/** One mongod or mongos as a child of this process, which ends with the process, however that ends. */
+/** One mongod or mongos as a child of this process, which ends with the process, however
+ *  that ends. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { appendFileSync, renameSync, statSync } from 'node:fs';
 import { createInterface } from 'node:readline';
@@ -8,7 +9,8 @@ const LOG_BYTES = 4_000_000;
 /** For both mongod and mongos. */
 export const SERVER_OPTIONS: readonly string[] = [
   ...['--bind_ip', '127.0.0.1', '--nounixsocket', '--quiet'],
-  // All users of the machine share loopback: only a reader of the key file may log in, and no other user may create the first user.
+  // All users of the machine share loopback: only a reader of the key file may log in, and no other
+  // user may create the first user.
   ...['--setParameter', 'enableLocalhostAuthBypass=false'],
   // Up to 8.2.2, mongod's zlib decompression leaks memory without a password (CVE-2025-14847).
   ...['--networkMessageCompressors', 'disabled'],
@@ -16,7 +18,8 @@ export const SERVER_OPTIONS: readonly string[] = [
 ];
 
 export const MONGOD_OPTIONS: readonly string[] = [
-  // A process killed in a transaction leaves its documents locked for this long; the default is a minute.
+  // A process killed in a transaction leaves its documents locked for this long; the default is
+  // a minute.
   ...['--setParameter', 'transactionLifetimeLimitSeconds=10'],
 ];
 
@@ -34,9 +37,11 @@ export function startServer(
     process.platform === 'linux' && spawnSync('setpriv', ['--pdeathsig', 'TERM', 'true']).status === 0
       ? ['setpriv', '--pdeathsig', 'TERM']
       : [];
-  // mongod's allocator and newer glibc both claim the threads' rseq area; mongod's own start-up warning asks for this setting.
+  // mongod's allocator and newer glibc both claim the threads' rseq area; mongod's own start-up
+  // warning asks for this setting.
   const [program, ...rest] = [...dieWithParent, 'env', 'GLIBC_TUNABLES=glibc.pthread.rseq=0', ...command];
-  // Detached: a Ctrl-C in the terminal is for the program, which needs its database until it has ended.
+  // Detached: a Ctrl-C in the terminal is for the program, which needs its database until it
+  // has ended.
   const child = spawn(program!, rest, { detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
   const started = new Promise<Start>((resolve) => {
     let reason = 'it did not start';

@@ -31,7 +31,8 @@ export function isFree(port: number): Promise<boolean> {
   });
 }
 
-/** A free loopback port below the range from which systems assign ports, so that it stays free while its owner restarts. */
+/** A free loopback port below the range from which systems assign ports, so that it stays free
+ *  while its owner restarts. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = 20_000 + Math.floor(Math.random() * 12_000);

@@ -1,8 +1,10 @@
-/** Supported MongoDB versions, and those with the fix for CVE-2025-14847: without it, anyone who reaches the port can read mongod's memory without
- *  a password, through zlib-compressed messages. */
+/** Supported MongoDB versions, and those with the fix for CVE-2025-14847: without it, anyone who
+ *  reaches the port can read mongod's memory without a password, through
+ *  zlib-compressed messages. */
 
 export const OLDEST_MAJOR = 7;
-/** The first fixed release of each line, as SERVER-115508 lists them. Later lines have the fix from their start. */
+/** The first fixed release of each line, as SERVER-115508 lists them. Later lines have the fix from
+ *  their start. */
 const FIRST_PATCHED = [
   [7, 0, 28],
   [8, 0, 17],
@@ -19,7 +21,8 @@ export function isSupported(version: string): boolean {
   return partsOf(version)[0]! >= OLDEST_MAJOR;
 }
 
-/** @param version as mongod prints it; a pre-release (`8.2.3-rc0`) counts as older than its release */
+/** @param version as mongod prints it; a pre-release (`8.2.3-rc0`) counts as older than
+ *  its release */
 export function isPatched(version: string): boolean {
   const [major = Number.NaN, minor = 0, patch = 0] = partsOf(version);
   const line = FIRST_PATCHED.find(([lineMajor, lineMinor]) => lineMajor === major && lineMinor === minor);

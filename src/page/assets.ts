@@ -1,5 +1,5 @@
-/** Style, scripts and icon of the page, each named by its content, so that a served name never changes meaning; and the button for shops' pages, named by the
- *  version of its interface. */
+/** Style, scripts and icon of the page, each named by its content, so that a served name never
+ *  changes meaning; and the button for shops' pages, named by the version of its interface. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { RequestHandler } from 'express';
@@ -23,14 +23,16 @@ export const WALLET_SCRIPTS = ['main', 'freighter', 'lobstr', 'xbull', 'albedo',
 type WalletFile = `wallets-${(typeof WALLET_SCRIPTS)[number]}.js`;
 export type AssetName = keyof typeof FILES | WalletFile;
 
-/** Shops' pages name this file, so it stays; the meaning of its attribute and event changes only with the number. */
+/** Shops' pages name this file, so it stays; the meaning of its attribute and event changes only
+ *  with the number. */
 const BUTTON = 'button-v1.js';
 const ONE_HOUR = 'public, max-age=3600';
 const ONE_YEAR = 'public, max-age=31536000, immutable';
 
 const read = (file: string) => readFileSync(new URL(`src/page/client/${file}`, PACKAGE_ROOT));
 
-/** Built from `client/wallets` and the wallets' own libraries, for dist and for the sources (`scripts/bundle.ts`). */
+/** Built from `client/wallets` and the wallets' own libraries, for dist and for the
+ *  sources (`scripts/bundle.ts`). */
 const readBuilt = (file: string) => readFileSync(new URL(`dist/src/page/wallets/${file}`, PACKAGE_ROOT));
 
 /** The dashboard uses the theme, too. */
@@ -71,7 +73,8 @@ export function createAssets() {
     },
     /** The name under `/page/`. */
     nameOf: (file: AssetName): string => assets.find((asset) => asset.file === file)!.hashed,
-    /** For `/page/:file`. During an upgrade, pages of the other version get this version's file, uncached. */
+    /** For `/page/:file`. During an upgrade, pages of the other version get this version's
+     *  file, uncached. */
     serve: ((req, res, next) => {
       const asked = String(req.params.file);
       const brand = brandStyle(asked);

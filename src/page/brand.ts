@@ -1,4 +1,5 @@
-/** The shop on its pages: name and logo above the item, a contact wherever a payer is refused, the color of the main button. */
+/** The shop on its pages: name and logo above the item, a contact wherever a payer is refused, the
+ *  color of the main button. */
 import { type Brand, buttonColors } from '../domain/brand.js';
 import { type ShownImage, shownImage } from './headers.js';
 import { type Html, html } from './html.js';

@@ -1,4 +1,5 @@
-/** The state of a checkout's page. It has one payer, so it shows the whole order: what was paid, what remains, how it ended. */
+/** The state of a checkout's page. It has one payer, so it shows the whole order: what was paid,
+ *  what remains, how it ended. */
 import { formatAmount, parseSum } from '../domain/amount.js';
 import { askShop } from './brand.js';
 import { icon, money } from './document.js';
@@ -63,7 +64,8 @@ ${
   };
 }
 
-/** Refunded stroops in the checkout's asset: of all its payments, or of those shown if they are newer. */
+/** Refunded stroops in the checkout's asset: of all its payments, or of those shown if they
+ *  are newer. */
 export function refundedOf({ product, checkout }: PageLink, payments: readonly PagePayment[]): bigint {
   const all = parseSum(checkout!.refunded);
   const shown = payments
@@ -132,7 +134,8 @@ function summary(words: Words, { tone, heading, sentence }: Message, { checkout,
 </article>`;
 }
 
-/** The shop's URL, with the ids of the checkout and, of an order link's, of the payment that completed it. */
+/** The shop's URL, with the ids of the checkout and, of an order link's, of the payment that
+ *  completed it. */
 function successUrlOf(
   { id, successUrl, isOrdered, paidAt }: PageCheckout,
   payments: readonly PagePayment[],

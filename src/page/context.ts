@@ -46,10 +46,12 @@ export interface PageDeps {
   /** Event streams at once; beyond them, pages poll. */
   maxStreams?: number;
   maxStreamsPerAddress?: number;
-  /** Counts a request of a client address. @returns 0 when it is let through, else the seconds to wait */
+  /** Counts a request of a client address. @returns 0 when it is let through, else the seconds
+   *  to wait */
   limit?: (address: string) => number;
   addressOf?: (req: Request) => string;
-  /** Days after which the page of a closed checkout shows only that it is closed; 0 for never. Default 0. */
+  /** Days after which the page of a closed checkout shows only that it is closed; 0 for never.
+   *  Default 0. */
   receiptDays?: number;
   /** The account that the browser is signed in to; null for none. */
   signedInTo?: (req: Request) => Promise<string | null>;
@@ -119,7 +121,8 @@ export async function paymentsOf({ status }: PageContext, link: PageLink, since:
   return since ? status.since(link, since) : [];
 }
 
-/** The time from which the page requests payments, if given: never in the future, at most a day back. */
+/** The time from which the page requests payments, if given: never in the future, at most a
+ *  day back. */
 export function sinceOf({ clock }: PageContext, value: unknown): Date | null {
   if (typeof value !== 'string' || !/^\d{1,15}$/.test(value)) return null;
   const nowMs = clock.nowMs();
@@ -171,7 +174,8 @@ export const withCode = (context: PageContext, handle: Handle) =>
 export const sendUnknown = (context: PageContext, req: Request, res: Response) =>
   send(res, 404, unknownView(frameOf(context, req)));
 
-/** The amount to pay in the asset: the price, or the payer's amount, at the current rate if in a currency. */
+/** The amount to pay in the asset: the price, or the payer's amount, at the current rate if in
+ *  a currency. */
 export function termsOf(words: Words, { product, priced, order }: PageLink, enteredAmount: unknown) {
   // A payer's checkout says what he pays.
   if (order) return { entered: { state: 'none' } as const, amount: null };

@@ -33,7 +33,8 @@ export function worth(words: Words, amount: string, currency: string): Html {
 export const money = (amount: string, assetCode: string): Html =>
   html`<span dir="ltr" class="money${amount.length + assetCode.length > 14 && ' long'}">${figure(amount)} <span class="code">${assetCode}</span></span>`;
 
-/** Groups of four for comparing by eye; lines may wrap between groups, and copied text has no spaces. */
+/** Groups of four for comparing by eye; lines may wrap between groups, and copied text has
+ *  no spaces. */
 export const spelled = (address: string): Html =>
   html`<code class="spelled" dir="ltr">${(address.match(/.{1,4}/g) ?? []).map((four) => html`<span>${four}</span><wbr>`)}</code>`;
 

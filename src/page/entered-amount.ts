@@ -54,7 +54,8 @@ export function enterNumber({ say, money, number }: Words, currency?: string): s
   return say('enterNumber', { example: money(minorDigits(currency) === 0 ? '10' : '10.5', currency) });
 }
 
-/** Both readings as money of the currency. Its digits are always three behind the separator, which may be more than the currency has. */
+/** Both readings as money of the currency. Its digits are always three behind the separator, which
+ *  may be more than the currency has. */
 function inMoney({ money }: Words, { whole, decimal }: { whole: string; decimal: string }, currency: string) {
   const digits = decimal.slice(-3).slice(0, minorDigits(currency));
   return { whole: money(whole, currency), decimal: money(`${decimal.slice(0, -4)}.${digits}`, currency) };

@@ -1,4 +1,5 @@
-/** The event stream of an open page: its state now, and after each change of it. A page that hears its stream asks for nothing. */
+/** The event stream of an open page: its state now, and after each change of it. A page that hears
+ *  its stream asks for nothing. */
 import type { Request, Response } from 'express';
 import type { Clock } from '../kit/clock.js';
 import type { createLinkUpdates, Look } from './link-updates.js';
@@ -30,7 +31,8 @@ interface FollowDeps {
   clock: Pick<Clock, 'nowMs'>;
 }
 
-/** Answers with an event stream; 429 when the client address has too many open, 503 when the process is full. */
+/** Answers with an event stream; 429 when the client address has too many open, 503 when the
+ *  process is full. */
 export function createFollow(deps: FollowDeps) {
   const { status, streams, updates, sinceOf, addressOf, snapshot, wordsOf } = deps;
 
@@ -94,7 +96,8 @@ const knownOf = (link: PageLink | null): Known => link && { link, terms: JSON.st
 const spelled = (name: string, value: unknown) =>
   name === 'validUntil' ? undefined : typeof value === 'bigint' ? String(value) : value;
 
-/** Null where payments alone change the page: a plain link with a price in the asset, without an end. */
+/** Null where payments alone change the page: a plain link with a price in the asset, without
+ *  an end. */
 function lookOf({ find, clock }: FollowDeps, req: Request, known: Known): Look<Known> | null {
   if (!known || !changesByItself(known.link)) return null;
   return {

@@ -13,7 +13,8 @@ const policy = (imageOrigins: readonly string[], framedBy: readonly string[]): s
     ['frame-ancestors', ...(framedBy.length > 0 ? framedBy : ["'none'"])].join(' '),
   ].join('; ');
 
-/** For a page that sends nothing anywhere: it connects to nothing, and shows its own style and script alone. */
+/** For a page that sends nothing anywhere: it connects to nothing, and shows its own style and
+ *  script alone. */
 export const strictPolicy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -25,7 +26,8 @@ export const strictPolicy = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** @param images on the page: the product's, the shop's logo @param framedBy origins whose pages may frame it */
+/** @param images on the page: the product's, the shop's logo @param framedBy origins whose pages
+ *  may frame it */
 export const contentSecurityPolicy = (
   images: readonly (ShownImage | null)[],
   framedBy: readonly string[] = [],
@@ -38,7 +40,8 @@ export interface ShownImage {
   origin: string;
 }
 
-/** The image if allowed: https, with an origin that can be named in a policy, because URLs allow `;` and `*` in host names. */
+/** The image if allowed: https, with an origin that can be named in a policy, because URLs allow
+ *  `;` and `*` in host names. */
 export function shownImage(imageUrl: string | null): ShownImage | null {
   if (imageUrl === null || !URL.canParse(imageUrl)) return null;
   const { protocol, host, origin, href } = new URL(imageUrl);
@@ -51,7 +54,8 @@ export const embeddedAnywhere = { 'cross-origin-resource-policy': 'cross-origin'
 /** For a page whose opener may watch it: the usual policy would separate the two windows. */
 export const watchedByOpener = { 'cross-origin-opener-policy': 'unsafe-none' };
 
-/** For a page where the payer's wallet opens a window of its own: the two must communicate. Openers of the page still cannot. */
+/** For a page where the payer's wallet opens a window of its own: the two must communicate.
+ *  Openers of the page still cannot. */
 export const opensWallets = { 'cross-origin-opener-policy': 'same-origin-allow-popups' };
 
 export const strictHeaders: RequestHandler = (_req, res, next) => {

@@ -1,4 +1,5 @@
-/** HTML from tagged templates: every value is escaped unless it is HTML already, so that no text can become markup. */
+/** HTML from tagged templates: every value is escaped unless it is HTML already, so that no text
+ *  can become markup. */
 
 /** Markup that is safe to send: made by `html` or `trusted`. */
 export class Html {

@@ -1,5 +1,6 @@
-/** Sends changes to the open pages of each link: at most once every quarter of a second, looked up and rendered once for all pages with the same content. A
- *  transaction of a hundred payments to a link with many open pages takes a few renderings, not thousands. */
+/** Sends changes to the open pages of each link: at most once every quarter of a second, looked up
+ *  and rendered once for all pages with the same content. A transaction of a hundred payments to a
+ *  link with many open pages takes a few renderings, not thousands. */
 import type { Logger } from 'pino';
 import type { Clock } from '../kit/clock.js';
 
@@ -17,7 +18,8 @@ interface Viewer {
   leave(): void;
 }
 
-/** How a link is looked up again: after each change, and after a pause where it changes without one. */
+/** How a link is looked up again: after each change, and after a pause where it changes
+ *  without one. */
 export interface Look<Found> {
   known: Found;
   find(): Promise<Found>;
@@ -26,7 +28,8 @@ export interface Look<Found> {
 }
 
 interface Link<Found> {
-  /** By what tells each viewer: how it looks the link up. Null where the link stays as its pages know it. */
+  /** By what tells each viewer: how it looks the link up. Null where the link stays as its pages
+   *  know it. */
   viewers: Map<Tell<Found>, Look<Found> | null>;
   changed: Set<Tell<Found>>;
   rendered: Map<string, string>;

@@ -1,4 +1,5 @@
-/** The form of an order link: what it asks, and what a payer sent, read and checked. Faults stand at their fields, and what was typed stays. */
+/** The form of an order link: what it asks, and what a payer sent, read and checked. Faults stand
+ *  at their fields, and what was typed stays. */
 import type { FieldError } from '../../contracts/errors.js';
 import { MAX_ADDRESS, MAX_ANSWER, type OrderFormField } from '../../contracts/payment-links.js';
 import { emailInput } from '../../contracts/primitives.js';
@@ -12,7 +13,8 @@ import { type Html, html } from './html.js';
 import type { PageLink, PageOrder } from './types.js';
 import { localeOf, type Words } from './words.js';
 
-/** A body as it came: of a form each value is a text or a list of texts, of JSON it may be anything. */
+/** A body as it came: of a form each value is a text or a list of texts, of JSON it may
+ *  be anything. */
 export type OrderBody = Readonly<Record<string, unknown>>;
 
 /** The form as it is shown. */
@@ -33,7 +35,8 @@ const typedIn = ({ typed }: FilledForm, name: string): string => typed.get(name)
 const faultAt = ({ faults }: FilledForm, name: string): string | null =>
   faults.find(({ path }) => path === name)?.message ?? null;
 
-/** @param isProgram what the form does not ask for is a fault then; other pages' fields and hidden ones are not */
+/** @param isProgram what the form does not ask for is a fault then; other pages' fields and hidden
+ *  ones are not */
 export function readOrder(
   words: Words,
   link: PageLink & { order: PageOrder },
@@ -78,7 +81,8 @@ export function readOrder(
 
 const MOST_STRAYS = 50;
 
-/** Null for what no input has. Of several values the last that says something: of suggestions and a field to type in, what was typed. */
+/** Null for what no input has. Of several values the last that says something: of suggestions and a
+ *  field to type in, what was typed. */
 function textOf(value: unknown): string | null {
   if (value === undefined || value === null || value === false) return '';
   if (value === true) return 'on';

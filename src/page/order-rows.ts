@@ -1,4 +1,5 @@
-/** The rows of an order, as page, receipt and e-mail write them: lines, discount, tax, tip, total. */
+/** The rows of an order, as page, receipt and e-mail write them: lines, discount, tax,
+ *  tip, total. */
 import type { OrderSums } from '../domain/order.js';
 import type { Words } from './words.js';
 

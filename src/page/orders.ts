@@ -1,4 +1,5 @@
-/** `POST /p/<slug>/orders`: a payer's order, sent by the form of the page or as JSON. It leads to the page of the checkout that it makes. */
+/** `POST /p/<slug>/orders`: a payer's order, sent by the form of the page or as JSON. It leads to
+ *  the page of the checkout that it makes. */
 import express, { type ErrorRequestHandler, type Request, type Response, type Router } from 'express';
 import { ERRORS, type FieldError } from '../../contracts/errors.js';
 import { ApiError, badRequest, invalid, notFound } from '../kit/api-error.js';

@@ -1,4 +1,5 @@
-/** The state of a page: payments since it was opened, whether it still asks for money, and its messages. */
+/** The state of a page: payments since it was opened, whether it still asks for money, and
+ *  its messages. */
 import { parseSum } from '../domain/amount.js';
 import { askShop } from './brand.js';
 import { icon, moment, money, shorten } from './document.js';
@@ -91,7 +92,8 @@ ${
   };
 }
 
-/** The parts of the page that change with the rate. The amount shown for a payer's entered amount holds, so it stays. */
+/** The parts of the page that change with the rate. The amount shown for a payer's entered amount
+ *  holds, so it stays. */
 export function priceNow({ priced, product, order }: PageLink): { due?: string } {
   // A form that is being filled in stays as it is.
   if (!priced || order) return {};

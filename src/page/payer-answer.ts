@@ -1,5 +1,5 @@
-/** Answers requests of a payer's page or wallet in the API's envelope: checks the body by its contract before its link, and words errors in the payer's
- *  language. */
+/** Answers requests of a payer's page or wallet in the API's envelope: checks the body by its
+ *  contract before its link, and words errors in the payer's language. */
 
 import type { Request, RequestHandler } from 'express';
 import type { Logger } from 'pino';
@@ -16,15 +16,16 @@ import { closedBecause } from './page-state.js';
 import type { PageLink } from './types.js';
 import type { PlainKey, Words } from './words.js';
 
-// Words faults of input from a payer's page or wallet in the payer's language. The details, which programs
-// read, keep the contract's wording.
+// Words faults of input from a payer's page or wallet in the payer's language. The details, which
+// programs read, keep the contract's wording.
 
 /** Faults of `faultOf`, and the contract's for a value that is no text. */
 const OF_TRANSACTION: Readonly<Record<string, PlainKey>> = { required: 'notSigned', too_small: 'tooLate' };
 /** The network's codes, whose sentences are already in the payer's language. */
 const OF_NETWORK = /^(op|tx)_/;
 
-/** @param link null when unknown or missing. @param body as sent. @returns the error with its message in the payer's language */
+/** @param link null when unknown or missing. @param body as sent. @returns the error with its
+ *  message in the payer's language */
 function toldToPayer(error: unknown, words: Words, link: PageLink | null, body: RawBody): unknown {
   if (!(error instanceof ApiError)) return error;
   const message = sentenceFor(error, words, link, body);
@@ -99,7 +100,8 @@ const OF_PAYER: ReadonlySet<string> = new Set([
   'op_cross_self',
 ]);
 
-/** One or two sentences. @param code such as `op_underfunded` @param sent the asset that the payer sends, if different */
+/** One or two sentences. @param code such as `op_underfunded` @param sent the asset that the payer
+ *  sends, if different */
 export function refusalSentence(
   words: Words,
   code: string,
@@ -114,7 +116,8 @@ export function refusalSentence(
 export interface PayerAnswerDeps {
   /** Null when there is no such link or checkout. */
   find: (req: Request) => Promise<PageLink | null>;
-  /** Counts a request of a client address. @returns 0 when it is let through, else the seconds to wait */
+  /** Counts a request of a client address. @returns 0 when it is let through, else the seconds
+   *  to wait */
   limit: (address: string) => number;
   addressOf: (req: Request) => string;
   wordsOf: (req: Request) => Words;
@@ -127,7 +130,8 @@ export interface Visitor {
   words: Words;
 }
 
-/** @returns the answer's `data`. `linkOf` throws when there is no such page, it takes no payments, or the body has faults for it */
+/** @returns the answer's `data`. `linkOf` throws when there is no such page, it takes no payments,
+ *  or the body has faults for it */
 export type Handle<Op extends Operation> = (
   input: ParsedInputOf<Op>,
   linkOf: () => Promise<PageLink>,

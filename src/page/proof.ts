@@ -1,4 +1,5 @@
-/** Proofs of payments for payers: the file of a paid checkout, and `/proof`, which checks any file in the browser and sends nothing anywhere. */
+/** Proofs of payments for payers: the file of a paid checkout, and `/proof`, which checks any file
+ *  in the browser and sends nothing anywhere. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import express, { type Request, type RequestHandler, type Response, type Router } from 'express';
@@ -34,7 +35,8 @@ export function createProofRoutes(context: PageContext, proofs: PageProofs): Rou
   return router;
 }
 
-/** The bundle as a file once it is READY. Before, a browser gets a page that asks again, and a program the state. */
+/** The bundle as a file once it is READY. Before, a browser gets a page that asks again, and a
+ *  program the state. */
 function sendProof(context: PageContext, req: Request, res: Response, shown: PageProof): void {
   const { state, proof, retryAfterSeconds } = shown;
   if (state === 'READY') {
@@ -129,7 +131,8 @@ function checkView(frame: Frame, source: string, trust: PageTrust): Html {
   );
 }
 
-/** The verifier with the page's script, in one file named by its content. Few visitors need it, so it is read when it is first asked for. */
+/** The verifier with the page's script, in one file named by its content. Few visitors need it, so
+ *  it is read when it is first asked for. */
 function createScript() {
   let made: { name: string; body: Buffer } | null = null;
   const read = () => {

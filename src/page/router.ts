@@ -1,4 +1,5 @@
-/** The hosted page over HTTP: the page, its QR code, its status to follow or poll, and on LOCAL a button that pays. */
+/** The hosted page over HTTP: the page, its QR code, its status to follow or poll, and on LOCAL a
+ *  button that pays. */
 import express, {
   type ErrorRequestHandler,
   type Request,

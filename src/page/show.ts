@@ -1,4 +1,5 @@
-/** Answers with the pages of a link or checkout, and what hangs on them: receipt, poster, images, the test payment. */
+/** Answers with the pages of a link or checkout, and what hangs on them: receipt, poster, images,
+ *  the test payment. */
 
 import type { Request, Response } from 'express';
 import express, { type Router } from 'express';
@@ -62,7 +63,8 @@ export function posterView(frame: Frame, link: PageLink, url: string, qr: Html):
   );
 }
 
-// The receipt of a paid checkout: shop, item, price, and the transactions that paid it. Prints on one page.
+// The receipt of a paid checkout: shop, item, price, and the transactions that paid it. Prints on
+// one page.
 
 /** As many payments as fit on the page. */
 export const MOST_PAYMENTS = 8;
@@ -123,7 +125,8 @@ const paymentOf = (
 
 /** How long caches may show an embedded code after its link is deactivated. */
 const QR_CACHE_SECONDS = 60;
-/** Shops write these addresses, so their amounts do not depend on the language of the browser that loads them. */
+/** Shops write these addresses, so their amounts do not depend on the language of the browser that
+ *  loads them. */
 const PROGRAMS = wordsOf('en');
 
 export function createImages(context: PageContext): Router {

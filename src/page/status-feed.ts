@@ -1,21 +1,23 @@
-/** News of payments for all open pages of this process, from one change stream, or from their accounts' events where change streams lag. Reports when it is out
- *  of service. */
+/** News of payments for all open pages of this process, from one change stream, or from their
+ *  accounts' events where change streams lag. Reports when it is out of service. */
 import type { Logger } from 'pino';
 import type { Clock } from '../kit/clock.js';
 import { createFollower } from '../kit/follower.js';
 import type { PaymentChanges } from '../payments/index.js';
 import { PAYMENTS_SHOWN, type PagePayment, type StatusFeed } from './types.js';
 
-// News of payments from an account's events, for where change streams lag: every visible change of a payment
-// has an event.
+// News of payments from an account's events, for where change streams lag: every visible change of
+// a payment has an event.
 
 const AT_ONCE = 100;
-/** A payment may be stored this much later than it says, because clocks differ and transactions take time. */
+/** A payment may be stored this much later than it says, because clocks differ and transactions
+ *  take time. */
 const MARGIN_MS = 60_000;
 const LONG_AGO = new Date(0);
 
 interface AccountEvents {
-  /** Calls `moved` whenever the account's latest event number rises. @returns a function that ends it */
+  /** Calls `moved` whenever the account's latest event number rises. @returns a function that
+   *  ends it */
   follow(accountId: string, follower: { moved(last: number): void; ended(): void }): () => void;
   /** Kinds and subjects of the events after a number, oldest first. */
   subjectsAfter(accountId: string, sequence: number, limit: number): Promise<{ sequence: number; subjectId: string }[]>;
@@ -72,7 +74,8 @@ function createPaymentNews<Payment extends { createdAt: Date }>(deps: PaymentNew
     account.unfollow = follow(accountId, {
       moved(last) {
         account.last = last;
-        // The first number may include events from between the page's reading and the start of following.
+        // The first number may include events from between the page's reading and the start
+        // of following.
         account.toldTo ??= Math.max(0, last - AT_ONCE);
         void read(accountId, account);
       },

@@ -1,4 +1,5 @@
-/** The open event streams of one process: bounded in number, for each client address too, in age and in backlog; kept alive by one heartbeat, ended all at once. */
+/** The open event streams of one process: bounded in number, for each client address too, in age
+ *  and in backlog; kept alive by one heartbeat, ended all at once. */
 import type { Response } from 'express';
 import type { Clock } from '../kit/clock.js';
 
@@ -25,7 +26,8 @@ export function createStreams(deps: { clock: Clock; limit: number; limitPerAddre
   const closing = new AbortController();
   let beating = false;
 
-  /** Runs while anything is open, and not once it is closing: aborted sleeps would leave the event loop no time to close anything. */
+  /** Runs while anything is open, and not once it is closing: aborted sleeps would leave the event
+   *  loop no time to close anything. */
   async function beat(): Promise<void> {
     if (beating) return;
     beating = true;
@@ -50,7 +52,8 @@ export function createStreams(deps: { clock: Clock; limit: number; limitPerAddre
     closed: (): boolean => closing.signal.aborted || open.size >= limit || !fed(),
     /** Whether this client address has reached its limit of streams. */
     isFull: (address: string): boolean => (byAddress.get(address) ?? 0) >= limitPerAddress,
-    /** Answers with an event stream. Resources that end with it listen to the response's `close`. */
+    /** Answers with an event stream. Resources that end with it listen to the
+     *  response's `close`. */
     start(res: Response, address: string): EventStream {
       res.writeHead(200, {
         'content-type': 'text/event-stream',

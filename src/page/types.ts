@@ -1,4 +1,5 @@
-/** The hosted page's interfaces to the rest of the service, and the fields of a payment that it may know. */
+/** The hosted page's interfaces to the rest of the service, and the fields of a payment that it
+ *  may know. */
 
 import type { CheckoutStatus } from '../../contracts/checkouts.js';
 import type { Contract } from '../../contracts/index.js';
@@ -35,7 +36,8 @@ export interface PageLink {
     minAmount: string | null;
     active: boolean;
   };
-  /** Set if the price is in a currency. Then `product.price` and `minAmount` are in the asset at the current rate, null without a fresh one. */
+  /** Set if the price is in a currency. Then `product.price` and `minAmount` are in the asset at
+   *  the current rate, null without a fresh one. */
   priced?: PagePrice;
   wallet: { address: string; network: Network; active: boolean };
   /** The shop. */
@@ -118,14 +120,17 @@ export interface PageSource {
   /** @param visitor client address to charge requests to; null leaves out shop and warnings */
   linkBySlug(slug: string, visitor: string | null): Promise<PageLink | null>;
   checkoutBySlug(slug: string, visitor: string | null): Promise<PageLink | null>;
-  /** The most that the page may have asked for within the lock: what is due, at the lowest rate that it showed. Stroops; of a FIXED price that has one now. */
+  /** The most that the page may have asked for within the lock: what is due, at the lowest rate
+   *  that it showed. Stroops; of a FIXED price that has one now. */
   mostDue(link: PageLink): Promise<bigint>;
-  /** The payments of a checkout: their number, and the `most` largest, newest first, so that tiny ones hide nothing. */
+  /** The payments of a checkout: their number, and the `most` largest, newest first, so that tiny
+   *  ones hide nothing. */
   paidBy(slug: string, most: number): Promise<PaidBy>;
 }
 
 export interface PageProofs {
-  /** The proof of a payment of a PAID checkout; null where there is none such. @param paymentId null: of the one that completed the checkout */
+  /** The proof of a payment of a PAID checkout; null where there is none such. @param paymentId
+   *  null: of the one that completed the checkout */
   of(slug: string, paymentId: string | null, level: ProofLevel | undefined): Promise<PageProof | null>;
   /** What the page that checks proofs knows besides what every verifier does. */
   trust(): Promise<PageTrust>;
@@ -169,7 +174,8 @@ export interface PagePayment {
 }
 
 export interface StatusFeed {
-  /** Calls the listener with every payment of the link or checkout that is stored or judged again from now on; duplicates are possible.
+  /** Calls the listener with every payment of the link or checkout that is stored or judged again
+   *  from now on; duplicates are possible.
    *  @returns a function that unsubscribes */
   subscribe(link: Pick<PageLink, 'accountId' | 'linkId'>, listener: (payment: PagePayment) => void): () => void;
   /** The newest payments of that time or later, newest first, at most `PAYMENTS_SHOWN`. */

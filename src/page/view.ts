@@ -1,4 +1,5 @@
-/** The page as HTML: what is bought, how it is paid, and where the payment stands. Complete without the script. */
+/** The page as HTML: what is bought, how it is paid, and where the payment stands. Complete without
+ *  the script. */
 import { networkInfo } from '../../contracts/networks.js';
 import { withMinorDigits } from '../domain/money-text.js';
 import { formatRate } from '../domain/rate.js';
@@ -26,8 +27,8 @@ import type { PageState } from './page-state.js';
 import type { PageLink, PagePrice, PageWarning } from './types.js';
 import type { PlainKey, Words } from './words.js';
 
-// The part of the page for paying with a wallet in the browser, and its scripts' settings. Hidden without
-// the script.
+// The part of the page for paying with a wallet in the browser, and its scripts' settings. Hidden
+// without the script.
 
 const SWITCH_TO = { PUBLIC: 'switchPublic', TESTNET: 'switchTest', LOCAL: 'switchLocal' } as const;
 
@@ -306,7 +307,8 @@ ${withoutMemo(words, link)}
 <p class="callout">${icon('warning')}<span><strong>${say('keepMemo')}</strong> ${say('keepMemoWhy')}</span></p>`;
 }
 
-/** For wallets that cannot send a text memo: smart wallets, and exchanges that take a number only. */
+/** For wallets that cannot send a text memo: smart wallets, and exchanges that take a
+ *  number only. */
 function withoutMemo(words: Words, { memoId, muxedAddress }: PageLink): Html {
   return html`
 <details class="without-memo"><summary>${words.say('noTextMemo')}</summary>

@@ -1,5 +1,6 @@
-/** Paying from a wallet in the browser: lists ways to pay, builds an unsigned transaction, and submits the signed one. Answers have the API's envelope. Only a
- *  payment to the page's own payable is submitted. */
+/** Paying from a wallet in the browser: lists ways to pay, builds an unsigned transaction, and
+ *  submits the signed one. Answers have the API's envelope. Only a payment to the page's own
+ *  payable is submitted. */
 
 import express, { type Router } from 'express';
 import type { FieldError } from '../../contracts/errors.js';
@@ -104,7 +105,8 @@ const submit =
     const fault = faultOf(signed, payable, clock.now());
     if (fault) throw invalid({ path: 'xdr', ...fault });
     const { priceType, price, assetCode } = link.product;
-    // A part may have come since it was built: what is sent beyond the rest would have to be sent back. What the page showed holds when the rate moves.
+    // A part may have come since it was built: what is sent beyond the rest would have to be sent
+    // back. What the page showed holds when the rate moves.
     if (priceType === 'FIXED' && arrivingBy(signed) > (await mostDue(link)))
       throw conflict(words.say('amountChanged', { amount: `${price} ${assetCode}` }));
     // Re-encoded, so that only the transaction is submitted.

@@ -1,5 +1,6 @@
-/** A page's texts in the payer's language, with numbers, times and money of a currency in its format. Amounts in assets always keep their point, so that they
- *  are read, copied and typed the same everywhere. */
+/** A page's texts in the payer's language, with numbers, times and money of a currency in its
+ *  format. Amounts in assets always keep their point, so that they are read, copied and typed the
+ *  same everywhere. */
 import { moneyText } from '../domain/money-text.js';
 import { type Html, html, type Part, trusted } from './html.js';
 import { CATALOGUES, type CountedKey, type Language, type TextKey } from './texts/index.js';

@@ -1,5 +1,6 @@
-/** The acceptance of a checkout: all payments in its asset are accepted as enough. The accepting request completes the largest payments; the rest are completed
- *  later, in batches, so that thousands of tiny payments cannot make a transaction large. */
+/** The acceptance of a checkout: all payments in its asset are accepted as enough. The accepting
+ *  request completes the largest payments; the rest are completed later, in batches, so that
+ *  thousands of tiny payments cannot make a transaction large. */
 
 import type { Logger } from 'pino';
 import { type AcceptOutcome, accept } from '../domain/checkout.js';
@@ -17,7 +18,8 @@ import type { PaymentChange, Settle } from './settle.js';
 
 const CHECKOUTS = 10;
 const COMPLETED_AT_ONCE = 500;
-/** Batches of one checkout in one run: a checkout with a million payments must not delay the others. */
+/** Batches of one checkout in one run: a checkout with a million payments must not delay
+ *  the others. */
 const MAX_BATCHES = 10;
 
 /** The accepted checkout, or why it was not accepted. */
@@ -70,7 +72,8 @@ interface AcceptanceFinisherDeps extends Pick<SystemPayables, 'products' | 'wall
   eventsStored: () => void;
 }
 
-/** May run in several processes at once: each batch moves the checkout's `completedUpTo` in its transaction. */
+/** May run in several processes at once: each batch moves the checkout's `completedUpTo` in
+ *  its transaction. */
 export function createAcceptanceFinisher(deps: AcceptanceFinisherDeps) {
   const { checkouts, payments, settle, transaction, log, eventsStored } = deps;
 
@@ -103,7 +106,8 @@ export function createAcceptanceFinisher(deps: AcceptanceFinisherDeps) {
   }
 
   return {
-    /** Completes the payments that are left. Safe to repeat, and to run in several processes at once. @returns how many payments it completed */
+    /** Completes the payments that are left. Safe to repeat, and to run in several processes at
+     *  once. @returns how many payments it completed */
     async run(signal: AbortSignal): Promise<number> {
       let completed = 0;
       for (const accepted of await checkouts.leftToComplete(CHECKOUTS)) {

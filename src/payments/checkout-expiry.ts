@@ -1,9 +1,11 @@
-/** Expires checkouts that are proven unpaid: their wallet's ledger has been read beyond their end, and no parked record may have paid them. By the same proof
- *  cancelled checkouts give back what they hold, once the ledger has been read beyond their cancellation.
+/** Expires checkouts that are proven unpaid: their wallet's ledger has been read beyond their end,
+ *  and no parked record may have paid them. By the same proof cancelled checkouts give back what
+ *  they hold, once the ledger has been read beyond their cancellation.
  *
- *  The transaction that moves the cursor past a record stores its payment or parks it, and a parked record stays until the transaction that stores its payment.
- *  Reading the cursor first, then parked records, then the checkout therefore sees every payment that the cursor covers. Several processes may run at once: of
- *  two that expire a checkout, one finds it OPEN. */
+ *  The transaction that moves the cursor past a record stores its payment or parks it, and a parked
+ *  record stays until the transaction that stores its payment. Reading the cursor first, then
+ *  parked records, then the checkout therefore sees every payment that the cursor covers. Several
+ *  processes may run at once: of two that expire a checkout, one finds it OPEN. */
 
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
@@ -22,17 +24,20 @@ const BATCH = 200;
 /** Batches in one run; the next run continues. */
 const MAX_BATCHES = 10;
 const AT_ONCE = 20;
-/** A checkout whose ledgers are not read yet is checked again after a tenth of the time since its end, within these bounds. */
+/** A checkout whose ledgers are not read yet is checked again after a tenth of the time since its
+ *  end, within these bounds. */
 const MIN_WAIT_MS = 1000;
 const MAX_WAIT_MS = 30_000;
 
 /** Read state of a wallet that was just deleted. */
 const UNREAD: WalletState = { readTo: null, gapFoundAt: null, reach: null };
-/** Clocks differ, and numbers of ledgers may decide within this time what counts: as far beyond a cancellation parked records may hold its money. */
+/** Clocks differ, and numbers of ledgers may decide within this time what counts: as far beyond a
+ *  cancellation parked records may hold its money. */
 const BEYOND_CANCELLATION_MS = 15_000;
 
 interface WalletState extends ReadState {
-  /** How far servers have shown its address; null before the first reading. `all`: it is watched no longer, and was read to its end. */
+  /** How far servers have shown its address; null before the first reading. `all`: it is watched no
+   *  longer, and was read to its end. */
   reach: Reach | 'all' | null;
 }
 
@@ -58,7 +63,8 @@ export function createCheckoutExpiry(deps: CheckoutExpiryDeps) {
   const { checkouts, clock } = deps;
 
   return {
-    /** Checks due checkouts. Safe in several processes at once, and to repeat after a crash. @returns how many were checked */
+    /** Checks due checkouts. Safe in several processes at once, and to repeat after a crash.
+     *  @returns how many were checked */
     async run(signal: AbortSignal): Promise<number> {
       let looked = 0;
       for (let batch = 0; batch < MAX_BATCHES && !signal.aborted; batch++) {
@@ -78,8 +84,9 @@ export function createCheckoutExpiry(deps: CheckoutExpiryDeps) {
 async function readStates(deps: CheckoutExpiryDeps, used: readonly WalletDoc[]): Promise<Map<string, WalletState>> {
   const ids = used.flatMap(({ network, address }) => [cursorId(network, address), cursorId(network, FEED)]);
   const cursorById = new Map((await deps.cursors.byIds([...new Set(ids)])).map((cursor) => [cursor._id, cursor]));
-  // An unwatched wallet was read to its end, and later payments count for nothing, so every closed ledger counts as read. It has an OPEN checkout if the
-  // creating request died during the wallet's deactivation.
+  // An unwatched wallet was read to its end, and later payments count for nothing, so every closed
+  // ledger counts as read. It has an OPEN checkout if the creating request died during the
+  // wallet's deactivation.
   const states = used.some(({ watching }) => !watching) ? await deps.networkStates.all() : [];
   const newest = new Map(states.map(({ _id, latestClosedAt }) => [_id, latestClosedAt]));
   const now = await deps.wallets.ofAllAccounts(used.map(({ _id }) => _id));
@@ -116,7 +123,8 @@ function expire(
   });
 }
 
-/** Some in a transaction: those of one that fails are looked at again later, and hold up no others. */
+/** Some in a transaction: those of one that fails are looked at again later, and hold up
+ *  no others. */
 async function inTransactions<Proven>(
   { log }: CheckoutExpiryDeps,
   proven: readonly Proven[],
@@ -162,7 +170,8 @@ const mayBeParked = async (
 ): Promise<boolean> =>
   withOpen.has(network) && parkedRecords.mayHavePaid({ network, address, from: checkout.createdAt, until });
 
-/** How far the wallets are read, and then which networks have parked records: never the other way around. */
+/** How far the wallets are read, and then which networks have parked records: never the other
+ *  way around. */
 async function readBefore(deps: CheckoutExpiryDeps, payables: readonly CheckoutPayable[]) {
   const stateOf = await readStates(deps, [...new Set(payables.map(({ wallet }) => wallet))]);
   const withOpen = await deps.parkedRecords.networksWithOpen(new Set(payables.map(({ wallet }) => wallet.network)));
@@ -191,8 +200,8 @@ async function runBatch(deps: CheckoutExpiryDeps, due: readonly CheckoutDoc[]): 
   );
 }
 
-/** Cancelled checkouts of which no money can have come before their cancellation give back what they hold. Money that came decides otherwise: the merchant
- *  accepts it, or sends it back. */
+/** Cancelled checkouts of which no money can have come before their cancellation give back what
+ *  they hold. Money that came decides otherwise: the merchant accepts it, or sends it back. */
 async function giveBackProven(deps: CheckoutExpiryDeps, held: readonly CheckoutDoc[]): Promise<void> {
   const { checkouts, clock } = deps;
   const payables = await loadPayables(ofAllAccounts(deps, held), held);

@@ -1,4 +1,5 @@
-/** The payments of a checkout. A payer can send thousands of tiny ones, so every read is bounded. */
+/** The payments of a checkout. A payer can send thousands of tiny ones, so every read
+ *  is bounded. */
 
 import type mongoose from 'mongoose';
 import { minorDigits } from '../../contracts/currencies.js';
@@ -56,7 +57,8 @@ async function sumsOf<Name extends string>(
 }
 
 const sumsOfCheckouts = (collection: Payments) => ({
-  /** The unrefunded stroops of all of them in its asset, and their value: the same share of each payment's value, rounded down. */
+  /** The unrefunded stroops of all of them in its asset, and their value: the same share of each
+   *  payment's value, rounded down. */
   sum(checkout: PaidCheckout, session: Session): Promise<Sum> {
     const { currency } = checkout;
     const stroops = { $max: [LEFT, 0] };
@@ -82,7 +84,8 @@ const paymentsOfCheckouts = (collection: Payments) => ({
     return inTime || collection.findOne(completed, { sort });
   },
 
-  /** Oldest first; of more than 1,000 the largest in its asset, so that tiny payments hide nothing. */
+  /** Oldest first; of more than 1,000 the largest in its asset, so that tiny payments
+   *  hide nothing. */
   async of(
     { _id: checkoutId, accountId, assetCode, assetIssuer }: PaidCheckout,
     session: Session,
@@ -159,7 +162,8 @@ const decisionsLeft = (collection: Payments) => ({
     return found.map(({ _id }) => _id);
   },
 
-  /** Payments from before the acceptance that were not refunded and are not COMPLETED yet, oldest first.
+  /** Payments from before the acceptance that were not refunded and are not COMPLETED yet,
+   *  oldest first.
    *  @param after id of the last payment dealt with; empty at first */
   left(
     { _id: checkoutId, accountId, assetCode, assetIssuer }: CheckoutDoc,

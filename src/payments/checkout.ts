@@ -73,13 +73,15 @@ export function leftOf({ amount, refundedAmount = '0' }: Pick<PaymentDoc, 'amoun
   return left < 0n ? 0n : left;
 }
 
-/** The unrefunded part of a payment, and its value: the same share of the payment's value, rounded down to minor digits. */
+/** The unrefunded part of a payment, and its value: the same share of the payment's value, rounded
+ *  down to minor digits. */
 export function leftSumOf(payment: PaymentDoc, checkout: Pick<CheckoutDoc, 'currency'>): Sum {
   const stroops = parseAmount(payment.amount)!;
   return partOf({ stroops, counts: countedOf(payment, checkout) }, leftOf(payment), checkout.currency ?? null);
 }
 
-/** What its refunds are of the value that it counts for, null where it counts for none: the value less that of what is left. */
+/** What its refunds are of the value that it counts for, null where it counts for none: the value
+ *  less that of what is left. */
 export function refundedValueOf({ status, amount, value, ...payment }: PaymentDoc): string | null {
   if (!value || status === 'REJECTED') return null;
   const counts = parseSum(value.amount);
@@ -145,7 +147,8 @@ export function afterRefund(
 }
 
 /** The checkout after a part of a refund of one of its payments was booked elsewhere.
- *  @param before the payment with that part, and `after` without it. @param later counted payments after the refund on the ledger */
+ *  @param before the payment with that part, and `after` without it. @param later counted payments
+ *  after the refund on the ledger */
 export function afterRefundMoved(
   checkout: CheckoutDoc,
   { before, after }: Record<'before' | 'after', PaymentDoc>,
@@ -164,10 +167,12 @@ export function afterRefundMoved(
   return withState(checkout, state, now);
 }
 
-/** Counted payments of a checkout after a place on the ledger, in ledger order: there are some if that place was read late. */
+/** Counted payments of a checkout after a place on the ledger, in ledger order: there are some if
+ *  that place was read late. */
 export type Later = readonly Counted[];
 
-/** @param counted payments that count, of the ledgers since the place, in any order. @param operationId of the place */
+/** @param counted payments that count, of the ledgers since the place, in any order. @param
+ *  operationId of the place */
 export const laterThan = (
   counted: readonly PaymentDoc[],
   operationId: string,
@@ -186,7 +191,8 @@ export const laterThan = (
 /** The fields of a payment that `needsDecision` needs. */
 type Undecided = Pick<PaymentDoc, 'status' | 'reason' | 'amount' | 'refundedAmount' | 'dismissal'>;
 
-/** Whether a merchant has to decide about a payment that was not taken. Stored in the transaction of every change that it depends on.
+/** Whether a merchant has to decide about a payment that was not taken. Stored in the
+ *  transaction of every change that it depends on.
  *  @param checkout the payment's, in its current state */
 export function needsDecision(payment: Undecided, checkout: { status: CheckoutStatus } | null): boolean {
   if (payment.status === 'COMPLETED' || payment.dismissal || leftOf(payment) === 0n) return false;

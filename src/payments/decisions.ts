@@ -1,4 +1,5 @@
-/** Payments in the API: reading them, and a merchant's decisions about those that were not taken. */
+/** Payments in the API: reading them, and a merchant's decisions about those that were
+ *  not taken. */
 
 import type { FieldError } from '../../contracts/errors.js';
 import type { Contract } from '../../contracts/index.js';
@@ -122,7 +123,8 @@ const show = async ({ forAccount }: PaymentServiceDeps, payment: PaymentDoc) =>
     (payment.productId && (await forAccount(payment.accountId).products.byId(payment.productId))) || null,
   );
 
-/** Converts an amount in the payment's currency to its asset, at the current rate. @throws ApiError */
+/** Converts an amount in the payment's currency to its asset, at the current rate.
+ *  @throws ApiError */
 async function worthNow({ quotes }: PaymentServiceDeps, payment: PaymentDoc, value: string): Promise<string> {
   if (!payment.value) throw conflict('This payment has no value in a currency.');
   const { currency } = payment.value;
@@ -191,7 +193,8 @@ const assign =
       // Report faults of the body before a missing payment.
       if (!found) throw invalid(noSuchIn(ids));
       if (!stored) throw notFound('payment');
-      // Refunds that named the payable before the payment did: what they sent back completes nothing.
+      // Refunds that named the payable before the payment did: what they sent back
+      // completes nothing.
       const isWaitedFor = stored.status === 'UNMATCHED' && (await refundBook.bookBefore(stored, found, session));
       const before = isWaitedFor ? (await stores.payments.byId(id, session))! : stored;
       const isTheirs = checkoutId ? before.checkoutId === checkoutId : before.paymentLinkId === paymentLinkId;
@@ -270,7 +273,8 @@ interface PartAsked {
   part: string;
 }
 
-/** The payment request that refunds what is left of the payment, or a part of it. @param memo of its link or checkout
+/** The payment request that refunds what is left of the payment, or a part of it. @param memo of
+ *  its link or checkout
  *  @throws ApiError `conflict` when nothing is left, `bad_request` for a larger part */
 function refundRequestOf(
   payment: PaymentDoc,
@@ -285,7 +289,8 @@ function refundRequestOf(
   if (asked && stroops > left)
     throw badRequest(`${asked.field}: Only ${formatAmount(left)} ${assetCode} is left of this payment.`);
   const destination = payment.senderMuxedAddress ?? payment.senderAddress;
-  // Tells the payer what is refunded. Names no link or checkout, because the payer's account may be a watched wallet.
+  // Tells the payer what is refunded. Names no link or checkout, because the payer's account may be
+  // a watched wallet.
   const told = memo === null ? null : `refund ${memo}`;
   const uriOf = (amount: string) =>
     isPayable(destination) ? payUri({ destination, amount, asset: assetOf(payment), memo: told, network }) : null;
@@ -305,7 +310,8 @@ function refundRequestOf(
 const excessLeft = ({ status, excessAmount, refundedAmount = '0' }: PaymentDoc): bigint =>
   status === 'COMPLETED' && excessAmount !== null ? parseAmount(excessAmount)! - parseSum(refundedAmount) : 0n;
 
-/** The checkout with this payment accepted. @throws ApiError when the payment cannot be accepted by itself */
+/** The checkout with this payment accepted. @throws ApiError when the payment cannot be accepted
+ *  by itself */
 function takenBy(checkout: CheckoutDoc, payment: PaymentDoc, now: Date): CheckoutDoc {
   // It is a part of the excess already.
   if (isUnneeded(payment, checkout)) return checkout;

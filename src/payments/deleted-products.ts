@@ -1,12 +1,13 @@
-/** Removes the links and checkouts of deleted products in batches, because a product may have any number. Requests no longer find them, since their product is
- *  gone. */
+/** Removes the links and checkouts of deleted products in batches, because a product may have any
+ *  number. Requests no longer find them, since their product is gone. */
 
 import type { Logger } from 'pino';
 import type { Database } from '../kit/database.js';
 import type { ProductStore } from '../selling/index.js';
 import type { ForAccount } from '../stores.js';
 
-/** Products dealt with in one run, a batch each: the run precedes the next check of expiring checkouts. */
+/** Products dealt with in one run, a batch each: the run precedes the next check of
+ *  expiring checkouts. */
 const PRODUCTS = 20;
 
 interface DeletedProductsDeps {
@@ -14,7 +15,8 @@ interface DeletedProductsDeps {
   transaction: Database['transaction'];
 }
 
-/** Removes one batch, including links and checkouts made during the deletion. @returns whether nothing is left */
+/** Removes one batch, including links and checkouts made during the deletion. @returns whether
+ *  nothing is left */
 export const createRemoveLeftovers =
   ({ forAccount, transaction }: DeletedProductsDeps) =>
   (accountId: string, productId: string): Promise<boolean> =>

@@ -1,4 +1,5 @@
-/** Judge: decides the outcome of money for a payable. Pure. The outcomes are in `domain/outcomes.ts`, the rules for checkouts in `domain/checkout.ts`. */
+/** Judge: decides the outcome of money for a payable. Pure. The outcomes are in
+ *  `domain/outcomes.ts`, the rules for checkouts in `domain/checkout.ts`. */
 
 import type { Network } from '../../contracts/networks.js';
 import { formatAmount, MAX_STROOPS, parseAmount } from '../domain/amount.js';
@@ -35,7 +36,8 @@ interface Judgement<P extends Payable = Payable> {
 }
 
 /** Judges by the terms in force when the ledger closed.
- *  @param later null for a payment that is being assigned, which is judged by what is due at that moment
+ *  @param later null for a payment that is being assigned, which is judged by what is due at
+ *  that moment
  *  @param now when the payment is judged */
 export function judge(payable: Payable, paid: Paid, later: Later | null, ratesFor: RatesFor, now: Date): Judgement {
   return payable.link
@@ -43,8 +45,8 @@ export function judge(payable: Payable, paid: Paid, later: Later | null, ratesFo
     : judgeFor(payable, paid, later, ratesFor, now);
 }
 
-/** Judges what is left of a payment, by what is due at the moment of assignment: nothing once the checkout was accepted; otherwise refunded parts
- *  are due again. */
+/** Judges what is left of a payment, by what is due at the moment of assignment: nothing once the
+ *  checkout was accepted; otherwise refunded parts are due again. */
 export function judgeAssigned(payable: Payable, payment: PaymentDoc, ratesFor: RatesFor, now: Date): Judgement {
   const whole = parseAmount(payment.amount)!;
   const paid: Paid = {
@@ -65,7 +67,8 @@ function judgeForNow(payable: CheckoutPayable, paid: Paid, ratesFor: RatesFor, n
   return { ...judged, payable: withCheckout(judged.payable, { returned }) };
 }
 
-/** The verdict on what is left of a payment, for the whole payment: refunds are subtracted from its value and its excess where these are used. */
+/** The verdict on what is left of a payment, for the whole payment: refunds are subtracted from its
+ *  value and its excess where these are used. */
 function ofWhole(verdict: Verdict, whole: bigint, back: bigint): Verdict {
   const { value, excessAmount } = verdict;
   return {
@@ -173,7 +176,8 @@ function refusalOf(link: LinkTerms, product: ProductTerms, { asset, closedAt }: 
 /** From the worst for the payer to the best. */
 const RANKS = ['UNMATCHED', 'REJECTED', 'UNDERPAID', 'COMPLETED'];
 
-/** Better for the payer: accepts most of the payment, then leaves least to pay, then leaves most to refund. */
+/** Better for the payer: accepts most of the payment, then leaves least to pay, then leaves most
+ *  to refund. */
 function isBetter(one: Verdict, other: Verdict): boolean {
   const rank = RANKS.indexOf(one.status) - RANKS.indexOf(other.status);
   if (rank !== 0) return rank > 0;

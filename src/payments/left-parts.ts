@@ -1,4 +1,5 @@
-/** Decides the parts that were left over when a checkout with very many payments became PAID; the other parts were decided then. */
+/** Decides the parts that were left over when a checkout with very many payments became PAID; the
+ *  other parts were decided then. */
 
 import type { Logger } from 'pino';
 import type { Database, Session } from '../kit/database.js';
@@ -7,7 +8,8 @@ import type { PaymentStore } from './payment-store.js';
 
 const CHECKOUTS = 10;
 const DECIDED_AT_ONCE = 500;
-/** Batches of one checkout in one run: a checkout with a million payments must not delay the others. */
+/** Batches of one checkout in one run: a checkout with a million payments must not delay
+ *  the others. */
 const MAX_BATCHES = 10;
 
 /** In batches; several processes may run it at once. */

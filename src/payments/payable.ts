@@ -1,4 +1,5 @@
-/** A payable: a link or checkout that money can come for, with its product and wallet. Its memo and slug are unique over all accounts. */
+/** A payable: a link or checkout that money can come for, with its product and wallet. Its memo and
+ *  slug are unique over all accounts. */
 
 import type { Network } from '../../contracts/networks.js';
 import { type Pair, pairKey } from '../domain/rate.js';
@@ -42,7 +43,8 @@ export interface CheckoutPayable {
 
 type PayableOf<Doc> = Doc extends CheckoutDoc ? CheckoutPayable : LinkPayable;
 
-/** Stores of products and wallets: `stores.forAccount(id)`, or `ofAllAccounts(stores.system, docs)`. */
+/** Stores of products and wallets: `stores.forAccount(id)`, or
+ *  `ofAllAccounts(stores.system, docs)`. */
 interface PayableStores {
   products: { byIds(ids: readonly string[], session?: Session): Promise<ProductDoc[]> };
   wallets: { byIds(ids: readonly string[], session?: Session): Promise<WalletDoc[]> };
@@ -65,7 +67,8 @@ export const ofAllAccounts = (
   wallets: { byIds: wallets.ofAllAccounts },
 });
 
-/** In the order given. Leaves out payables whose product or wallet is gone: they count as gone, too. */
+/** In the order given. Leaves out payables whose product or wallet is gone: they count as
+ *  gone, too. */
 export async function loadPayables<Doc extends PaymentLinkDoc | CheckoutDoc>(
   { products, wallets }: PayableStores,
   docs: readonly Doc[],
@@ -153,7 +156,8 @@ export async function withTermsAt(
 
 export const paidFor = ({ link, checkout }: Payable): PaymentLinkDoc | CheckoutDoc => link ?? checkout;
 
-/** Its network when the ledger closed. A checkout stays with its wallet; a link's product may have had another one. */
+/** Its network when the ledger closed. A checkout stays with its wallet; a link's product may have
+ *  had another one. */
 export const networksOf = ({ link, product, wallet }: Payable, close: LedgerClose): Network[] =>
   link
     ? mayBeInForce(
@@ -162,7 +166,8 @@ export const networksOf = ({ link, product, wallet }: Payable, close: LedgerClos
       )
     : [wallet.network];
 
-/** The pairs that its price may have been in when the ledger closed; empty if priced in its asset. */
+/** The pairs that its price may have been in when the ledger closed; empty if priced in
+ *  its asset. */
 export function pairsOf({ link, checkout, product, wallet }: Payable, close: LedgerClose): Pair[] {
   const priced = link
     ? mayBeInForce(

@@ -1,4 +1,5 @@
-/** Payments for open pages: what a link or checkout received since a moment, and a change stream of arrivals, decisions and refunds. */
+/** Payments for open pages: what a link or checkout received since a moment, and a change stream of
+ *  arrivals, decisions and refunds. */
 import type { mongo } from 'mongoose';
 import { type ChangeStream, openChangeStream } from '../kit/follower.js';
 import { isCheckoutId } from '../kit/ids.js';
@@ -17,7 +18,8 @@ export interface PaymentChanges<Payment> {
   newestOfLink(accountId: string, linkId: string, since: Date, limit: number): Promise<Payment[]>;
   /** Those of the account's payments that have one of these ids. */
   ofAccount(accountId: string, ids: readonly string[]): Promise<Payment[]>;
-  /** Follows payments that arrive, change status or are refunded, each in its current state, from `position` or from now. */
+  /** Follows payments that arrive, change status or are refunded, each in its current state, from
+   *  `position` or from now. */
   watch(position: unknown): ChangeStream<Payment>;
 }
 

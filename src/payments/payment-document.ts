@@ -1,4 +1,5 @@
-/** The document of a payment, and its indexes. Fields from the ledger never change; `paymentKeyOf` makes each payment unique per wallet. */
+/** The document of a payment, and its indexes. Fields from the ledger never change; `paymentKeyOf`
+ *  makes each payment unique per wallet. */
 import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import type { PaymentReason, PaymentStatus } from '../../contracts/payments.js';
@@ -53,17 +54,20 @@ export interface PaymentDoc {
   paymentLinkId: string | null;
   checkoutId: string | null;
   productId: string | null;
-  /** In the currency of its price. It is shown once the payment is taken. Missing where there is none. */
+  /** In the currency of its price. It is shown once the payment is taken. Missing where there
+   *  is none. */
   value?: StoredValue;
   /** Total refunded: canonical decimal text, possibly more than `amount`. Missing for nothing. */
   refundedAmount?: string;
   /** Oldest first; only the newest of very many. Missing for none. */
   refunds?: PaymentRefund[];
-  /** Arrived for an accepted checkout while earlier payments were being completed; it is not among them. Missing otherwise. */
+  /** Arrived for an accepted checkout while earlier payments were being completed; it is not among
+   *  them. Missing otherwise. */
   afterAcceptance?: true;
   /** The merchant has to decide about it: see `needsDecision` in `payments/checkout.ts`. */
   needsDecision: boolean;
-  /** Search words besides its id and hash: its memo, and texts of its link, product or checkout when it was judged. */
+  /** Search words besides its id and hash: its memo, and texts of its link, product or checkout
+   *  when it was judged. */
   words?: string[];
   /** The user who made its checkout. Missing for any other. */
   soldBy?: string;
@@ -131,10 +135,12 @@ const paymentSchema = new mongoose.Schema<PaymentDoc>(
   },
   { ...SCHEMA_OPTIONS, collection: 'payments' },
 );
-/** The identity of a payment. It includes the transaction's hash because operation ids start over when a test network is reset. */
+/** The identity of a payment. It includes the transaction's hash because operation ids start over
+ *  when a test network is reset. */
 export const PAYMENT_KEY = { accountId: 1, walletId: 1, operationId: 1, changeIndex: 1, transactionHash: 1 } as const;
 paymentSchema.index(PAYMENT_KEY, { unique: true });
-// Lists always name the statuses: MongoDB merges one ordered scan for each, and counts from the index alone.
+// Lists always name the statuses: MongoDB merges one ordered scan for each, and counts from the
+// index alone.
 paymentSchema.index({ accountId: 1, status: 1, _id: -1 });
 paymentSchema.index({ accountId: 1, productId: 1, status: 1, _id: -1 });
 paymentSchema.index({ accountId: 1, paymentLinkId: 1, status: 1, _id: -1 });

@@ -1,4 +1,5 @@
-/** Builds the events about payments and checkouts from the documents that the API shows. Stores nothing. */
+/** Builds the events about payments and checkouts from the documents that the API shows.
+ *  Stores nothing. */
 
 import type { EventDataOf } from '../../contracts/event-kinds.js';
 import type { Contract } from '../../contracts/index.js';
@@ -96,7 +97,8 @@ export function createPaymentEvents({ publicUrl }: { publicUrl: string }) {
       data: dataOf(payment, null),
     }),
 
-    /** A payment came to need a decision. @param payable null for a payment that belongs to nothing */
+    /** A payment came to need a decision. @param payable null for a payment that belongs
+     *  to nothing */
     ofDecision(payment: PaymentDoc, payable: Payable | null, occurrence: string): OutboxEvent {
       return { type: 'payment.decision', accountId: payment.accountId, data: dataOf(payment, payable), occurrence };
     },
@@ -106,7 +108,8 @@ export function createPaymentEvents({ publicUrl }: { publicUrl: string }) {
       return { type: 'payment.refunded', accountId: payment.accountId, data: dataOf(payment, payable), occurrence };
     },
 
-    /** A checkout changed. @param payments of the checkout, oldest first; of very many, only the largest are shown */
+    /** A checkout changed. @param payments of the checkout, oldest first; of very many, only the
+     *  largest are shown */
     ofCheckout(
       type: 'checkout.paid' | 'checkout.expired',
       payable: CheckoutPayable,
@@ -122,7 +125,8 @@ export function createPaymentEvents({ publicUrl }: { publicUrl: string }) {
   };
 }
 
-/** The largest payments, in the given order. Payments in the checkout's asset rank before all others. */
+/** The largest payments, in the given order. Payments in the checkout's asset rank before
+ *  all others. */
 function largestOf(payments: readonly PaymentDoc[], { assetCode, assetIssuer }: CheckoutDoc): readonly PaymentDoc[] {
   if (payments.length <= SHOWN_PAYMENTS) return payments;
   const isAsset = (payment: PaymentDoc) => payment.assetCode === assetCode && payment.assetIssuer === assetIssuer;

@@ -1,5 +1,5 @@
-/** Sums over payments by MongoDB: exact, as decimals of 34 digits. The caller gives the boundaries of days: MongoDB's table of time zones is as old as its
- *  build. */
+/** Sums over payments by MongoDB: exact, as decimals of 34 digits. The caller gives the
+ *  boundaries of days: MongoDB's table of time zones is as old as its build. */
 import mongoose from 'mongoose';
 import type { PaymentStatus } from '../../contracts/payments.js';
 import type { SummaryGroup } from '../../contracts/reports.js';
@@ -214,7 +214,8 @@ const UNITS = [
 /** Keeps the index bounds to one type, so that the index alone answers. */
 const ALL_TIME = { $gte: new Date(0) };
 
-/** Groups by hours, at which days begin in most time zones, else by quarters of an hour or by minutes. */
+/** Groups by hours, at which days begin in most time zones, else by quarters of an hour or
+ *  by minutes. */
 function groupKey(groupBy: SummaryGroup, offsets: readonly OffsetSpan[]) {
   switch (groupBy) {
     case 'day':
@@ -279,7 +280,8 @@ const toRow = ({ _id, key, count, sums: { amount, refunded } }: Group<'amount' |
   refundedAmount: formatAmount(refunded),
 });
 
-/** Stroops of a non-negative decimal in any notation, such as `1E+3`. @throws RangeError when it is no whole number of stroops */
+/** Stroops of a non-negative decimal in any notation, such as `1E+3`. @throws RangeError when it is
+ *  no whole number of stroops */
 export function stroopsOf(decimal: { toString(): string }): bigint {
   const parts = /^(\d+)(?:\.(\d*))?(?:E([+-]\d+))?$/.exec(decimal.toString());
   if (!parts) throw new RangeError(`no amount: ${decimal}`);

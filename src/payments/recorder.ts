@@ -1,5 +1,5 @@
-/** Record: stores matched and judged credits, their events and the cursor in one transaction. A crash leaves all or nothing, and a record that is read twice is
- *  stored once. */
+/** Record: stores matched and judged credits, their events and the cursor in one transaction. A
+ *  crash leaves all or nothing, and a record that is read twice is stored once. */
 import type { Network } from '../../contracts/networks.js';
 import { formatAmount } from '../domain/amount.js';
 import { memosNamedBy, unmatchedReason } from '../domain/memo.js';
@@ -38,7 +38,8 @@ import type { Change, Settle } from './settle.js';
 
 // Match: finds the wallets of a credit, and the link or checkout that its memo names.
 
-/** A credit to a wallet. Accounts may share an address: each of their wallets gets a match of its own. */
+/** A credit to a wallet. Accounts may share an address: each of their wallets gets a match of
+ *  its own. */
 interface Match {
   credit: Credit;
   wallet: WalletDoc;
@@ -58,7 +59,8 @@ interface CreditBatch {
   credits: readonly Credit[];
   /** Leaves out stored payments, at the cost of a query. */
   mayBeKnown: boolean;
-  /** The only wallet that may get payments: its tenant named the source, whose records must not reach other tenants at the address. */
+  /** The only wallet that may get payments: its tenant named the source, whose records must not
+   *  reach other tenants at the address. */
   only?: WalletDoc | undefined;
 }
 
@@ -81,7 +83,8 @@ async function matchCredits(deps: MatchDeps, batch: CreditBatch, session: Sessio
   const payables = await payablesByMemo(deps, named, session);
   const matches = fresh.map(({ wallet, credit }) => {
     const meant = memosNamedBy(credit).map((memo) => payables.get(memo));
-    // Ignore memos of another account's link, or of one that took payments on another network at the time.
+    // Ignore memos of another account's link, or of one that took payments on another network at
+    // the time.
     const isMeant = (payable: Payable) =>
       paidFor(payable).accountId === wallet.accountId && networksOf(payable, credit).includes(batch.network);
     return { wallet, credit, payable: meant.find((each) => each && isMeant(each)) ?? null };
@@ -94,7 +97,8 @@ async function matchCredits(deps: MatchDeps, batch: CreditBatch, session: Sessio
   });
 }
 
-/** Counted payments of the checkouts since the oldest of these ledgers, by checkout; for most, none. */
+/** Counted payments of the checkouts since the oldest of these ledgers, by checkout; for
+ *  most, none. */
 async function countedSince(
   { payments }: MatchDeps,
   matches: readonly Omit<Match, 'later'>[],
@@ -137,7 +141,8 @@ const knownKeys = ({ payments }: MatchDeps, due: readonly Receipt[], session: Se
     session,
   );
 
-/** Another reader moved the cursor. Nothing was stored; the next round reads from the new cursor. */
+/** Another reader moved the cursor. Nothing was stored; the next round reads from the
+ *  new cursor. */
 export class CursorConflict extends Error {
   override readonly name = 'CursorConflict';
 }
@@ -208,14 +213,16 @@ export function createRecorder(deps: RecorderDeps) {
       session,
     );
 
-  /** Marks wallets that get their first payment. Marks are never removed, so a marked wallet needs no write. */
+  /** Marks wallets that get their first payment. Marks are never removed, so a marked wallet needs
+   *  no write. */
   async function noteFirstPayments(matches: readonly Match[], session: Session): Promise<void> {
     const first = matches.flatMap(({ wallet }) => (wallet.hasPayments ? [] : wallet._id));
     if (first.length > 0) await wallets.noteHasPayments([...new Set(first)], session);
   }
 
   return {
-    /** Stores the credits of watched wallets with their events, books the refunds, stores parked records and moves the cursor: all or nothing.
+    /** Stores the credits of watched wallets with their events, books the refunds, stores parked
+     *  records and moves the cursor: all or nothing.
      *  @returns the payments that were not stored before
      *  @throws CursorConflict when the cursor is no longer where it was */
     async record(
@@ -227,7 +234,8 @@ export function createRecorder(deps: RecorderDeps) {
       try {
         return await store({ ...batch, mayBeKnown: false }, move);
       } catch (error) {
-        // Records are rarely read twice, so only the unique key checks for it; on a conflict, run again without stored credits.
+        // Records are rarely read twice, so only the unique key checks for it; on a conflict, run
+        // again without stored credits.
         if (!payments.wereKnown(error)) throw error;
         return store({ ...batch, mayBeKnown: true }, move);
       }

@@ -1,5 +1,5 @@
-/** Refunds as the ledger shows them: one document for each operation that sent money back, account and payment. A refund whose payment is not stored yet waits
- *  for it. */
+/** Refunds as the ledger shows them: one document for each operation that sent money back, account
+ *  and payment. A refund whose payment is not stored yet waits for it. */
 import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import { formatAmount } from '../domain/amount.js';
@@ -9,7 +9,8 @@ import { accountsOf } from '../kit/owners.js';
 import { LEFT, REFUNDED } from './checkout-payments.js';
 import type { PaymentDoc } from './payment-document.js';
 
-// Payments of one payer that a refund may return. MongoDB searches all of them, however many there are.
+// Payments of one payer that a refund may return. MongoDB searches all of them, however many
+// there are.
 
 /** The payments to search: an account's, or those of one link or checkout. */
 type PaymentsOf = Pick<PaymentDoc, 'accountId' | 'network'> & Partial<Pick<PaymentDoc, 'paymentLinkId' | 'checkoutId'>>;
@@ -17,7 +18,8 @@ type PaymentsOf = Pick<PaymentDoc, 'accountId' | 'network'> & Partial<Pick<Payme
 const OLDEST = { ledgerClosedAt: 1, ledger: 1, operationId: 1 } as const;
 const NEWEST = { ledgerClosedAt: -1, ledger: -1, operationId: -1 } as const;
 
-/** The newest payments of a payer that are searched for what a refund gives back first: an exchange may be the payer of very many. */
+/** The newest payments of a payer that are searched for what a refund gives back first: an exchange
+ *  may be the payer of very many. */
 const SEARCHED = 5000;
 
 /** MongoDB expression: the part of the excess that was not refunded; below 0 without an excess. */
@@ -38,8 +40,9 @@ export function createRefundable(collection: mongoose.mongo.Collection<PaymentDo
   });
 
   return {
-    /** The payer's payments before the refund, in its asset, in the order in which refunds go to them: what is to be decided, then what was paid too
-     *  much, of these what has exactly that much left and then the newest; then the others, the oldest first.
+    /** The payer's payments before the refund, in its asset, in the order in which refunds go to
+     *  them: what is to be decided, then what was paid too much, of these what has exactly that
+     *  much left and then the newest; then the others, the oldest first.
      *  @param least stroops that each must have left; null for any, the oldest first */
     async inOrder(
       of: PaymentsOf,
@@ -78,7 +81,8 @@ export function createRefundable(collection: mongoose.mongo.Collection<PaymentDo
       ];
     },
 
-    /** The muxed account of this base account that paid before the refund, in its asset. Null for none or several. */
+    /** The muxed account of this base account that paid before the refund, in its asset. Null for
+     *  none or several. */
     async onlyMuxedPayer(of: PaymentsOf, back: MoneyBack, session: Session): Promise<Payer | null> {
       const { address } = back.receiver;
       const other = async (known: string | null) => {
@@ -172,7 +176,8 @@ export function createRefundStore(connection: mongoose.Connection) {
         const found = await collection.find(filter, { session, projection: { _id: 1 } }).toArray();
         return new Set(found.map(({ _id }) => _id));
       },
-      /** Booked and waiting refunds of some operations of one transaction. @param ids of the operations' refunds. @param transactionHash the ledger's */
+      /** Booked and waiting refunds of some operations of one transaction. @param ids of the
+       *  operations' refunds. @param transactionHash the ledger's */
       ofOperations: (accountId: string, ids: readonly string[], transactionHash: string, session: Session) =>
         collection.find({ accountId, $or: [{ _id: { $in: [...ids] } }, { transactionHash }] }, { session }).toArray(),
       /** Waiting refunds that may return this payment to a link or checkout, oldest first. */

@@ -1,5 +1,5 @@
-/** Books refunds: finds the payment, adds the refund to it, and publishes `payment.refunded`, in the caller's transaction, so that a refund read several times
- *  is booked once. */
+/** Books refunds: finds the payment, adds the refund to it, and publishes `payment.refunded`, in
+ *  the caller's transaction, so that a refund read several times is booked once. */
 
 import type { Network } from '../../contracts/networks.js';
 import { formatAmount, parseAmount, parseSum } from '../domain/amount.js';
@@ -28,8 +28,8 @@ import type { PaymentStore } from './payment-store.js';
 import type { RefundDoc, RefundStore } from './refund-store.js';
 import type { Settle } from './settle.js';
 
-// Moves refunds: what was booked by memo at one payment of a payer belongs to the one that the merchant
-// names.
+// Moves refunds: what was booked by memo at one payment of a payer belongs to the one that the
+// merchant names.
 
 interface MoveRefundDeps {
   forAccount: ForAccount<'paymentLinks' | 'checkouts' | 'products' | 'wallets'>;
@@ -41,7 +41,8 @@ interface MoveRefundDeps {
   settle: Settle;
 }
 
-/** Moves as much of a booked refund as the named payment has left. @param part a number that no part of the refund's operation has yet */
+/** Moves as much of a booked refund as the named payment has left. @param part a number that no
+ *  part of the refund's operation has yet */
 export type MoveRefund = (refund: RefundDoc, named: PaymentDoc, part: number, session: Session) => Promise<void>;
 
 export function createMoveRefund(deps: MoveRefundDeps): MoveRefund {
@@ -167,7 +168,8 @@ export function createRefundBook(deps: RefundDeps) {
       }
     },
 
-    /** Books refunds that wait for a payment which is about to be assigned to their payable. @returns whether there were any */
+    /** Books refunds that wait for a payment which is about to be assigned to their payable.
+     *  @returns whether there were any */
     async bookBefore(payment: PaymentDoc, payable: Payable, session: Session): Promise<boolean> {
       if (!paidFor(payable).earlyRefunds) return false;
       const { muxedAddress } = payerOf(payment);
@@ -202,7 +204,8 @@ async function book(deps: RefundDeps, refund: RefundDoc, paymentId: string, paya
   await outbox.publish([paymentEvents.ofRefund(after, left, refund._id)], session);
 }
 
-/** Money refunded before an order is complete no longer counts towards it. @returns the checkout afterwards */
+/** Money refunded before an order is complete no longer counts towards it. @returns the
+ *  checkout afterwards */
 async function takeBack(
   { checkouts, payments }: RefundDeps,
   payment: PaymentDoc,
@@ -219,7 +222,8 @@ async function takeBack(
   return after;
 }
 
-/** Books the refund by its memo. A refund to a bare account belongs to its own payments, else to those of its only muxed account that paid.
+/** Books the refund by its memo. A refund to a bare account belongs to its own payments, else to
+ *  those of its only muxed account that paid.
  *  @returns false when there is no such payment */
 async function bookByMemo(deps: RefundDeps, refund: RefundDoc, payable: Payable, session: Session): Promise<boolean> {
   const { refundable } = deps.payments;
@@ -262,7 +266,8 @@ interface Share {
   stroops: bigint;
 }
 
-/** Divides money that was sent back among payments, in their order. Any excess goes to the first. */
+/** Divides money that was sent back among payments, in their order. Any excess goes to
+ *  the first. */
 export function sharesOf(amount: bigint, payments: readonly PaymentDoc[]): Share[] {
   const shares = shareOut(amount, payments.map(leftOf));
   return payments.map((payment, index) => ({ payment, stroops: shares[index]! })).filter(({ stroops }) => stroops > 0n);

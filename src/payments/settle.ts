@@ -1,5 +1,6 @@
-/** Settle: stores what follows from changes to payments and payables that were read from the ledger, assigned, accepted or found unpaid: documents, counts and
- *  events, all in the given session. */
+/** Settle: stores what follows from changes to payments and payables that were read from the
+ *  ledger, assigned, accepted or found unpaid: documents, counts and events, all in the
+ *  given session. */
 
 import type { CheckoutStatus } from '../../contracts/checkouts.js';
 import type { PaymentStatus } from '../../contracts/payments.js';
@@ -66,7 +67,8 @@ export function createSettle(deps: SettleDeps): Settle {
   };
 }
 
-/** What runs out is given back by an order that is EXPIRED, and taken again, as far as there is any, by one that became PAID after that. */
+/** What runs out is given back by an order that is EXPIRED, and taken again, as far as there is
+ *  any, by one that became PAID after that. */
 async function withHoldings(
   checkouts: Pick<CheckoutStore, 'takeAgain' | 'giveBack'>,
   orders: readonly CheckoutDoc[],
@@ -174,7 +176,8 @@ async function paymentsOf(
   return { stored, fresh };
 }
 
-/** Marks products that get their first payment. Marks are never removed, so a marked product needs no write. */
+/** Marks products that get their first payment. Marks are never removed, so a marked product needs
+ *  no write. */
 async function noteFirstPayments(
   products: SettleDeps['products'],
   changes: readonly Change[],

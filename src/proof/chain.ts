@@ -23,7 +23,8 @@ import {
 
 const closeSignature = struct({ node: publicKey, signature: bytes });
 const emptySet = { txSetHash: hash, previous: hash, previousVersion: u32, signature: closeSignature };
-/** What validators agree on for a ledger. Arms 3 and 4 come with protocol 30: they begin with the time in milliseconds. */
+/** What validators agree on for a ledger. Arms 3 and 4 come with protocol 30: they begin with the
+ *  time in milliseconds. */
 const stellarValue = struct({
   txSetHash: hash,
   closeTime: u64,
@@ -63,7 +64,8 @@ export async function readHeader(bytes: Bytes): Promise<Header> {
   return { hash: await sha256(bytes), ledger, protocol: version, previous, resultSetHash, txSetHash, closeTime };
 }
 
-/** Reads headers that follow each other. The links are checked before anything else is read, by their place. @throws Invalid */
+/** Reads headers that follow each other. The links are checked before anything else is read, by
+ *  their place. @throws Invalid */
 export async function readChain(headers: readonly Bytes[]): Promise<Header[]> {
   const hashes = await Promise.all(headers.map(sha256));
   for (const [index, header] of headers.entries())
@@ -78,7 +80,8 @@ export async function readChain(headers: readonly Bytes[]): Promise<Header[]> {
 /** The first bytes of a set of today: the arm of its union. */
 const GENERALIZED = uint32(1);
 
-/** What a transaction set says: the hash that validators sign, and the header that it builds upon. */
+/** What a transaction set says: the hash that validators sign, and the header that it
+ *  builds upon. */
 export async function readTxSet(txSet: Bytes): Promise<{ hash: Bytes; previous: Bytes }> {
   if (isSame(txSet.subarray(0, 4), GENERALIZED)) return { hash: await sha256(txSet), previous: txSet.subarray(4, 36) };
   if (txSet.length < 36) throw new Invalid('the transaction set ends too early');
@@ -88,7 +91,8 @@ export async function readTxSet(txSet: Bytes): Promise<{ hash: Bytes; previous: 
 }
 
 const ballot = struct({ counter: u32, value: bytes });
-/** A validator has decided by a CONFIRM (1) or an EXTERNALIZE (2); in a PREPARE or a nomination it has not. */
+/** A validator has decided by a CONFIRM (1) or an EXTERNALIZE (2); in a PREPARE or a nomination it
+ *  has not. */
 const pledges = union({
   0: struct({ quorumSet: hash, ballot, prepared: option(ballot), other: option(ballot), commit: u32, high: u32 }),
   1: struct({ ballot, prepared: u32, commit: u32, high: u32, quorumSet: hash }),

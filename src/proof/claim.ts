@@ -119,7 +119,8 @@ function addressOf(value: Union | undefined): string | null {
   return arm === 1 ? strkey('C', key as Bytes) : null;
 }
 
-/** The id of an asset's own contract: only its events show a movement of the asset. @param name `native` or `CODE:ISSUER` */
+/** The id of an asset's own contract: only its events show a movement of the asset. @param name
+ *  `native` or `CODE:ISSUER` */
 async function contractIdOf(name: string, networkId: Bytes): Promise<Bytes | null> {
   const [code = '', issuer = ''] = name.split(':');
   const key = keyOf(issuer);
@@ -143,7 +144,8 @@ function movedBy(data: Union): { amount: bigint | null; toMuxedId: string | null
   };
 }
 
-/** What an event of an asset's own contract moved; null for any other event. A mint is paid by the issuer, a burn is paid to it. */
+/** What an event of an asset's own contract moved; null for any other event. A mint is paid by the
+ *  issuer, a burn is paid to it. */
 async function eventMovement(event: ContractEvent, networkId: Bytes): Promise<Movement | null> {
   const { topics, data } = event.body.value as { topics: Union[]; data: Union };
   const [type, name] = [wordOf(topics[0], 15), wordOf(topics.at(-1), 14)];
@@ -161,13 +163,15 @@ async function eventMovement(event: ContractEvent, networkId: Bytes): Promise<Mo
 }
 
 export interface Shown {
-  /** Everything but the ledger's own fields, for each movement of the operation: a contract call may have several. */
+  /** Everything but the ledger's own fields, for each movement of the operation: a contract call
+   *  may have several. */
   claims: Omit<Claim, 'ledger' | 'closedAt'>[];
 }
 
 /** Recomputes the claims of one operation.
  *  @param bytes of the tagged transaction, whose hash is known to be the result's
- *  @throws Invalid when the operation moves nothing, or failed; Unknown for bytes that this program does not understand */
+ *  @throws Invalid when the operation moves nothing, or failed; Unknown for bytes that this program
+ *  does not understand */
 export async function shownBy(
   networkId: Bytes,
   bytes: Bytes,

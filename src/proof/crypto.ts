@@ -10,7 +10,8 @@ function subtle(): typeof crypto.subtle {
 
 export const sha256 = async (bytes: Bytes): Promise<Bytes> => new Uint8Array(await subtle().digest('SHA-256', bytes));
 
-/** Whether the Ed25519 signature over the bytes is by this key. @throws Unknown where the browser has no Ed25519 */
+/** Whether the Ed25519 signature over the bytes is by this key. @throws Unknown where the browser
+ *  has no Ed25519 */
 export async function isSignedBy(key: Bytes, signature: Bytes, bytes: Bytes): Promise<boolean> {
   const imported = await subtle()
     .importKey('raw', key, 'Ed25519', false, ['verify'])

@@ -1,4 +1,5 @@
-/** Base64, hexadecimal, and the network's spelling of keys (strkey: base32 with a version and a checksum). */
+/** Base64, hexadecimal, and the network's spelling of keys (strkey: base32 with a version and
+ *  a checksum). */
 import { type Bytes, Invalid } from './xdr.js';
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';

@@ -37,7 +37,8 @@ export interface Claim {
   amount: string;
 }
 
-/** What the proof's maker says about the payment, signed by the maker's key. The ledger does not prove it. */
+/** What the proof's maker says about the payment, signed by the maker's key. The ledger does not
+ *  prove it. */
 export interface Statement {
   body: string;
   keyId: string;
@@ -67,7 +68,8 @@ export interface Bundle {
 /** Signatures of validators for the ledger after the last header. */
 export interface Anchor {
   ledger: number;
-  /** The transaction set that they agreed on, which names the last header; null where they agreed on an empty one, which names it itself. */
+  /** The transaction set that they agreed on, which names the last header; null where they agreed
+   *  on an empty one, which names it itself. */
   txSet: string | null;
   scp: string[];
 }
@@ -180,7 +182,8 @@ function sizeOf(bundle: Fields): number {
   );
 }
 
-/** @throws Invalid for a field that is missing, added or of another type; Unknown for another format */
+/** @throws Invalid for a field that is missing, added or of another type; Unknown for
+ *  another format */
 export function partsOf(bundle: unknown): Parts {
   if (!isObject(bundle) || !Object.hasOwn(bundle, 'format')) throw new Unknown('this is no proof of a payment');
   if (bundle.format !== FORMAT) throw new Unknown(`the format is not ${FORMAT}`);

@@ -1,5 +1,7 @@
-/** The types of the ledger that a proof needs, up to protocol 30: transactions with all their operations, and results with all their codes. An operation
- *  that is not understood hides those after it, so all are here. Source: stellar-xdr, `Stellar-transaction.x`, `Stellar-ledger-entries.x`, `Stellar-contract.x`. */
+/** The types of the ledger that a proof needs, up to protocol 30: transactions with all their
+ *  operations, and results with all their codes. An operation that is not understood hides those
+ *  after it, so all are here. Source: stellar-xdr, `Stellar-transaction.x`,
+ *  `Stellar-ledger-entries.x`, `Stellar-contract.x`. */
 import {
   bytes,
   hash,
@@ -230,7 +232,8 @@ const transactionTail = {
 };
 export const transaction = struct({ source: muxedAccount, ...transactionTail });
 const signatures = list(struct({ hint: opaque(4), signature: bytes }));
-/** The form of protocol 12 and before. The flag of its time bounds reads like the kind of today's preconditions. */
+/** The form of protocol 12 and before. The flag of its time bounds reads like the kind of
+ *  today's preconditions. */
 const transactionV0 = struct({ source: hash, ...transactionTail });
 const innerEnvelope = union({ 2: struct({ transaction: sliced(transaction), signatures }) });
 export const feeBump = struct({ source: muxedAccount, fee: i64, inner: innerEnvelope, ext: extension });

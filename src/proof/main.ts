@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-/** `stellar-payment-proof verify FILE`: verifies a proof without network. Exit code 0 for SIGNED and ANCHORED, 2 for CONSISTENT, 1 for everything else. */
+/** `stellar-payment-proof verify FILE`: verifies a proof without network. Exit code 0 for SIGNED
+ *  and ANCHORED, 2 for CONSISTENT, 1 for everything else. */
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { gunzipSync } from 'node:zlib';

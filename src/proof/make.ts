@@ -1,4 +1,5 @@
-/** Makes proofs from the files of a history archive, or from what a Horizon or RPC server shows. Nothing of it is believed: what comes out is for `verifyProof`. */
+/** Makes proofs from the files of a history archive, or from what a Horizon or RPC server shows.
+ *  Nothing of it is believed: what comes out is for `verifyProof`. */
 import { type Header, readDecision, readHeader, readTxSet, scpRecord } from './chain.js';
 import { shownBy } from './claim.js';
 import { sha256 } from './crypto.js';
@@ -37,7 +38,8 @@ export interface ProofRequest {
   transactionHash: string;
   /** From 0. */
   operationIndex: number;
-  /** `InvokeHostFunctionSuccessPreImage` of a contract call. A function is called only where a contract was. */
+  /** `InvokeHostFunctionSuccessPreImage` of a contract call. A function is called only where a
+   *  contract was. */
   invocation?: Invocation;
   /** Fields that tell which movement of a contract call is meant. */
   like?: Partial<Claim>;
@@ -45,7 +47,8 @@ export interface ProofRequest {
   validators?: readonly Validator[];
 }
 
-/** The records of a file: each has its length before it, with the highest bit set. @throws Invalid */
+/** The records of a file: each has its length before it, with the highest bit set.
+ *  @throws Invalid */
 export function* recordsOf(file: Bytes): Generator<Bytes> {
   const reader = new Reader(file);
   while (reader.at < file.length) yield reader.take(reader.u32() & 0x7fff_ffff);
@@ -78,7 +81,8 @@ const ONE = uint32(1);
 const PHASE = concat(ZERO, ZERO);
 const PARALLEL_PHASE = concat(ONE, ZERO, ZERO);
 
-/** Sets without a transaction, which archives leave out: before protocol 20, from 20, and from 23. */
+/** Sets without a transaction, which archives leave out: before protocol 20, from 20, and
+ *  from 23. */
 const emptySets = (previous: Bytes): Bytes[] => [
   concat(previous, ZERO),
   concat(ONE, previous, uint32(2), PHASE, PHASE),
@@ -94,7 +98,8 @@ function taggedOf({ arm, value }: EnvelopeValue): Bytes {
   return arm === 0 ? concat(uint32(2), ZERO, bytes) : concat(uint32(arm), bytes);
 }
 
-/** The part of a `TransactionEnvelope` that its hash covers, without the network's id: no signatures. @throws Invalid, Unknown */
+/** The part of a `TransactionEnvelope` that its hash covers, without the network's id: no
+ *  signatures. @throws Invalid, Unknown */
 export const signedPartOf = (bytes: Bytes): Bytes => taggedOf(Reader.whole(bytes, envelope) as EnvelopeValue);
 
 /** The transactions of a set, in any of its forms. */
@@ -139,7 +144,8 @@ async function invocationOf({ transaction, operationIndex, invocation = null }: 
   return callsContract(transaction, operationIndex) ? invocation() : null;
 }
 
-/** Puts a proof together. @throws Invalid when the parts do not fit; Unknown when they are not understood */
+/** Puts a proof together. @throws Invalid when the parts do not fit; Unknown when they are
+ *  not understood */
 export async function assembleProof(parts: ProofParts): Promise<Bundle> {
   const { networkPassphrase, resultSet, headers, anchor, operationIndex, like = {} } = parts;
   const invocation = await invocationOf(parts);
@@ -169,7 +175,8 @@ export async function assembleProof(parts: ProofParts): Promise<Bundle> {
   };
 }
 
-/** Makes a proof from a checkpoint's files. @throws Invalid when they do not have it; Unknown when they are not understood */
+/** Makes a proof from a checkpoint's files. @throws Invalid when they do not have it; Unknown when
+ *  they are not understood */
 export async function makeProof(files: CheckpointFiles, request: ProofRequest): Promise<Bundle> {
   const { networkPassphrase, ledger, transactionHash, ...others } = request;
   const headers = await Promise.all(
@@ -206,7 +213,8 @@ type ReadHeader = Header & { bytes: Bytes };
 /** A header takes this much of a proof, for each ledger between the payment and its anchor. */
 const HEADER_BYTES = 428;
 
-/** The anchor that makes the smallest proof among those that enough validators signed; without such a one, among those that most of them signed.
+/** The anchor that makes the smallest proof among those that enough validators signed; without such
+ *  a one, among those that most of them signed.
  *  @param headers from the payment's on */
 async function anchorOf(
   { transactions, scp }: CheckpointFiles,
@@ -247,7 +255,8 @@ function decisionsOf(scp: Bytes): Map<number, Map<string, Bytes>> {
   return found;
 }
 
-/** The set that a header names and that names the header before it; null for a header that needs none, undefined when it is not there. */
+/** The set that a header names and that names the header before it; null for a header that needs
+ *  none, undefined when it is not there. */
 async function txSetOfHeader(
   header: Header,
   previous: Header,

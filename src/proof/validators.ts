@@ -1,4 +1,5 @@
-/** Whom a verifier trusts unless it is told otherwise. Operators change keys: look at the date, and give your own list where it matters. */
+/** Whom a verifier trusts unless it is told otherwise. Operators change keys: look at the date, and
+ *  give your own list where it matters. */
 
 /** An organisation that runs validators. */
 export interface Validator {

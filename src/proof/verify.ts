@@ -1,4 +1,5 @@
-/** Verifies a proof of a payment: everything is recomputed from bytes that the ledger's hash covers, and trust is the verifier's own. */
+/** Verifies a proof of a payment: everything is recomputed from bytes that the ledger's hash
+ *  covers, and trust is the verifier's own. */
 import { buildsUpon, type Decision, type Header, nameOf, readChain, readDecision, readTxSet } from './chain.js';
 import { shownBy } from './claim.js';
 import { isSignedBy, sha256 } from './crypto.js';
@@ -20,15 +21,17 @@ export interface VerifyOptions {
 }
 
 /**
- * SIGNED: more than two thirds of the organisations that you trust have built upon this ledger. ANCHORED: a hash that you gave is the ledger's, or of
- * one that follows it in the proof. CONSISTENT: true if the network's ledger has the hash that the result names. INVALID: the proof contradicts itself or what
- * you gave. UNKNOWN: this program cannot tell.
+ * SIGNED: more than two thirds of the organisations that you trust have built upon this ledger.
+ * ANCHORED: a hash that you gave is the ledger's, or of one that follows it in the proof.
+ * CONSISTENT: true if the network's ledger has the hash that the result names. INVALID: the proof
+ * contradicts itself or what you gave. UNKNOWN: this program cannot tell.
  */
 export type Verdict = 'SIGNED' | 'ANCHORED' | 'CONSISTENT' | 'INVALID' | 'UNKNOWN';
 
 export interface Verification {
   verdict: Verdict;
-  /** As the bytes show it, never as the proof says; null unless the verdict is SIGNED, ANCHORED or CONSISTENT. */
+  /** As the bytes show it, never as the proof says; null unless the verdict is SIGNED, ANCHORED
+   *  or CONSISTENT. */
   claim: Claim | null;
   /** The payment's ledger, and the hash that it has if the proof is true. */
   ledger: number | null;
@@ -103,7 +106,8 @@ function trustedBy({ passphrase, hashes = [], validators, statementKeys = {} }: 
   return { passphrase: passphrase ?? null, hashes: known, validators: validators ?? null };
 }
 
-/** Recomputes the payment. Hashes come first, so that bytes that were changed are refused before they are understood.
+/** Recomputes the payment. Hashes come first, so that bytes that were changed are refused before
+ *  they are understood.
  *  @throws Invalid, Unknown */
 async function provenClaim(parts: Parts): Promise<{ claim: Claim; chain: Header[] }> {
   const { claim } = parts;
@@ -153,7 +157,8 @@ function differenceOf(claim: Parts['claim'], shown: Claim): string | null {
   return different ? `claim.${different[0]} is not ${JSON.stringify(different[1])}, which the ledger shows` : null;
 }
 
-/** How far the ledger itself is to be believed. @throws Invalid when what the verifier knows contradicts it */
+/** How far the ledger itself is to be believed. @throws Invalid when what the verifier knows
+ *  contradicts it */
 async function trustIn(parts: Parts, chain: readonly Header[], trusted: Trusted): Promise<Trust> {
   const { networkPassphrase: network } = parts;
   if (trusted.passphrase !== null && trusted.passphrase !== network)
@@ -179,7 +184,8 @@ function anchoredBy(chain: readonly Header[], hashes: ReadonlyMap<number, string
   return given[0];
 }
 
-/** Counts whose validators signed a ledger that builds upon the header. Envelopes that are foreign, repeated, undecided or broken do not count.
+/** Counts whose validators signed a ledger that builds upon the header. Envelopes that are foreign,
+ *  repeated, undecided or broken do not count.
  *  @throws Invalid when a trusted validator decided on something else */
 async function signaturesOf(
   anchor: NonNullable<Parts['anchor']>,

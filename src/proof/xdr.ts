@@ -1,4 +1,5 @@
-/** Reads XDR, the binary form of everything on the ledger, from bytes that cannot be trusted. A type is a function that reads one value. */
+/** Reads XDR, the binary form of everything on the ledger, from bytes that cannot be trusted. A
+ *  type is a function that reads one value. */
 
 /** Bytes of their own buffer, as WebCrypto wants them. */
 export type Bytes = Uint8Array<ArrayBuffer>;
@@ -86,7 +87,8 @@ export const option =
     return flag === 1 ? type(reader) : null;
   };
 
-/** Every element of a list takes at least four bytes, so that a false length ends with the bytes. */
+/** Every element of a list takes at least four bytes, so that a false length ends with
+ *  the bytes. */
 export const list =
   <T>(type: Type<T>): Type<T[]> =>
   (reader) => {

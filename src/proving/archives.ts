@@ -1,5 +1,6 @@
-/** History archives: files of checkpoints, from servers that are never trusted. Requests are bounded in time and size and taken from the network's budget; a
- *  server that failed rests for some seconds. What a file holds is checked by who makes a proof of it. */
+/** History archives: files of checkpoints, from servers that are never trusted. Requests are
+ *  bounded in time and size and taken from the network's budget; a server that failed rests for
+ *  some seconds. What a file holds is checked by who makes a proof of it. */
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import type { Clock, MonotonicClock } from '../kit/clock.js';
@@ -31,7 +32,8 @@ export interface Archive {
   label: string;
   /** Milliseconds until it may be asked again; 0 when it may. */
   restsMs(): number;
-  /** A file of the checkpoint that ends with this ledger, unpacked; null when the archive does not have it, or not yet.
+  /** A file of the checkpoint that ends with this ledger, unpacked; null when the archive does not
+   *  have it, or not yet.
    *  @throws SourceError, BudgetUsedUp */
   file(kind: ArchiveFile, checkpoint: number): Promise<Uint8Array<ArrayBuffer> | null>;
   /** Its files of these checkpoints proved nothing: it is asked for them again after a rest. */

@@ -1,5 +1,6 @@
-/** Makes the proof of one payment: from what Horizon or Stellar RPC shows, or from history archives. Nothing of it is believed: our own verifier checks each
- *  bundle, and the payment has to be the one that is stored. */
+/** Makes the proof of one payment: from what Horizon or Stellar RPC shows, or from history
+ *  archives. Nothing of it is believed: our own verifier checks each bundle, and the payment has to
+ *  be the one that is stored. */
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { type Network, networkInfo } from '../../contracts/networks.js';
@@ -25,7 +26,8 @@ import type { DueProof, Outcome } from './proof-store.js';
 
 const compress = promisify(gzip);
 
-/** After a fault of a source. With the time limits of requests, a proof is READY within a minute of a source's honesty. */
+/** After a fault of a source. With the time limits of requests, a proof is READY within a minute of
+ *  a source's honesty. */
 const AGAIN_MS = 10_000;
 /** The same for a proof that has been tried for long. */
 const LATE_AGAIN_MS = 300_000;
@@ -108,7 +110,8 @@ const placeOf = ({ network, operationId }: PaymentDoc) => ({
   operationIndex: operationOrderOf(BigInt(operationId)) - 1,
 });
 
-/** Asks each server of the network for what the result of a contract call covers. @throws NotNow when none tells it */
+/** Asks each server of the network for what the result of a contract call covers. @throws NotNow
+ *  when none tells it */
 async function invocationOf({ ledger, network }: MakerDeps, { transactionHash }: PaymentDoc) {
   const session = ledger.session({ purpose: 'proofs' });
   let isAway = false;
@@ -185,7 +188,8 @@ const isOf = ({ ledger }: PaymentDoc, claim: Claim | null): boolean => claim?.le
 const liesOf = (server: string, reasons: readonly string[]): string =>
   `${server} answered with bytes that prove nothing: ${reasons.at(-1) ?? 'they fit nowhere'}.`;
 
-/** What is thrown over the bytes of a server is the server's fault: a reader of proofs never fails otherwise. @throws NotNow */
+/** What is thrown over the bytes of a server is the server's fault: a reader of proofs never fails
+ *  otherwise. @throws NotNow */
 async function proving<T>(server: string, make: () => Promise<T>): Promise<T> {
   try {
     return await make();
@@ -243,7 +247,8 @@ async function fromArchive(deps: MakerDeps, archive: Archive, payment: PaymentDo
   }
 }
 
-/** The payment's checkpoint; for its last ledger also the next, because signatures are of a ledger after the payment's. */
+/** The payment's checkpoint; for its last ledger also the next, because signatures are of a ledger
+ *  after the payment's. */
 function checkpointsOf({ ledger }: PaymentDoc): number[] {
   const own = checkpointOf(ledger);
   return ledger === own ? [own, own + CHECKPOINT] : [own];

@@ -1,4 +1,5 @@
-/** Proofs of payments, kept compressed: a document for each payment and level that was asked for. One that is READY never changes. */
+/** Proofs of payments, kept compressed: a document for each payment and level that was asked for.
+ *  One that is READY never changes. */
 import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import { PROOF_LEVELS, type ProofLevel, type ProofState } from '../../contracts/proofs.js';

@@ -18,8 +18,8 @@ import type { ForAccount } from '../stores.js';
 import { withoutArchive } from './maker.js';
 import { type ProofDoc, proofIdOf } from './proof-store.js';
 
-// What the service itself says about a payment, in its proof: what it settled. The ledger does not prove it;
-// the key that signs deliveries signs it.
+// What the service itself says about a payment, in its proof: what it settled. The ledger does not
+// prove it; the key that signs deliveries signs it.
 
 type StatementOf = (payment: PaymentDoc) => Promise<Statement | null>;
 
@@ -30,7 +30,8 @@ interface StatementDeps {
   sign: (body: string) => Promise<{ keyId: string; signature: string }>;
 }
 
-/** Begins every statement, so that no text of an account makes one that is signed for another purpose. */
+/** Begins every statement, so that no text of an account makes one that is signed for
+ *  another purpose. */
 const HEAD = 'Statement about a payment, by';
 
 export function createStatementOf({ forAccount, publicUrl, sign }: StatementDeps): StatementOf {
@@ -60,8 +61,8 @@ export function createStatementOf({ forAccount, publicUrl, sign }: StatementDeps
   };
 }
 
-// Whose signatures count on LOCAL: the validator that the local ledger names itself. Every local ledger has
-// its own.
+// Whose signatures count on LOCAL: the validator that the local ledger names itself. Every local
+// ledger has its own.
 
 const TIMEOUT_MS = 3_000;
 const MAX_BYTES = 64 * 1024;
@@ -106,7 +107,8 @@ const unpack = promisify(gunzip);
 
 export type PaymentProof = OutputOf<Contract['payments']['proof']>;
 
-/** A caller waits so long for a proof that has not been tried yet: most are made within a second. */
+/** A caller waits so long for a proof that has not been tried yet: most are made within
+ *  a second. */
 const FIRST_TRY_MS = 3_000;
 const LOOK_MS = 100;
 

@@ -1,4 +1,5 @@
-/** Makes the proofs that were asked for, beside everything else: one at a time of each network and level, so that no archive that stalls delays another proof. */
+/** Makes the proofs that were asked for, beside everything else: one at a time of each network and
+ *  level, so that no archive that stalls delays another proof. */
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
 import { PROOF_LEVELS, type ProofLevel } from '../../contracts/proofs.js';

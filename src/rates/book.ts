@@ -1,4 +1,5 @@
-/** The rates of accounts from stored data: current ones, and those that may have been shown when a payment was made. It asks no source. */
+/** The rates of accounts from stored data: current ones, and those that may have been shown when a
+ *  payment was made. It asks no source. */
 
 import type { Network } from '../../contracts/networks.js';
 import type { AccountDoc, AccountStore } from '../accounts/index.js';
@@ -110,7 +111,8 @@ export function createRateBook(deps: RateBookDeps) {
       return (await load([asked]))(asked);
     },
 
-    /** Loads the rates by which payments at these closes are judged. Those of a ledger are found once, however many payments it has. */
+    /** Loads the rates by which payments at these closes are judged. Those of a ledger are found
+     *  once, however many payments it has. */
     load,
 
     /** Loads the rates by which the accounts' books value this money. */
@@ -177,7 +179,8 @@ async function current(
   return { rate, at, source: sample.source, stale, validUntil: ahead(sample.at) };
 }
 
-/** Reads the samples of a pair once for all accounts, without those between payments that are far apart in time. */
+/** Reads the samples of a pair once for all accounts, without those between payments that are far
+ *  apart in time. */
 async function histories(
   deps: RateBookDeps,
   asked: readonly RatesAsked[],

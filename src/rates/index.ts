@@ -1,4 +1,5 @@
-/** The room's entrance: the worth of assets in currencies, by the sources' answers and by an account's own rates. */
+/** The room's entrance: the worth of assets in currencies, by the sources' answers and by an
+ *  account's own rates. */
 
 export {
   type Came,

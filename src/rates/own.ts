@@ -20,8 +20,8 @@ import { quoteOf, type RateBook } from './book.js';
 import type { NeedRate } from './sampler.js';
 import type { RateNeeds } from './take.js';
 
-// Rates that accounts set themselves. They are only ever added: one that ends another says so, because
-// payments are judged by what held before.
+// Rates that accounts set themselves. They are only ever added: one that ends another says so,
+// because payments are judged by what held before.
 
 export interface OwnRateDoc {
   _id: string;
@@ -76,7 +76,8 @@ export function createOwnRateStore(connection: mongoose.Connection) {
     ensureIndexes: () => makeIndexes(rates),
 
     forAccount: (accountId: string) => ({
-      /** Removes what ended so long ago that no payment is judged by it any more. @param keptSince what held then stays */
+      /** Removes what ended so long ago that no payment is judged by it any more. @param keptSince
+       *  what held then stays */
       async add(rate: Omit<OwnRateDoc, '_id' | 'accountId'>, keptSince: Date, session?: Session): Promise<void> {
         const _id = new mongoose.Types.ObjectId().toString();
         await collection.insertOne({ ...rate, _id, accountId }, { session });
@@ -84,7 +85,8 @@ export function createOwnRateStore(connection: mongoose.Connection) {
         const held = { accountId, pair, 'from.at': { $lte: keptSince } };
         const oldest = await collection.findOne(held, { session, sort: NEWEST_FIRST });
         if (!oldest) return;
-        // Some each time: there may be very many after a long pause, and each addition adds but one.
+        // Some each time: there may be very many after a long pause, and each addition adds
+        // but one.
         const ended = { accountId, pair, 'from.at': { $lt: oldest.from.at } };
         await removeSome(collection, ended, session, (ids) =>
           collection.deleteMany({ _id: { $in: [...ids] }, accountId }, { session }),

@@ -1,5 +1,5 @@
-/** The pairs of currency and asset that are sampled: when each is due, and what troubles it. A pair is opened by what first needs it, and removed when
- *  nothing does any more. */
+/** The pairs of currency and asset that are sampled: when each is due, and what troubles it. A pair
+ *  is opened by what first needs it, and removed when nothing does any more. */
 import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import { CLOCKS_MS } from '../domain/shown-rates.js';
@@ -22,7 +22,8 @@ export interface RatePairDoc {
   neededUntil: Date;
   /** Time of its newest sample; null before the first. */
   sampledAt: Date | null;
-  /** A rate that jumped from the newest sample, and waits for an answer that is newer than those that may be wrong. */
+  /** A rate that jumped from the newest sample, and waits for an answer that is newer than those
+   *  that may be wrong. */
   unconfirmed: { rate: string; suspects: StoredAnswer[] } | null;
   /** Answers that the newest sample is made of. */
   answers?: StoredAnswer[];
@@ -81,7 +82,8 @@ export function createRatePairStore(connection: mongoose.Connection) {
     /** Currencies of all pairs. */
     currencies: (): Promise<string[]> => collection.distinct('currency'),
     countOpenedBy: (accountId: string) => collection.countDocuments({ openedBy: accountId }),
-    /** Opens a pair, or keeps an open one for longer. @returns whether it was opened by this: of two at once, one */
+    /** Opens a pair, or keeps an open one for longer. @returns whether it was opened by this: of
+     *  two at once, one */
     async open(pair: RatePairDoc): Promise<boolean> {
       const { _id, neededUntil, ...rest } = pair;
       try {
@@ -111,7 +113,8 @@ export function createRatePairStore(connection: mongoose.Connection) {
       const ahead = (ms: number) => new Date(now.getTime() + ms);
       return collection.findOneAndUpdate(
         {
-          // One that is due later than any claim by another clock was claimed before the clock was set back.
+          // One that is due later than any claim by another clock was claimed before the clock was
+          // set back.
           $or: [{ dueAt: { $lte: now } }, { dueAt: { $gt: ahead(intervalMs + Math.max(intervalMs, CLOCKS_MS)) } }],
           ...(isSound ? { trouble: null } : {}),
         },
@@ -134,7 +137,8 @@ export function createRatePairStore(connection: mongoose.Connection) {
         },
       );
     },
-    /** Why there was no sample. @param unconfirmed the rate that jumped, where that is the reason */
+    /** Why there was no sample. @param unconfirmed the rate that jumped, where that is
+     *  the reason */
     async noteTrouble(
       id: string,
       trouble: { since: Date; reason: string },

@@ -1,5 +1,5 @@
-/** Samples of rates: what one unit of an asset was worth in a currency, when, by which sources. They are only ever added; what is judged is judged by
- *  them, so they are kept long. */
+/** Samples of rates: what one unit of an asset was worth in a currency, when, by which sources.
+ *  They are only ever added; what is judged is judged by them, so they are kept long. */
 import mongoose from 'mongoose';
 import type { Span } from '../domain/shown-rates.js';
 import type { LedgerStamp } from '../domain/terms.js';

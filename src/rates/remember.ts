@@ -1,4 +1,5 @@
-/** Answers of sources with few allowed requests, stored in the database for all processes and across restarts. */
+/** Answers of sources with few allowed requests, stored in the database for all processes and
+ *  across restarts. */
 import mongoose from 'mongoose';
 import type { Clock } from '../kit/clock.js';
 import { isDuplicateKey, PART_OPTIONS, SCHEMA_OPTIONS } from '../kit/database.js';
@@ -43,7 +44,8 @@ export function createRateAnswerStore(connection: mongoose.Connection) {
   const answers = connection.model<RateAnswerDoc>('RateAnswer', rateAnswerSchema);
   return {
     of: (source: string) => answers.findById(source).lean<RateAnswerDoc>().exec(),
-    /** Before the source is asked: of those who would ask it at the same time one does. @param before as it was read; null for none */
+    /** Before the source is asked: of those who would ask it at the same time one does. @param
+     *  before as it was read; null for none */
     async claim(answer: RateAnswerDoc, before: RateAnswerDoc | null): Promise<boolean> {
       const { _id, ...rest } = answer;
       try {

@@ -1,4 +1,5 @@
-/** The sampler stores a rate of each pair in use once an interval. Besides it, only the first need of a pair asks a source. */
+/** The sampler stores a rate of each pair in use once an interval. Besides it, only the first
+ *  need of a pair asks a source. */
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
 import {
@@ -19,12 +20,13 @@ import { PATIENCE_MS, type Take } from './take.js';
 
 /** A needed pair stays open for this long, even if nothing stored uses it. */
 const NEEDED_FOR_MS = 3_600_000;
-/** Concurrent samples: of pairs that lately had a sample, and of any. Pairs that one account has invented may stall, and then delay the other
- *  pairs only for a while. */
+/** Concurrent samples: of pairs that lately had a sample, and of any. Pairs that one account has
+ *  invented may stall, and then delay the other pairs only for a while. */
 const LANES = { sound: 6, any: 2 };
 const LOOK_EVERY_MS = 100;
 
-/** Has a pair sampled, on account of the first account that needs it. @param until default half an hour from now
+/** Has a pair sampled, on account of the first account that needs it. @param until default half an
+ *  hour from now
  *  @returns false if it is not sampled yet and the account has opened as many pairs as it may */
 export type NeedRate = (pair: Pair, accountId: string, until?: Date) => Promise<boolean>;
 
@@ -67,13 +69,15 @@ export function createSampler(deps: SamplerDeps) {
       return result;
     },
 
-    /** Keeps a pair sampled. A new pair is sampled at once, which is awaited briefly. Call it before storing what uses the pair. */
+    /** Keeps a pair sampled. A new pair is sampled at once, which is awaited briefly. Call it
+     *  before storing what uses the pair. */
     async need(pair: Pair, accountId: string, until: Date = ahead(deps, NEEDED_FOR_MS / 2)): Promise<boolean> {
       const key = pairKey(pair);
       const now = clock.now();
       const known = await pairs.byId(key);
       if (!known && (await pairs.countOpenedBy(accountId)) >= MAX_PAIRS_PER_ACCOUNT) return false;
-      // Many payers need a pair at once: write its need ahead, so that one write serves those that follow.
+      // Many payers need a pair at once: write its need ahead, so that one write serves those
+      // that follow.
       const neededUntil = new Date(until.getTime() + NEEDED_FOR_MS / 2);
       const isKept = known && known.neededUntil >= until;
       if (isKept || (known && (await pairs.needUntil(key, neededUntil)))) {

@@ -1,4 +1,5 @@
-/** The sources of rates. Their answers are untrusted: anything but a rate is a failure, and a failed source is left out. */
+/** The sources of rates. Their answers are untrusted: anything but a rate is a failure, and a
+ *  failed source is left out. */
 
 import { z } from 'zod';
 import type { Network } from '../../contracts/networks.js';
@@ -23,7 +24,8 @@ export interface RateSource {
   /** As in `RATE_SOURCES`. */
   name: string;
   /** Null if the source never has such a pair, so that it is not asked.
-   *  @throws SourceError, BadAnswer, UnknownPair when it says that it does not know the pair; any other error counts as a failure as well */
+   *  @throws SourceError, BadAnswer, UnknownPair when it says that it does not know the pair; any
+   *  other error counts as a failure as well */
   quote(pair: Pair): Promise<Quote | null>;
 }
 
@@ -54,7 +56,8 @@ export class UnknownPair extends BadAnswer {
   }
 }
 
-// Requests to a source of rates: bounded in time and size, never redirected; numbers are kept as written.
+// Requests to a source of rates: bounded in time and size, never redirected; numbers are kept
+// as written.
 
 /** A day of the European Central Bank takes 2 kB, a thousand currencies of CoinGecko 40 kB. */
 const MAX_BODY_BYTES = 256 * 1024;
@@ -66,7 +69,8 @@ const USER_AGENT = 'stellar-collect';
 export interface Ask {
   /** @throws SourceError, BadAnswer for any status but 200 */
   text(url: string, headers?: Record<string, string>): Promise<string>;
-  /** The answer's JSON, with numbers as the text that was written. @throws as `text`, BadAnswer for invalid JSON */
+  /** The answer's JSON, with numbers as the text that was written. @throws as `text`, BadAnswer for
+   *  invalid JSON */
   json(url: string, headers?: Record<string, string>): Promise<unknown>;
   close(): Promise<void>;
 }
@@ -146,8 +150,8 @@ export function createCoinbase({ ask, baseUrl, clock }: { ask: Ask; baseUrl: str
   };
 }
 
-// CoinGecko's simple price, which needs a key. The demo plan allows 10,000 requests a month: one request
-// every 300 s covers all currencies.
+// CoinGecko's simple price, which needs a key. The demo plan allows 10,000 requests a month: one
+// request every 300 s covers all currencies.
 
 export const COINGECKO_URL = 'https://api.coingecko.com';
 const COINGECKO_EVERY_MS = 300_000;
@@ -215,8 +219,8 @@ export function createCustom({ ask, baseUrl }: { ask: Ask; baseUrl: string }): R
   };
 }
 
-// Invented constant rates for a service that watches LOCAL only and has no sources: its assets are worth
-// nothing.
+// Invented constant rates for a service that watches LOCAL only and has no sources: its assets are
+// worth nothing.
 
 /** The worth of one XLM; a unit of any other asset is worth four times as much. */
 const RATES: Readonly<Record<string, string>> = { EUR: '0.25', USD: '0.28', GBP: '0.22', CHF: '0.24', JPY: '42' };
@@ -230,8 +234,8 @@ export const createDemoSource = (clock: Clock): RateSource => ({
   },
 });
 
-// The European Central Bank's reference rates, published about 16:00 CET on working days, so that they are
-// days old over Easter. They only cross currencies.
+// The European Central Bank's reference rates, published about 16:00 CET on working days, so that
+// they are days old over Easter. They only cross currencies.
 
 export const ECB_URL = 'https://www.ecb.europa.eu';
 const ECB_EVERY_MS = 3_600_000;
@@ -262,7 +266,8 @@ const ELEMENT = /<(?:\w+:)?Cube\b([^<>]*)>/g;
 const attribute = (attributes: string, name: string) =>
   new RegExp(`\\b${name}\\s*=\\s*(["'])([^"'<>]*)\\1`).exec(attributes)?.[2];
 
-/** The outer Cube has the day, each inner one a currency and its rate: the amount that is worth one euro.
+/** The outer Cube has the day, each inner one a currency and its rate: the amount that is worth
+ *  one euro.
  *  @returns the euro as well. @throws BadAnswer */
 function parseDay(xml: string): { currency: string; rate: string; at: Date }[] {
   const cubes = [...xml.matchAll(ELEMENT)].map(([, attributes = '']) => attributes);
@@ -277,8 +282,8 @@ function parseDay(xml: string): { currency: string; rate: string; at: Date }[] {
   return [{ currency: 'EUR', rate: '1', at }, ...quotes];
 }
 
-// Kraken's ticker. It reports errors with status 200, and names pairs its own way. One unknown pair spoils
-// the whole answer, so each pair is requested alone. The answer has no time.
+// Kraken's ticker. It reports errors with status 200, and names pairs its own way. One unknown pair
+// spoils the whole answer, so each pair is requested alone. The answer has no time.
 
 export const KRAKEN_URL = 'https://api.kraken.com';
 
@@ -304,7 +309,8 @@ export function createKraken({ ask, baseUrl, clock }: { ask: Ask; baseUrl: strin
   };
 }
 
-// The network's own market: what it pays now for an asset, in an asset that is pegged to the currency.
+// The network's own market: what it pays now for an asset, in an asset that is pegged to
+// the currency.
 
 /** The hypothetical amount sent: one unit of a cheap asset would give too few digits. */
 const SENT = '100';

@@ -1,4 +1,5 @@
-/** Takes a rate: asks all sources concurrently, leaves out those that fail, and combines the others. */
+/** Takes a rate: asks all sources concurrently, leaves out those that fail, and combines
+ *  the others. */
 
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
@@ -32,7 +33,8 @@ export interface Priced {
 }
 
 export interface RateNeeds {
-  /** Starts sampling the rate for this price, else the one that the books need for it. Call before storing the price.
+  /** Starts sampling the rate for this price, else the one that the books need for it. Call before
+   *  storing the price.
    *  @returns false when the account has reached its limit */
   ofPriced(accountId: string, priced: Priced, network: Network, until?: Date): Promise<boolean>;
   /** Starts sampling all rates that books in this currency need now. */
@@ -83,9 +85,11 @@ export function createRateNeeds(deps: {
 
 /** Time limit of all requests to one source. */
 export const PATIENCE_MS = 5000;
-/** How long a source is not asked again for a pair that it does not know: one that it has known, and one that it never has. */
+/** How long a source is not asked again for a pair that it does not know: one that it has known,
+ *  and one that it never has. */
 const UNKNOWN_FOR_MS = { known: 60_000, never: 3_600_000 };
-/** More than the pairs of many accounts at all sources: a source that was forgotten would be asked again. */
+/** More than the pairs of many accounts at all sources: a source that was forgotten would be
+ *  asked again. */
 const MOST_UNKNOWN = 50_000;
 /** The most by which a server's clock may be ahead. */
 const AHEAD_MS = 60_000;
@@ -128,7 +132,8 @@ export function createTake(deps: TakeDeps): Take {
   const { sources, cross, pegs } = deps;
   const direct = createDirect(deps);
 
-  /** The source's rate in the currency, or crossed from a currency that it trades in. @throws UnknownPair */
+  /** The source's rate in the currency, or crossed from a currency that it trades in.
+   *  @throws UnknownPair */
   async function quoteOf(source: RateSource, pair: Pair, knownBy: readonly string[]): Promise<Said | null> {
     let unknown: UnknownPair | null = null;
     const bases = cross ? BASES.filter((base) => base !== pair.currency) : [];
@@ -215,7 +220,8 @@ async function well<T>(
   }
 }
 
-/** @returns the source's own answer; null if it is not asked, because it lately did not know the pair */
+/** @returns the source's own answer; null if it is not asked, because it lately did not know
+ *  the pair */
 function createDirect({ maxAgeMs, clock }: Pick<TakeDeps, 'maxAgeMs' | 'clock'>) {
   /** When to ask again, the longest known first. */
   const unknown = new Map<string, number>();

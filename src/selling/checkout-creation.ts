@@ -1,10 +1,12 @@
 /** Makes checkouts.
  *
- *  Creations write no common document of product or wallet, so that they do not conflict. A creation inserts the checkout and then reads product and wallet
- *  again: if one is gone by then, it removes the checkout before it answers. The deletion of a product removes its checkouts after the product. The deletion of
- *  a wallet, or its deactivation, first clears `takesCheckouts` and then looks for checkouts; a creation that finds it cleared sets it again, which fails once
- *  the wallet is gone or inactive, and counts up `checkoutEpoch`, without which two deletions at once would hide it from each other. In any order, one of the
- *  two sees the other. */
+ *  Creations write no common document of product or wallet, so that they do not conflict. A
+ *  creation inserts the checkout and then reads product and wallet again: if one is gone by then,
+ *  it removes the checkout before it answers. The deletion of a product removes its checkouts after
+ *  the product. The deletion of a wallet, or its deactivation, first clears `takesCheckouts` and
+ *  then looks for checkouts; a creation that finds it cleared sets it again, which fails once the
+ *  wallet is gone or inactive, and counts up `checkoutEpoch`, without which two deletions at once
+ *  would hide it from each other. In any order, one of the two sees the other. */
 
 import { DEFAULT_LIFETIME_MS } from '../../contracts/checkouts.js';
 import type { Contract } from '../../contracts/index.js';
@@ -46,7 +48,8 @@ interface Creation extends Act {
 export function createCheckoutCreation(deps: CheckoutCreationDeps): ServiceOf<Contract['checkouts']>['create'] {
   const { forAccount, commit, clock, newId, publicUrl } = deps;
 
-  /** Concurrent creations of an account share a transaction, because they all write the count of its list. */
+  /** Concurrent creations of an account share a transaction, because they all write the count of
+   *  its list. */
   const insert = createGroupCommit<Creation, CheckoutDoc | ApiError>((creations) =>
     commit.all(creations, async (session) => {
       const { checkouts } = forAccount(creations[0]!.checkout.accountId);
@@ -121,7 +124,8 @@ export const linkClosed = () => conflict('This link takes no more orders.');
 const show = async ({ quotes, publicUrl }: CheckoutCreationDeps, facts: CheckoutFacts) =>
   (await quotes.checkouts(facts.checkout.accountId, [toCheckout(facts, publicUrl)]))[0]!;
 
-/** The current quote; null for a price in the asset. @throws ApiError `conflict` when a price in a currency has no rate at the moment */
+/** The current quote; null for a price in the asset. @throws ApiError `conflict` when a price in a
+ *  currency has no rate at the moment */
 export async function quoteOf(
   { forAccount, rateNeeds, quotes }: Pick<CheckoutCreationDeps, 'forAccount' | 'rateNeeds' | 'quotes'>,
   accountId: string,
@@ -137,7 +141,8 @@ export async function quoteOf(
   return currency ? quotes.one(accountId, { ...terms, currency }, wallet.network, price!, isSampled) : null;
 }
 
-/** Checks, after the checkout is stored, that product and wallet still exist. @throws ApiError after removing the checkout */
+/** Checks, after the checkout is stored, that product and wallet still exist. @throws ApiError
+ *  after removing the checkout */
 export async function confirm(
   { forAccount }: Pick<CheckoutCreationDeps, 'forAccount'>,
   checkout: CheckoutDoc,

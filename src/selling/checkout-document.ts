@@ -12,7 +12,8 @@ export interface CheckoutDoc extends StoredOrder {
   /** Missing where it takes nothing that runs out. */
   takes?: Takes;
   holds?: Holds;
-  /** When to look whether a CANCELLED one that holds something is proven unpaid; null for never. Missing means null. */
+  /** When to look whether a CANCELLED one that holds something is proven unpaid; null for never.
+   *  Missing means null. */
   giveBackAt?: Date | null;
   _id: string;
   accountId: string;
@@ -24,7 +25,8 @@ export interface CheckoutDoc extends StoredOrder {
   reference: string | null;
   /** JSON text of an object: its keys may have dots. */
   metadata: string;
-  /** The order link that it was made by, and what the payer told it: JSON text of an object, as `metadata`. Missing for other checkouts. */
+  /** The order link that it was made by, and what the payer told it: JSON text of an object, as
+   *  `metadata`. Missing for other checkouts. */
   paymentLinkId?: string;
   answers?: string;
   customer?: { name: string | null; email: string | null; phone: string | null; address: string | null };
@@ -50,9 +52,11 @@ export interface CheckoutDoc extends StoredOrder {
   successUrl: string | null;
   cancelUrl: string | null;
   status: CheckoutStatus;
-  /** The counted sum, in stroops or in 10^-7 units of the currency: decimal text, because it may exceed the largest payment. */
+  /** The counted sum, in stroops or in 10^-7 units of the currency: decimal text, because it may
+   *  exceed the largest payment. */
   received: string;
-  /** With a currency: the stroops that counted, and what of them was not needed, as in `Checkout`. Missing for none, or without a currency. */
+  /** With a currency: the stroops that counted, and what of them was not needed, as in `Checkout`.
+   *  Missing for none, or without a currency. */
   paidIn?: string;
   excess?: string;
   /** Refunded stroops as in `Returned`, in decimal text. Missing means none. */
@@ -73,14 +77,17 @@ export interface CheckoutDoc extends StoredOrder {
   cancelledFrom: LedgerStamp | null;
   /** Missing means null. */
   acceptedFrom?: LedgerStamp | null;
-  /** The last COMPLETED payment while an acceptance is still completing later ones. Missing when all are completed. */
+  /** The last COMPLETED payment while an acceptance is still completing later ones. Missing when
+   *  all are completed. */
   completedUpTo?: string;
-  /** True while parts of a PAID checkout with very many payments are still marked as needing a decision. Missing otherwise. */
+  /** True while parts of a PAID checkout with very many payments are still marked as needing a
+   *  decision. Missing otherwise. */
   partsLeft?: true;
   paidAt: Date | null;
   closedAt: Date | null;
   createdAt: Date;
-  /** When the newest gap of its wallet, as of its creation, was found; null for none. Missing in older documents. */
+  /** When the newest gap of its wallet, as of its creation, was found; null for none. Missing in
+   *  older documents. */
   gapBefore?: Date | null;
   /** Search words, besides its id. */
   words?: string[];

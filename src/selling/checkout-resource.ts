@@ -11,8 +11,8 @@ import type { CheckoutDoc } from './checkout-document.js';
 import type { PaymentLinkDoc } from './link-store.js';
 import type { ProductDoc } from './product-document.js';
 
-// Products and payment links as the API and the events show them; quotes, which hold for a moment only, are
-// added by the API.
+// Products and payment links as the API and the events show them; quotes, which hold for a moment
+// only, are added by the API.
 
 export type Product = OutputOf<Contract['products']['get']>;
 export type PaymentLink = OutputOf<Contract['paymentLinks']['get']>;
@@ -80,8 +80,8 @@ export interface CheckoutFacts {
   wallet: WalletDoc;
 }
 
-/** What came, what is still due and what was paid too much, in canonical decimal text. In a currency the amount due is null while anything is: it follows
- *  from a rate. */
+/** What came, what is still due and what was paid too much, in canonical decimal text. In a
+ *  currency the amount due is null while anything is: it follows from a rate. */
 export function balanceOf(
   checkout: Pick<CheckoutDoc, 'status' | 'amount' | 'price' | 'currency' | 'received' | 'paidIn' | 'excess'>,
 ) {

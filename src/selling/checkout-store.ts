@@ -1,8 +1,9 @@
-/** Checkouts: how they are found, made and changed. Memo and slug are unique over all accounts, by their names. A change of state happens in a transaction that
- *  read the checkout, or on a condition on its status: of two concurrent changes one wins, and the other sees it.
+/** Checkouts: how they are found, made and changed. Memo and slug are unique over all accounts, by
+ *  their names. A change of state happens in a transaction that read the checkout, or on a
+ *  condition on its status: of two concurrent changes one wins, and the other sees it.
  *
- *  A checkout whose product or wallet is gone counts as not existing. A process that dies between the two writes of a creation can leave one behind; it is
- *  removed at its end at the latest. */
+ *  A checkout whose product or wallet is gone counts as not existing. A process that dies between
+ *  the two writes of a creation can leave one behind; it is removed at its end at the latest. */
 import type mongoose from 'mongoose';
 import type { CheckoutStatus } from '../../contracts/checkouts.js';
 import { type CountSegments, createCountSegments } from '../kit/count-segments.js';
@@ -179,7 +180,8 @@ export function createCheckoutStore(
 type OwnedCheckout = Pick<CheckoutDoc, '_id' | 'accountId'>;
 
 const listOf = (accountId: string) => `checkouts:${accountId}`;
-/** Checkouts that are not OPEN form a list of their own, so that creating and closing never write the same segment. */
+/** Checkouts that are not OPEN form a list of their own, so that creating and closing never write
+ *  the same segment. */
 const closedListOf = (accountId: string) => `closedCheckouts:${accountId}`;
 
 const listsOf = ({ model, collection, countSegments, byId, page }: Store, accountId: string) => ({
@@ -207,7 +209,8 @@ const listsOf = ({ model, collection, countSegments, byId, page }: Store, accoun
 });
 
 const makingOf = (store: Store, accountId: string) => ({
-  /** Stores them as this account's. False when a memo or slug is taken: abort the transaction and draw new ones. */
+  /** Stores them as this account's. False when a memo or slug is taken: abort the transaction and
+   *  draw new ones. */
   insert: (batch: readonly CheckoutDoc[], session: Session): Promise<boolean> =>
     store.insert(
       accountId,

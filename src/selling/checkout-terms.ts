@@ -1,4 +1,5 @@
-/** The terms of a new checkout: item, price and wallet, from a product or from the request alone. */
+/** The terms of a new checkout: item, price and wallet, from a product or from the
+ *  request alone. */
 import type { FieldError } from '../../contracts/errors.js';
 import type { Contract } from '../../contracts/index.js';
 import type { ParsedInputOf, RawBody } from '../../contracts/operation.js';
@@ -67,7 +68,8 @@ export const inactiveWallet = () => conflict('The wallet is inactive: make it ac
 const inactiveProduct = (name = '') =>
   conflict(`The product ${name && `“${name}” `}is inactive: make it active first.`);
 
-/** @throws ApiError `validation_error` for input that does not fit the product, `conflict` when product or wallet is inactive */
+/** @throws ApiError `validation_error` for input that does not fit the product, `conflict` when
+ *  product or wallet is inactive */
 export async function termsOf(stores: Stores, input: Input, now: Date): Promise<CheckoutTerms> {
   const { account, products, wallets } = stores;
   if (input.productId != null) {
@@ -192,7 +194,8 @@ interface Off {
   takesFrom?: (index: number) => boolean;
 }
 
-/** With its coupon, which is redeemed once the checkout is stored. @throws ApiError at the coupon */
+/** With its coupon, which is redeemed once the checkout is stored. @throws ApiError at
+ *  the coupon */
 async function pricedWith({ coupons }: Stores, { pieces, ...sold }: Sold, input: Input, now: Date) {
   const { discount, couponCode } = input;
   if (couponCode == null) {

@@ -15,8 +15,8 @@ import { createPages, type PageRequest, pageOf } from '../kit/paging.js';
 import { createById } from '../kit/tick-loader.js';
 import type { ForAccount } from '../stores.js';
 
-// Coupons: what they give, and how often they were redeemed. A redemption is counted in the transaction of
-// its checkout, on a condition, so that it is never one too many.
+// Coupons: what they give, and how often they were redeemed. A redemption is counted in the
+// transaction of its checkout, on a condition, so that it is never one too many.
 
 /** Amounts and percentages in canonical text. */
 export interface CouponDoc {
@@ -94,7 +94,8 @@ export function createCouponStore(connection: mongoose.Connection) {
       /** False when the code is taken: abort the transaction. */
       insert: (coupon: CouponDoc, session: Session): Promise<boolean> =>
         unlessTaken(orAlreadyMade(collection.insertOne({ ...coupon, accountId }, { session }))),
-      /** Stores a changed coupon, in the transaction that read it. False when the code is taken: abort the transaction. */
+      /** Stores a changed coupon, in the transaction that read it. False when the code is taken:
+       *  abort the transaction. */
       change: (id: string, fields: Partial<CouponDoc>, session: Session): Promise<boolean> =>
         unlessTaken(collection.updateOne({ _id: id, accountId }, { $set: fields }, { session })),
       /** False when it has redemptions, or is gone. */

@@ -141,7 +141,8 @@ type Downloads = typeof downloads;
 export interface Download {
   contentType: string;
   fileName: string;
-  /** Chunks of some hundred lines. `return` ends the reading. @throws when MongoDB no longer has that moment */
+  /** Chunks of some hundred lines. `return` ends the reading. @throws when MongoDB no longer has
+   *  that moment */
   chunks: AsyncIterable<{ text: string; rows: number }>;
 }
 
@@ -171,7 +172,8 @@ export function createExportService(deps: {
   const { forAccount, snapshot, publicUrl, mostOfAccount } = deps;
   const running = new Map<string, number>();
 
-  /** Counts the export from its first chunk to its end. @throws ApiError `rate_limited` when too many run already */
+  /** Counts the export from its first chunk to its end. @throws ApiError `rate_limited` when too
+   *  many run already */
   function counted<T>(accountId: string, chunks: AsyncIterable<T>): AsyncIterable<T> {
     const mine = running.get(accountId) ?? 0;
     const all = [...running.values()].reduce((sum, count) => sum + count, 0);

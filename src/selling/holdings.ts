@@ -1,6 +1,7 @@
-/** What orders hold of things that run out: redemptions of coupons, pieces of stock, and places of links with `maxPayments`. They are taken in the transaction
- *  that makes a checkout, and given back in the one that finds it unpaid, each by a conditional update: whatever comes at once or dies, what is held and what
- *  is left add up. */
+/** What orders hold of things that run out: redemptions of coupons, pieces of stock, and places of
+ *  links with `maxPayments`. They are taken in the transaction that makes a checkout, and given
+ *  back in the one that finds it unpaid, each by a conditional update: whatever comes at once or
+ *  dies, what is held and what is left add up. */
 import type mongoose from 'mongoose';
 import type { Session } from '../kit/database.js';
 import { couponModel } from './coupons.js';
@@ -30,7 +31,8 @@ export interface Holds {
   place: boolean;
 }
 
-/** Why an order does not get what it takes: its link takes no more, its coupon is used up, or of this product there are not enough pieces. */
+/** Why an order does not get what it takes: its link takes no more, its coupon is used up, or of
+ *  this product there are not enough pieces. */
 export type Lack = 'link' | 'coupon' | { productId: string };
 
 /** A checkout, as far as it takes something. */
@@ -64,7 +66,8 @@ export function createHoldings(connection: mongoose.Connection) {
   const products = productModel(connection).collection;
   const links = paymentLinkModel(connection).collection;
 
-  /** False where the link takes no order any more. @param now null for an order that was there before: it counts whatever has become of the link */
+  /** False where the link takes no order any more. @param now null for an order that was there
+   *  before: it counts whatever has become of the link */
   const takePlace = async (accountId: string, _id: string, now: Date | null, session: Session): Promise<boolean> => {
     const isOpen = now && {
       ...{ active: true, order: { $ne: null } },
@@ -88,7 +91,8 @@ export function createHoldings(connection: mongoose.Connection) {
     return (await products.updateOne(limited, { $inc: { stock: quantity } }, { session })).matchedCount === 1;
   };
 
-  /** All or none. @returns those that were taken, without products that have no stock any more; or of which there are not enough */
+  /** All or none. @returns those that were taken, without products that have no stock any more;
+   *  or of which there are not enough */
   async function takePieces(
     accountId: string,
     pieces: readonly Pieces[],
@@ -147,7 +151,8 @@ export function createHoldings(connection: mongoose.Connection) {
       return { ...order, holds: { coupon, pieces, place } };
     },
 
-    /** Gives back what these orders hold. Call in a transaction that reads and changes them. @returns them, holding nothing */
+    /** Gives back what these orders hold. Call in a transaction that reads and changes them.
+     *  @returns them, holding nothing */
     async giveBack<Doc extends Holder>(orders: readonly Doc[], session: Session): Promise<Doc[]> {
       const redeemed: Given[] = [];
       const pieces: Given[] = [];

@@ -1,4 +1,5 @@
-/** How to pay a link or a checkout: address, memo in its three spellings, payment request and QR code. */
+/** How to pay a link or a checkout: address, memo in its three spellings, payment request and
+ *  QR code. */
 import mongoose from 'mongoose';
 import type { Contract } from '../../contracts/index.js';
 import { type Network, networkInfo } from '../../contracts/networks.js';
@@ -13,11 +14,13 @@ import { isDuplicateKey, makeIndexes, SCHEMA_OPTIONS } from '../kit/database.js'
 import type { SecretBox } from '../kit/secrets.js';
 import { qrSvg } from './qr.js';
 
-// Writes payment requests, signed if the service's address is a domain that can vouch for them, else plain.
+// Writes payment requests, signed if the service's address is a domain that can vouch for them,
+// else plain.
 
 interface PayRequests {
   payUri: PayUri;
-  /** `/.well-known/stellar.toml`, with which wallets verify the requests; null if they are not signed. */
+  /** `/.well-known/stellar.toml`, with which wallets verify the requests; null if they are
+   *  not signed. */
   stellarToml: string | null;
 }
 
@@ -50,8 +53,8 @@ async function keyOf({ requestKeys, secrets, clock }: PayRequestDeps): Promise<R
   return (await requestKeys.find())!;
 }
 
-// The key pair that signs payment requests (SEP-7). There is one, and it never changes: wallets warn about a
-// domain whose key changed.
+// The key pair that signs payment requests (SEP-7). There is one, and it never changes: wallets
+// warn about a domain whose key changed.
 
 interface RequestKeyDoc {
   /** Constant, so that two processes making the key at once collide. */

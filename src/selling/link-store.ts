@@ -1,4 +1,5 @@
-/** Payment links. Memo and slug are unique over all accounts, by their names; a link with payments is never deleted. */
+/** Payment links. Memo and slug are unique over all accounts, by their names; a link with payments
+ *  is never deleted. */
 import mongoose from 'mongoose';
 import type { OrderForm } from '../../contracts/payment-links.js';
 import type { LedgerStamp, LinkTerms } from '../domain/terms.js';
@@ -107,7 +108,8 @@ export interface LinkCountChange {
   completed: number;
 }
 
-/** What works across accounts: for the hosted page, which finds links by slug, and the watcher, by memo. */
+/** What works across accounts: for the hosted page, which finds links by slug, and the watcher,
+ *  by memo. */
 export type PaymentLinkStore = ReturnType<typeof createPaymentLinkStore>['system'];
 
 export const paymentLinkModel = (connection: mongoose.Connection): mongoose.Model<PaymentLinkDoc> =>
@@ -175,7 +177,8 @@ const branchesOf = ({ text, productIds }: NonNullable<PaymentLinkFilter['search'
 };
 
 const makingOf = (store: Store, accountId: string) => ({
-  /** Stores them as this account's. False when a memo or slug is taken: abort the transaction and draw new ones. */
+  /** Stores them as this account's. False when a memo or slug is taken: abort the transaction and
+   *  draw new ones. */
   insert: (batch: readonly PaymentLinkDoc[], session: Session): Promise<boolean> =>
     store.insert(
       accountId,
@@ -188,7 +191,8 @@ const makingOf = (store: Store, accountId: string) => ({
 });
 
 const changesOf = ({ collection, countSegments }: Store, accountId: string) => ({
-  /** Stores a changed link, in the transaction that read it. @param version its terms, where they change */
+  /** Stores a changed link, in the transaction that read it. @param version its terms, where
+   *  they change */
   async change(
     link: PaymentLinkDoc,
     fields: Partial<PaymentLinkDoc>,
@@ -210,7 +214,8 @@ const changesOf = ({ collection, countSegments }: Store, accountId: string) => (
 });
 
 const ledgerSideOf = ({ collection }: Store) => ({
-  /** Adds to the counts of links, in the transaction that stores their payments. It also conflicts with their deletion. */
+  /** Adds to the counts of links, in the transaction that stores their payments. It also conflicts
+   *  with their deletion. */
   async count(changes: readonly LinkCountChange[], session: Session): Promise<void> {
     if (changes.length === 0) return;
     await collection.bulkWrite(

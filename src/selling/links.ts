@@ -48,7 +48,8 @@ async function idsOfNamed(
 
 const STOCKED = 'The product has a stock, which a plain payment link cannot keep to: give it an order.';
 
-/** Faults of a link that does not fit its product. @param body as sent, valid or not; a PATCH names its `order` alone */
+/** Faults of a link that does not fit its product. @param body as sent, valid or not; a PATCH names
+ *  its `order` alone */
 export function linkProductFaults(product: ProductDoc, { order }: RawBody, isNew: boolean): FieldError[] {
   if (order === undefined) return [];
   // The payers of a plain link come unasked, so that nothing could be held for them.
@@ -150,7 +151,8 @@ interface PaymentLinkServiceDeps {
 export function createPaymentLinkService(deps: PaymentLinkServiceDeps): Service {
   const { forAccount, commit, clock, newId } = deps;
 
-  /** Concurrent creations of an account share a transaction, because they all write the product's count. */
+  /** Concurrent creations of an account share a transaction, because they all write the
+   *  product's count. */
   const insert = createGroupCommit<Creation, ProductDoc>((creations) => {
     const links = creations.map(({ link }) => link);
     return commit.all(creations, async (session) => {
@@ -311,7 +313,8 @@ const update =
     };
     const isSame = (link: PaymentLinkDoc) => isDeepStrictEqual(link, { ...link, ...fields });
     if (isSame(found)) return show(deps, found, product);
-    // Before the transaction, which may run more than once. A stamp may cost a request to the ledger, which a new name needs not.
+    // Before the transaction, which may run more than once. A stamp may cost a request to the
+    // ledger, which a new name needs not.
     const namesTerm = TERMS.some((name) => fields[name] !== undefined);
     const stamp = namesTerm ? await stamper.stamp(wallet.network) : null;
     const after = await commit({ caller, subjectId: id }, async (session) => {
@@ -351,7 +354,8 @@ const remove =
     return { id, deleted: true };
   };
 
-/** The price of a FIXED product, or the payer's amount for a CUSTOM one: canonical, null while none is chosen. */
+/** The price of a FIXED product, or the payer's amount for a CUSTOM one: canonical, null while none
+ *  is chosen. */
 function amountToPay(product: ProductDoc, asked: string | null): string | null {
   if (product.priceType === 'FIXED') {
     if (asked !== null) throw badRequest('amount: The product has a fixed price.');

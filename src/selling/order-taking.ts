@@ -1,7 +1,9 @@
-/** Order links: makes a checkout for each payer who sends the form. It is a checkout as any other, so stock, coupons, tolerance and judging are those of checkouts.
+/** Order links: makes a checkout for each payer who sends the form. It is a checkout as any other,
+ *  so stock, coupons, tolerance and judging are those of checkouts.
  *
- *  Payers are strangers: one address has at most `MOST_OPEN` open orders over all order links. Each takes one of the address's seats, in the transaction that
- *  makes its checkout; a seat is free again once its checkout is no longer OPEN. */
+ *  Payers are strangers: one address has at most `MOST_OPEN` open orders over all order links. Each
+ *  takes one of the address's seats, in the transaction that makes its checkout; a seat is free
+ *  again once its checkout is no longer OPEN. */
 import { createHash } from 'node:crypto';
 import mongoose from 'mongoose';
 import type { Language } from '../../contracts/languages.js';
@@ -110,11 +112,13 @@ interface Taking {
   address: string;
 }
 
-/** @throws ApiError `validation_error` for a coupon or an amount that does not fit, `conflict` when the link takes no orders or pieces are missing, `rate_limited` */
+/** @throws ApiError `validation_error` for a coupon or an amount that does not fit, `conflict` when
+ *  the link takes no orders or pieces are missing, `rate_limited` */
 export function createTakeOrder(deps: OrderTakingDeps): TakeOrder {
   const { forAccount, paymentLinks, payerOrders, transaction, clock, newId } = deps;
 
-  /** Concurrent orders of an account share a transaction, because they write the counts of its links, products and list. */
+  /** Concurrent orders of an account share a transaction, because they write the counts of its
+   *  links, products and list. */
   const store = createGroupCommit<Taking, CheckoutDoc | ApiError>(async (takings) => {
     const seats = await seatsFor(deps, takings);
     return transaction(async (session) => {

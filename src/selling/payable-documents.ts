@@ -1,4 +1,5 @@
-/** What the stores of links and checkouts share: a document is made and removed together with its names and the counts of its lists, in the caller's transaction. */
+/** What the stores of links and checkouts share: a document is made and removed together with its
+ *  names and the counts of its lists, in the caller's transaction. */
 import mongoose from 'mongoose';
 import type { Clock } from '../kit/clock.js';
 import type { CountSegments } from '../kit/count-segments.js';
@@ -6,9 +7,9 @@ import { isDuplicateKey, orAlreadyMade, removeSome, SCHEMA_OPTIONS, type Session
 import { createPages } from '../kit/paging.js';
 import { createById } from '../kit/tick-loader.js';
 
-// Names of payables: the memo and the slug of each link and checkout, unique in the installation, with their
-// account. They are written in the transaction that makes or removes the payable. A lookup by memo or slug
-// alone finds the account here, then reads the account's own documents.
+// Names of payables: the memo and the slug of each link and checkout, unique in the installation,
+// with their account. They are written in the transaction that makes or removes the payable. A
+// lookup by memo or slug alone finds the account here, then reads the account's own documents.
 
 interface PayableNameDoc {
   /** `memo:` and the memo in canonical form, or `slug:` and the slug. */
@@ -45,7 +46,8 @@ export function createPayableNames(connection: mongoose.Connection) {
   const names = connection.model<PayableNameDoc>('PayableName', payableNameSchema);
   const collection = names.collection as unknown as mongoose.mongo.Collection<PayableNameDoc>;
   return {
-    /** Make the collection here: it has no index of its own, and a transaction should not create it. */
+    /** Make the collection here: it has no index of its own, and a transaction should not
+     *  create it. */
     ensureIndexes: () => names.createCollection(),
 
     /** @throws a duplicate key error when one is taken */
@@ -63,7 +65,8 @@ export function createPayableNames(connection: mongoose.Connection) {
   };
 }
 
-// Slugs of hosted pages: 12 characters of 5 random bits each, so that pages cannot be found by guessing.
+// Slugs of hosted pages: 12 characters of 5 random bits each, so that pages cannot be found
+// by guessing.
 
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
 const LENGTH = 12;
@@ -150,7 +153,8 @@ export function createPayableDocuments<Doc extends PayableDoc>(
       return found && byId.one(found.accountId, found.payableId);
     },
 
-    /** Stores documents of one account. False when a memo or slug is taken: abort the transaction and draw new ones. */
+    /** Stores documents of one account. False when a memo or slug is taken: abort the transaction
+     *  and draw new ones. */
     async insert(accountId: string, docs: readonly Doc[], session: Session): Promise<boolean> {
       try {
         await orAlreadyMade(named.insertMany([...docs], { session }));
@@ -170,7 +174,8 @@ export function createPayableDocuments<Doc extends PayableDoc>(
     removeOfProduct: (accountId: string, productId: string, session: Session): Promise<boolean> =>
       removeSome(named, { accountId, productId, ...unpaid }, session, (ids) => removeUnpaid(accountId, ids, session)),
 
-    /** Call in the transaction that found no payment for the refund: it conflicts with every one that gives the document a payment. */
+    /** Call in the transaction that found no payment for the refund: it conflicts with every one
+     *  that gives the document a payment. */
     async countEarlyRefund({ _id, accountId }: Pick<Doc, '_id' | 'accountId'>, session: Session): Promise<void> {
       await named.updateOne({ _id, accountId }, { $inc: { earlyRefunds: 1 } }, { session });
     },

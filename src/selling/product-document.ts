@@ -6,8 +6,8 @@ import { makeIndexes, PART_OPTIONS, removeSome, SCHEMA_OPTIONS, type Session, st
 import type { ForAccount } from '../stores.js';
 import type { WalletDoc } from '../watching/index.js';
 
-// The archive: versions of terms older than those in product documents. A product may be changed any number
-// of times, and a payment may be read long afterwards.
+// The archive: versions of terms older than those in product documents. A product may be changed
+// any number of times, and a payment may be read long afterwards.
 
 /** A version that was moved here from its product's document. */
 export interface ProductVersionDoc {
@@ -41,7 +41,8 @@ productVersionSchema.index({ productId: 1, since: 1, nth: 1 });
 /** More than the clocks of processes and ledgers differ. */
 const DOUBT_MS = 60_000;
 
-/** The oldest versions of a product in archived form, and the document's `archived` once they are stored. */
+/** The oldest versions of a product in archived form, and the document's `archived` once they
+ *  are stored. */
 export function toArchive(
   { _id: productId, accountId, archived }: Pick<ProductDoc, '_id' | 'accountId' | 'archived'>,
   oldest: readonly ProductVersion[],
@@ -68,8 +69,8 @@ export function createProductVersions(connection: mongoose.Connection) {
   const versions = connection.model<ProductVersionDoc>('ProductVersion', productVersionSchema);
   const collection = versions.collection as unknown as mongoose.mongo.Collection<ProductVersionDoc>;
 
-  /** Begins with the latest version that may have begun by then, allowing for clocks, and goes back to the first that certainly had: a few versions, however
-   *  many there are. */
+  /** Begins with the latest version that may have begun by then, allowing for clocks, and goes back
+   *  to the first that certainly had: a few versions, however many there are. */
   async function mayBeInForce(
     { _id: productId, accountId }: Pick<ProductDoc, '_id' | 'accountId'>,
     close: LedgerClose,
@@ -94,7 +95,8 @@ export function createProductVersions(connection: mongoose.Connection) {
       if (docs.length > 0) await collection.insertMany([...docs], { session });
     },
 
-    /** A product's archived versions that may have been in force when these ledgers closed, oldest first. */
+    /** A product's archived versions that may have been in force when these ledgers closed,
+     *  oldest first. */
     async inForceAt(
       product: Pick<ProductDoc, '_id' | 'accountId'>,
       closes: readonly LedgerClose[],
@@ -134,7 +136,8 @@ export interface WithWallet<P extends Listed = ProductDoc> {
   wallet: WalletDoc;
 }
 
-/** In the order of the products. A product moved from a wallet deleted in between is read again; one deleted in between is missing.
+/** In the order of the products. A product moved from a wallet deleted in between is read again;
+ *  one deleted in between is missing.
  *  @throws Error for a product whose wallet does not exist */
 export async function withWallets<P extends Listed>(
   found: readonly P[],
@@ -196,9 +199,11 @@ export interface ProductDoc extends StoredTerms {
   walletId: string;
   /** Pieces that are left; null for no limit. */
   stock: number | null;
-  /** The last requests that changed the stock by a number, so that one that is repeated does not do so twice. Missing for none. */
+  /** The last requests that changed the stock by a number, so that one that is repeated does not do
+   *  so twice. Missing for none. */
   stockChanges?: string[];
-  /** Oldest first; the last equals the fields above. The first has always been in force, unless the archive has earlier ones. */
+  /** Oldest first; the last equals the fields above. The first has always been in force, unless the
+   *  archive has earlier ones. */
   history: ProductVersion[];
   /** Archived versions: their number, and `since` of the last. Missing for none. */
   archived?: { count: number; since: Date };

@@ -1,4 +1,5 @@
-/** Products with the history of their terms. A change is stored only where its latest `revision` was read.
+/** Products with the history of their terms. A change is stored only where its latest `revision`
+ *  was read.
  *
  *  A deleted product leaves a note until its links and checkouts are removed, too. */
 import mongoose from 'mongoose';
@@ -67,7 +68,8 @@ export function createProductStore(connection: mongoose.Connection, versionsKept
     ensureIndexes: async () => {
       await makeIndexes(products);
       await store.versions.ensureIndexes();
-      // Make the collection here: it has no index of its own, and a transaction should not create it.
+      // Make the collection here: it has no index of its own, and a transaction should not
+      // create it.
       await deletedProducts.createCollection();
     },
     forAccount: (accountId: string) => ({
@@ -129,7 +131,8 @@ const listsOf = (store: Store, accountId: string) => ({
     const found = await store.collection.find(named, { projection: { _id: 1 }, limit, signal }).toArray();
     return found.map(({ _id }) => _id);
   },
-  /** The product with those of its archived versions that were in force when these ledgers closed. */
+  /** The product with those of its archived versions that were in force when these
+   *  ledgers closed. */
   withVersionsAt: (product: ProductDoc, closes: readonly LedgerClose[], session: Session) =>
     withVersionsAt(store, { ...product, accountId }, closes, session),
 });
@@ -156,7 +159,8 @@ const changesOf = ({ collection, byId, versions, versionsKept }: Store, accountI
     const docs = batch.map((product) => ({ ...product, accountId }));
     await orAlreadyMade(collection.insertMany(docs, { session }));
   },
-  /** Null when the product was changed since it was read; nothing is stored then. `version` opens new terms. */
+  /** Null when the product was changed since it was read; nothing is stored then. `version` opens
+   *  new terms. */
   async change(
     before: Pick<ProductDoc, '_id' | 'revision' | 'history' | 'archived'>,
     fields: Partial<Omit<ProductDoc, '_id' | 'accountId'>>,
@@ -178,7 +182,8 @@ const changesOf = ({ collection, byId, versions, versionsKept }: Store, accountI
     if (after) await versions.insert(docs, session);
     return after;
   },
-  /** Null where it has no stock, or the change would go beyond 0 or the most. @param request that it is remembered by */
+  /** Null where it has no stock, or the change would go beyond 0 or the most. @param request that
+   *  it is remembered by */
   changeStock: (id: string, by: number, request: string | null, session: Session): Promise<ProductDoc | null> =>
     collection.findOneAndUpdate(
       { _id: id, accountId, stock: { $gte: -by, $lte: MAX_STOCK - by } },
@@ -188,7 +193,8 @@ const changesOf = ({ collection, byId, versions, versionsKept }: Store, accountI
       },
       { returnDocument: 'after', session },
     ),
-  /** Called in the transaction that makes or deletes links, or changes what they are, so that their products cannot vanish before it ends.
+  /** Called in the transaction that makes or deletes links, or changes what they are, so that their
+   *  products cannot vanish before it ends.
    *  @param changes by product id
    *  @returns those products that there are, as they are now */
   async countLinks(changes: ReadonlyMap<string, LinkCounts>, session: Session): Promise<Map<string, ProductDoc>> {
@@ -213,7 +219,8 @@ const changesOf = ({ collection, byId, versions, versionsKept }: Store, accountI
 });
 
 const removalOf = ({ collection, deleted, versions }: Store, accountId: string) => ({
-  /** Call in a transaction. Its links and checkouts count as gone and are removed later. False when it has payments. */
+  /** Call in a transaction. Its links and checkouts count as gone and are removed later. False when
+   *  it has payments. */
   async removeUnpaid(id: string, session: Session): Promise<boolean> {
     const unpaid = { _id: id, accountId, hasPayments: { $ne: true } };
     const { deletedCount } = await collection.deleteOne(unpaid, { session });
@@ -240,7 +247,8 @@ const pricesAcrossAccounts = ({ collection }: Store) => ({
 });
 
 const ledgerSideOf = ({ collection, versions }: Store) => ({
-  /** Called in the transaction that stores the first payment of each: it conflicts with the deletion of the product. */
+  /** Called in the transaction that stores the first payment of each: it conflicts with the
+   *  deletion of the product. */
   async notePayments(paid: readonly Pick<ProductDoc, '_id' | 'accountId'>[], session: Session): Promise<void> {
     const ids = [...new Set(paid.map(({ _id }) => _id))];
     await collection.updateMany(
@@ -249,7 +257,8 @@ const ledgerSideOf = ({ collection, versions }: Store) => ({
       { session },
     );
   },
-  /** The network was reset: only the times of stamps count for these wallets' products. @returns the ids of the products */
+  /** The network was reset: only the times of stamps count for these wallets' products. @returns
+   *  the ids of the products */
   async forgetLedgers(walletIds: readonly string[]): Promise<string[]> {
     const filter = { walletId: { $in: [...walletIds] } };
     await collection.updateMany(

@@ -99,7 +99,8 @@ interface ProductServiceDeps {
 export function createProductService(deps: ProductServiceDeps): Service {
   const { forAccount, commit, clock, newId, rateNeeds } = deps;
 
-  /** Concurrent creations of an account share a transaction, because they all write their wallet's count. */
+  /** Concurrent creations of an account share a transaction, because they all write their
+   *  wallet's count. */
   const insert = createGroupCommit<Creation, null>((creations) => {
     const batch = creations.map(({ product }) => product);
     return commit.all(creations, async (session) => {
@@ -187,7 +188,8 @@ async function versionOf(
   return { from: moves ? { ...stamp, ledger: null } : stamp, terms: termsOf(after), network: wallet.network };
 }
 
-/** Null when another request changed the product since `before` was read; nothing is stored then. */
+/** Null when another request changed the product since `before` was read; nothing is
+ *  stored then. */
 const change = (
   { commit, forAccount }: ProductServiceDeps,
   caller: Caller,

@@ -1,4 +1,5 @@
-/** Adds quotes to the resources that the API shows. A quote holds only briefly, so it is part neither of a stored resource nor of an event. */
+/** Adds quotes to the resources that the API shows. A quote holds only briefly, so it is part
+ *  neither of a stored resource nor of an event. */
 
 import { parseAmount } from '../domain/amount.js';
 import { MAX_PAIRS_PER_ACCOUNT, type Pair } from '../domain/rate.js';

@@ -38,7 +38,8 @@ const MAX_TIME_MS = 30_000;
 const TAXED = { 'lines.taxPercent': { $gt: '' } };
 type Sums = Record<'net' | 'tax', mongoose.mongo.Decimal128>;
 
-/** In the order of currencies and percentages. @param signal ends it, also in MongoDB. @throws its reason */
+/** In the order of currencies and percentages. @param signal ends it, also in MongoDB. @throws
+ *  its reason */
 export async function taxSums(
   collection: mongoose.mongo.Collection<CheckoutDoc>,
   accountId: string,
@@ -118,7 +119,8 @@ export function createReportService(deps: {
   };
 }
 
-/** Taxes beside the payments of their day and asset. A checkout may be accepted on a day without payments, which then gets a row. */
+/** Taxes beside the payments of their day and asset. A checkout may be accepted on a day without
+ *  payments, which then gets a row. */
 function withTaxes(rows: readonly SummaryRow[], sums: readonly TaxSum[], currency: string | undefined) {
   const nameOf = ({ key, assetCode, assetIssuer }: Pick<SummaryRow, 'key' | 'assetCode' | 'assetIssuer'>) =>
     [key, assetCode, assetIssuer ?? ''].join(' ');

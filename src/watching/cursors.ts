@@ -1,4 +1,5 @@
-/** How far each stream of the ledger has been read. A cursor moves only from where its reader found it: two readers never both move it. */
+/** How far each stream of the ledger has been read. A cursor moves only from where its reader found
+ *  it: two readers never both move it. */
 import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import { makeIndexes, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
@@ -11,14 +12,15 @@ export interface CursorDoc {
   address: string | null;
   /** Paging token of the last record that was dealt with: the next page begins after it. */
   cursor: string;
-  /** The network's newest ledger when the stream was last read to its end. For display, never for decisions: the server of the last page may lag behind the one
-   *  that named this ledger. */
+  /** The network's newest ledger when the stream was last read to its end. For display, never for
+   *  decisions: the server of the last page may lag behind the one that named this ledger. */
   ledger: number;
   /** When that ledger closed. */
   closedAt: Date;
   /** When it was last read. */
   readAt: Date;
-  /** Everything up to this ledger has been dealt with: the server that gave the page had it. Only this may justify leaving ledgers unread for good. */
+  /** Everything up to this ledger has been dealt with: the server that gave the page had it. Only
+   *  this may justify leaving ledgers unread for good. */
   shownLedger: number;
   /** When that ledger closed, or earlier if unknown. */
   shownClosedAt: Date;
@@ -64,7 +66,8 @@ export function createCursorStore(connection: mongoose.Connection) {
         .find({ _id: { $in: [...ids] } })
         .lean<CursorDoc[]>()
         .exec(),
-    /** Moves a cursor. @returns false when another reader has moved it since `from` was read; then nothing is changed. */
+    /** Moves a cursor. @returns false when another reader has moved it since `from` was read; then
+     *  nothing is changed. */
     async advance(
       from: Pick<CursorDoc, '_id' | 'cursor' | 'ledger'>,
       to: Progress,
@@ -78,7 +81,8 @@ export function createCursorStore(connection: mongoose.Connection) {
       );
       return matchedCount === 1;
     },
-    /** Sets cursors unconditionally: at the start of a stream, after a gap, when the mode of reading changes. */
+    /** Sets cursors unconditionally: at the start of a stream, after a gap, when the mode of
+     *  reading changes. */
     async save(batch: readonly CursorDoc[]): Promise<void> {
       if (batch.length === 0) return;
       await cursors.collection.bulkWrite(
@@ -88,7 +92,8 @@ export function createCursorStore(connection: mongoose.Connection) {
         { ordered: false },
       );
     },
-    /** Removes cursors that are still as they were read. One that was moved or saved since is in use, and stays. */
+    /** Removes cursors that are still as they were read. One that was moved or saved since is in
+     *  use, and stays. */
     async removeUnchanged(batch: readonly Pick<CursorDoc, '_id' | 'cursor' | 'readAt'>[]): Promise<void> {
       if (batch.length === 0) return;
       await cursors.collection.bulkWrite(
@@ -106,7 +111,8 @@ export function createCursorStore(connection: mongoose.Connection) {
         .sort({ shownLedger: 1 })
         .lean<CursorDoc>()
         .exec(),
-    /** Address cursors not shown this ledger yet, furthest behind first. @param without ids to leave out */
+    /** Address cursors not shown this ledger yet, furthest behind first. @param without ids to
+     *  leave out */
     behind: (network: Network, ledger: number, { limit, without }: { limit: number; without: readonly string[] }) =>
       cursors
         .find({ network, shownLedger: { $lt: ledger }, address: { $ne: null }, _id: { $nin: [...without] } })

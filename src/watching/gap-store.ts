@@ -9,12 +9,13 @@ import type { WalletDoc, WalletStore } from './wallet-store.js';
 import { toWalletSummary } from './wallets.js';
 import type { GapScope } from './watched-wallets.js';
 
-// Records the ledgers that wallets missed and publishes `wallet.gap`, each batch in one transaction, so that
-// no gap goes unreported.
+// Records the ledgers that wallets missed and publishes `wallet.gap`, each batch in one
+// transaction, so that no gap goes unreported.
 
 const BATCH = 100;
 
-/** Records the gap for every wallet in the scope, a batch at a time. Repeatable: an open gap that continues is extended, without another event. */
+/** Records the gap for every wallet in the scope, a batch at a time. Repeatable: an open gap that
+ *  continues is extended, without another event. */
 export type FlagGap = (network: Network, scope: GapScope) => Promise<void>;
 
 export function createFlagGap(deps: {
@@ -154,7 +155,8 @@ const ofAccount = ({ page }: Opened, accountId: string) => ({
 const ofAllAccounts = ({ collection, openOf }: Opened) => ({
   /** Gaps that can be mended, in ledger order. */
   openOf,
-  /** The open gaps of these wallets that this one continues: it begins within them or just after their end. After a reset, the gap that the reset left. */
+  /** The open gaps of these wallets that this one continues: it begins within them or just after
+   *  their end. After a reset, the gap that the reset left. */
   same: (
     walletIds: readonly string[],
     { fromLedger, lostSince }: Pick<GapDoc, 'fromLedger' | 'lostSince'>,
@@ -193,7 +195,8 @@ const ofAllAccounts = ({ collection, openOf }: Opened) => ({
     );
     return modifiedCount === 1;
   },
-  /** The newest open gap of a wallet, of those found at `since` or later; null when there is none. */
+  /** The newest open gap of a wallet, of those found at `since` or later; null when there
+   *  is none. */
   newestOf: (walletId: string, since: Date, session: Session) =>
     collection.findOne({ walletId, mendedAt: null, at: { $gte: since } }, { session, sort: { at: -1 } }),
   /** Ids of wallets with gaps that can be mended, in order. */

@@ -1,5 +1,5 @@
-/** Ledgers that the source dropped before they were read. They become a gap only once every source has answered without them, or waiting for one that is away
- *  has gone on too long. */
+/** Ledgers that the source dropped before they were read. They become a gap only once every source
+ *  has answered without them, or waiting for one that is away has gone on too long. */
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
 import type { Clock, MonotonicClock } from '../kit/clock.js';
@@ -14,7 +14,8 @@ import { planGap } from './plan.js';
 /** How long the tips of all sources are kept. */
 const TIPS_FOR_MS = 30_000;
 
-/** Where a stream goes on: with this session and its tip, from this cursor. Null when it has to wait. */
+/** Where a stream goes on: with this session and its tip, from this cursor. Null when it has
+ *  to wait. */
 interface Continuation {
   session: LedgerSession;
   tip: LedgerTip;
@@ -68,7 +69,8 @@ export function createGaps(deps: GapDeps) {
       await networkStates.noteGapWait(network, null);
     },
 
-    /** @returns how a stream goes on; null while a source that may have its ledgers is away. @throws LedgerUnavailable */
+    /** @returns how a stream goes on; null while a source that may have its ledgers is away.
+     *  @throws LedgerUnavailable */
     async pass(session: LedgerSession, tip: LedgerTip, cursor: CursorDoc): Promise<Continuation | null> {
       const fromLedger = cursor.shownLedger + 1;
       if (fromLedger >= tip.oldestLedger) return { session, tip, cursor };
@@ -97,7 +99,8 @@ export function createGaps(deps: GapDeps) {
   };
 }
 
-/** @returns what all sources say of themselves; the session's own server with its present tip, because it may have dropped more since it was asked last */
+/** @returns what all sources say of themselves; the session's own server with its present tip,
+ *  because it may have dropped more since it was asked last */
 function createTipsOf({ clock, monotonic = clock }: GapDeps) {
   let known: { tips: ServerTip[]; untilMs: number } = { tips: [], untilMs: 0 };
   return async (session: LedgerSession, tip: LedgerTip): Promise<ServerTip[]> => {
@@ -107,7 +110,8 @@ function createTipsOf({ clock, monotonic = clock }: GapDeps) {
   };
 }
 
-/** @returns how many milliseconds a gap has waited; the wait begins now where none did. A clock that is set forward does not prolong it. */
+/** @returns how many milliseconds a gap has waited; the wait begins now where none did. A clock
+ *  that is set forward does not prolong it. */
 function createWaited({ network, networkStates, clock, monotonic = clock }: GapDeps) {
   /** The wait as this process first saw it. */
   let wait: { since: number; waitedMs: number; seenAtMs: number } | null = null;

@@ -1,4 +1,5 @@
-/** The room's entrance: keeps reading the ledgers of all wallets, and hands over what came. Wallets, gaps and parked records are here too. */
+/** The room's entrance: keeps reading the ledgers of all wallets, and hands over what came.
+ *  Wallets, gaps and parked records are here too. */
 
 export { type CursorDoc, type CursorStore, createCursorStore, type Progress } from './cursors.js';
 export { createFlagGap, createGapStore } from './gap-store.js';

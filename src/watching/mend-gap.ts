@@ -1,5 +1,5 @@
-/** Mends gaps: reads the ledgers that a wallet missed from a source that still has them, and records their payments as usual. Interrupted at any moment, it
- *  resumes where it stopped. */
+/** Mends gaps: reads the ledgers that a wallet missed from a source that still has them, and
+ *  records their payments as usual. Interrupted at any moment, it resumes where it stopped. */
 
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
@@ -23,20 +23,22 @@ const PAGE_LIMIT = 200;
 /** Page limit of one call; the next call continues. */
 const MAX_PAGES = 50;
 const LEASE_MS = 120_000;
-/** How long to wait for budget for the request that confirms the pages read, so that they are not lost. */
+/** How long to wait for budget for the request that confirms the pages read, so that they are
+ *  not lost. */
 const LAST_WAIT_MS = 30_000;
 
 interface MendOptions {
   /** Replaces the configured sources. */
   source?: Pick<NetworkLedger, 'session'>;
-  /** Set where the tenant, not the operator, named the source: records that cannot be understood are not parked, and fewer pages are read. */
+  /** Set where the tenant, not the operator, named the source: records that cannot be understood
+   *  are not parked, and fewer pages are read. */
   isForeign?: boolean;
   /** Called when a source with the missing ledgers is found, before anything is recorded. */
   onBegin?: () => Promise<void>;
 }
 
-/** `isCut`: the page limit was reached. `no_source`: no source has the ledgers. `away`: a source that may have them does not answer. `busy`: another call reads
- *  them. */
+/** `isCut`: the page limit was reached. `no_source`: no source has the ledgers. `away`: a source
+ *  that may have them does not answer. `busy`: another call reads them. */
 export type MendOutcome = { mended: number; open: number; isCut: boolean } | 'no_source' | 'away' | 'busy';
 
 export interface MendDeps {
@@ -63,7 +65,8 @@ interface Holder {
 export function createMendGaps(deps: MendDeps) {
   const { leases, processId, clock } = deps;
 
-  /** @throws ApiError `rate_limited` when the account's share of the request budget is used up: pages read by then are kept */
+  /** @throws ApiError `rate_limited` when the account's share of the request budget is used up:
+   *  pages read by then are kept */
   return async (wallet: WalletDoc, options: MendOptions = {}): Promise<MendOutcome> => {
     const lease = `mend:${wallet._id}`;
     const holder = `${processId}:${clock.randomBytes(8).toString('hex')}`;
@@ -140,8 +143,8 @@ async function hasKeptRecords(
   return recordLedger !== null && recordLedger >= oldestLedger;
 }
 
-/** Whether one answer shows that nothing came after the cursor up to the gap's end: behind a load balancer, the server of the last page may lag behind that of
- *  the tip. */
+/** Whether one answer shows that nothing came after the cursor up to the gap's end: behind a load
+ *  balancer, the server of the last page may lag behind that of the tip. */
 async function isQuietTo(
   { session, tip, hasRecords }: Pick<Holder, 'session' | 'tip'> & { hasRecords: boolean },
   { address }: WalletDoc,
@@ -176,7 +179,8 @@ async function keepsOn(
   }
 }
 
-/** The source that has the whole gap, with a session of its own; null when none has. @throws LedgerUnavailable when one that may have it is away */
+/** The source that has the whole gap, with a session of its own; null when none has. @throws
+ *  LedgerUnavailable when one that may have it is away */
 async function holderOf(
   deps: MendDeps,
   from: Pick<NetworkLedger, 'session'>,

@@ -1,6 +1,8 @@
-/** The two modes of reading, and the changes between them. A few addresses are read one by one, each by its own cursor; more are read through the network's
- *  feed, whose cost does not grow with the wallets. The feed covers an address once the address's own cursor was shown to have reached the part of the feed
- *  read without a hole. Reading ledgers twice is harmless, so changes overlap and leave no gap. */
+/** The two modes of reading, and the changes between them. A few addresses are read one by one,
+ *  each by its own cursor; more are read through the network's feed, whose cost does not grow with
+ *  the wallets. The feed covers an address once the address's own cursor was shown to have reached
+ *  the part of the feed read without a hole. Reading ledgers twice is harmless, so changes overlap
+ *  and leave no gap. */
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
 import { covers, cursorId, FEED } from '../domain/coverage.js';
@@ -132,8 +134,9 @@ async function forgetUnwatched(
   return some.filter(({ address }) => watched.has(address!));
 }
 
-/** After a long outage, when the feed would need more pages to catch up than there are addresses: moves the feed to the newest ledgers and lets each address
- *  catch up by itself. @param from the feed's cursor before this round. @param pages read since. @returns whether it moved */
+/** After a long outage, when the feed would need more pages to catch up than there are addresses:
+ *  moves the feed to the newest ledgers and lets each address catch up by itself. @param from the
+ *  feed's cursor before this round. @param pages read since. @returns whether it moved */
 async function fastForward(
   deps: ModeDeps,
   tip: LedgerTip,

@@ -1,18 +1,20 @@
-/** The state of each watched network: its newest ledger as last seen, its source's version, how this host's clock stands to it, and the watcher's trouble. */
+/** The state of each watched network: its newest ledger as last seen, its source's version, how
+ *  this host's clock stands to it, and the watcher's trouble. */
 import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import type { LedgerClose } from '../domain/terms.js';
 import { makeIndexes, SCHEMA_OPTIONS } from '../kit/database.js';
 import type { LedgerTip } from '../ledger/source.js';
 
-// Measures this host's clock against the ledger's: the time a ledger is first seen less its close time.
-// Until a few ledgers were seen, the newest ledger of an answer gives an upper bound.
+// Measures this host's clock against the ledger's: the time a ledger is first seen less its close
+// time. Until a few ledgers were seen, the newest ledger of an answer gives an upper bound.
 
 const SAMPLES = 10;
 const ENOUGH = 3;
 /** When the time of day and the monotonic clock diverge by more than this, the clock was set. */
 const SET_MS = 1000;
-/** When close times advance this much faster than the monotonic clock, the source is catching up. */
+/** When close times advance this much faster than the monotonic clock, the source is
+ *  catching up. */
 const CATCHING_UP_MS = 3000;
 
 type Newest = Pick<LedgerTip, 'latestLedger' | 'latestClosedAt' | 'isBehind'>;
@@ -30,7 +32,8 @@ function createSetCheck(): (nowMs: number, steadyMs: number) => boolean {
 interface ClockCheck {
   /** @param steadyMs of the monotonic clock. Default: the clock is never set */
   saw(tip: Newest, nowMs: number, steadyMs?: number): void;
-  /** Milliseconds, negative when the clock is behind; null until a few ledgers were seen. The smallest of the last samples, because it holds the least delay. */
+  /** Milliseconds, negative when the clock is behind; null until a few ledgers were seen. The
+   *  smallest of the last samples, because it holds the least delay. */
   aheadMs(): number | null;
   /** Call after a reset. */
   forget(): void;
@@ -46,7 +49,8 @@ export function createClockCheck(): ClockCheck {
       if (last && latestLedger <= last.ledger) return;
       const closedMs = latestClosedAt.getTime();
       const isCatchingUp = last && closedMs - last.closedMs - (steadyMs - last.steadyMs) > CATCHING_UP_MS;
-      // The first ledger's age is unknown, and a server that is behind says nothing about the clock.
+      // The first ledger's age is unknown, and a server that is behind says nothing about
+      // the clock.
       if (last && !isBehind && !isCatchingUp) samples = [...samples, nowMs - closedMs].slice(-SAMPLES);
       last = { ledger: latestLedger, closedMs, steadyMs };
     },
@@ -65,7 +69,8 @@ const MOST_AHEAD_MS = 90_000;
 /** Milliseconds; null when the bound is implausible. */
 export const likelyBound = (aheadMs: number): number | null => (aheadMs <= MOST_AHEAD_MS ? aheadMs : null);
 
-/** Upper bound of the host clock's lead, from single answers of sources: no newer ledger had closed then, nor one in the future. */
+/** Upper bound of the host clock's lead, from single answers of sources: no newer ledger had closed
+ *  then, nor one in the future. */
 export interface ClockBound {
   /** @param steadyMs of the monotonic clock. Default: the clock is never set */
   saw(newest: Pick<Newest, 'latestClosedAt' | 'isBehind'>, nowMs: number, steadyMs?: number): void;
@@ -107,7 +112,8 @@ const isBefore = (version: readonly number[], other: readonly number[]): boolean
   return at >= 0 && (version[at] ?? 0) < other[at]!;
 };
 
-/** @param version such as `27.1.0`; null when unknown. @returns why its account histories are unreliable; null when they are not */
+/** @param version such as `27.1.0`; null when unknown. @returns why its account histories are
+ *  unreliable; null when they are not */
 export function sourceWarning(version: string | null): string | null {
   if (version === null) return null;
   const parts = version.split('.').map(Number);
@@ -118,7 +124,8 @@ export function sourceWarning(version: string | null): string | null {
   return null;
 }
 
-// Close times of recently seen ledgers. Any other ledger is dated by the newest known one before it.
+// Close times of recently seen ledgers. Any other ledger is dated by the newest known one
+// before it.
 
 const MAX_KNOWN = 1000;
 /** Close times are whole seconds: over a shorter span they give no pace. */
@@ -163,7 +170,8 @@ export interface NetworkStateDoc {
   _id: Network;
   latestLedger: number;
   latestClosedAt: Date;
-  /** When it was first seen, and by which machine's clock; null when the source was behind, so that the time means nothing. */
+  /** When it was first seen, and by which machine's clock; null when the source was behind, so that
+   *  the time means nothing. */
   latestSeen?: { at: Date; by: string | null } | null;
   /** When a source last answered. */
   seenAt: Date;
@@ -175,8 +183,9 @@ export interface NetworkStateDoc {
   resetAt?: Date | null;
   /** Since when a gap waits for silent sources that may still have its ledgers. */
   gapWaitsSince?: Date | null;
-  /** Milliseconds by which this host's clock leads the close times of ledgers, negative when it is behind. Some seconds are usual, because a ledger is seen
-   *  after it closed. Null until a few ledgers were seen. */
+  /** Milliseconds by which this host's clock leads the close times of ledgers, negative when it is
+   *  behind. Some seconds are usual, because a ledger is seen after it closed. Null until a few
+   *  ledgers were seen. */
   clockAheadMs?: number | null;
   /** The machine with that clock; null when unknown. */
   clockHost?: string | null;
@@ -234,11 +243,13 @@ export function createNetworkStateStore(connection: mongoose.Connection) {
     async save(network: Network, changes: Partial<Omit<NetworkStateDoc, '_id'>>): Promise<void> {
       await states.updateOne({ _id: network }, { $set: changes }, { upsert: true });
     },
-    /** Records since when a gap waits; null ends the wait. Does not create a state for a network that was never read. */
+    /** Records since when a gap waits; null ends the wait. Does not create a state for a network
+     *  that was never read. */
     async noteGapWait(network: Network, gapWaitsSince: Date | null): Promise<void> {
       await states.updateOne({ _id: network, ...WAS_READ }, { $set: { gapWaitsSince } });
     },
-    /** Records the watcher's trouble, also with a network that was never read, keeping the time it began. */
+    /** Records the watcher's trouble, also with a network that was never read, keeping the time
+     *  it began. */
     async noteTrouble(network: Network, reason: string, since: Date): Promise<void> {
       await states.updateOne({ _id: network }, { $setOnInsert: { trouble: { since, reason } } }, { upsert: true });
       await states.updateOne({ _id: network, trouble: null }, { $set: { trouble: { since, reason } } });

@@ -1,15 +1,18 @@
-/** Ledger records that could not be recorded yet, each kept until it is recorded or the operator dismisses it. Such a record may be money: while it is open,
- *  nothing that it may have paid counts as unpaid. */
+/** Ledger records that could not be recorded yet, each kept until it is recorded or the operator
+ *  dismisses it. Such a record may be money: while it is open, nothing that it may have paid counts
+ *  as unpaid. */
 import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import { makeIndexes, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
 import { createPages, type PageRequest } from '../kit/paging.js';
 
-/** Stands for any wallet among those that a parked record may have paid: the record does not tell. */
+/** Stands for any wallet among those that a parked record may have paid: the record does
+ *  not tell. */
 export const ANY_WALLET = '*';
 
 export interface ParkedRecordDoc {
-  /** `NETWORK:` and the record's paging token, or its hash without one; for a single balance change also `:` and its index. */
+  /** `NETWORK:` and the record's paging token, or its hash without one; for a single balance change
+   *  also `:` and its index. */
   _id: string;
   network: Network;
   reason: string;
@@ -17,7 +20,8 @@ export interface ParkedRecordDoc {
   raw: string;
   /** When it was parked, by the clock of the host that read it. */
   createdAt: Date;
-  /** Addresses of wallets here that it may have paid, or `ANY_WALLET`. Empty for what can only be a refund. */
+  /** Addresses of wallets here that it may have paid, or `ANY_WALLET`. Empty for what can only be
+   *  a refund. */
   concerns: string[];
   /** Null when unknown. */
   ledger: number | null;
@@ -30,9 +34,11 @@ export interface ParkedRecordDoc {
   nextTryAt: Date;
   /** Settled by the operator; null while it is open. */
   dismissed: { at: Date; why: string } | null;
-  /** A dismissal in progress: accounts up to `toldTo` were told; the record is still open. Missing before. */
+  /** A dismissal in progress: accounts up to `toldTo` were told; the record is still open.
+   *  Missing before. */
   dismissing?: { why: string; toldTo: string } | null;
-  /** When the network was last seen before its reset. Missing unless the record is from before one. */
+  /** When the network was last seen before its reset. Missing unless the record is from
+   *  before one. */
   lostSince?: Date | null;
 }
 
@@ -113,7 +119,8 @@ export function createParkedRecordStore(connection: mongoose.Connection) {
       await collection.deleteOne({ _id: id }, session ? { session } : {});
     },
     ...createDismissals(opened),
-    /** Call after a reset: parked records of the old network can no longer be fetched, and their ids are used again. Repeatable. */
+    /** Call after a reset: parked records of the old network can no longer be fetched, and their
+     *  ids are used again. Repeatable. */
     async lose(network: Network, lostSince: Date, dismissed: { at: Date; why: string }): Promise<void> {
       // In the order of their ids, so that none comes twice.
       for (let after = `${network}:`; ; ) {

@@ -1,4 +1,5 @@
-/** Retries parked records, at growing intervals and on the operator's request. Payments found in one are recorded as usual, judged as of their ledger. */
+/** Retries parked records, at growing intervals and on the operator's request. Payments found in
+ *  one are recorded as usual, judged as of their ledger. */
 
 import type { Logger } from 'pino';
 import { type Network, networkInfo } from '../../contracts/networks.js';
@@ -38,15 +39,16 @@ interface RetryDeps {
   clock: Clock;
 }
 
-/** The result of reading a parked record again: `left` is what still cannot be understood or lacks something. */
+/** The result of reading a parked record again: `left` is what still cannot be understood or
+ *  lacks something. */
 interface Reread {
   reading: Reading;
   left: ParkedRecordDoc[];
 }
 
 /**
- * Reads a parked record again and stores its payments. What is still not understood stays parked; of a record that was parked whole, each such change is parked
- * in its place.
+ * Reads a parked record again and stores its payments. What is still not understood stays
+ * parked; of a record that was parked whole, each such change is parked in its place.
  * @param sessions one for each server, tried in order
  * @throws BudgetUsedUp
  */
@@ -117,10 +119,12 @@ async function readAgain(
   return fresh.left.length === 0 ? fresh : kept;
 }
 
-/** Only that change counts where a change was parked by itself; every change counts where the record was parked whole. */
+/** Only that change counts where a change was parked by itself; every change counts where the
+ *  record was parked whole. */
 const isPartOf = (id: string, parkedId: string): boolean => parkedId.split(':').length < 3 || id === parkedId;
 
-/** Orders due records so that wallets take turns: one with many records must not delay the others. Pure. */
+/** Orders due records so that wallets take turns: one with many records must not delay the
+ *  others. Pure. */
 export function planTries(due: readonly DueRecord[], most: number): DueRecord[] {
   const queues = new Map<string, DueRecord[]>();
   for (const record of due) {

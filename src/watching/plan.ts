@@ -5,7 +5,8 @@ import type { LedgerTip } from '../ledger/source.js';
 import type { CursorDoc } from './cursors.js';
 import type { NetworkStateDoc } from './network-states.js';
 
-/** Addresses whose cursor is further behind than this are read one by one until the feed covers them. */
+/** Addresses whose cursor is further behind than this are read one by one until the feed
+ *  covers them. */
 const NEAR_LEDGERS = 100;
 const HASH_CHECK_AFTER_MS = 60_000;
 /** No network closes ledgers faster. */
@@ -13,14 +14,16 @@ const SHORTEST_LEDGER_MS = 50;
 /** A stream without anything new for this long gets a quiet check. */
 const LONGEST_QUIET_LEDGERS = 720;
 const GAP_WAIT_MS = 3_600_000;
-/** The lag to assume for a server whose answer does not show how far it is, and its least number of ledgers. Only accounts without history get such answers. */
+/** The lag to assume for a server whose answer does not show how far it is, and its least number of
+ *  ledgers. Only accounts without history get such answers. */
 export const FARTHEST_BEHIND_MS = 5_000_000;
 export const FARTHEST_BEHIND_LEDGERS = 1000;
 
 /** `compare_hash`: only the hash of a known ledger can tell. */
 type ResetCheck = 'same_network' | 'reset' | 'compare_hash';
 
-/** Whether the network was reset. A server that merely lags shows an old ledger that closed long ago, not a young one with a low number. */
+/** Whether the network was reset. A server that merely lags shows an old ledger that closed long
+ *  ago, not a young one with a low number. */
 export function checkReset(
   tip: Pick<LedgerTip, 'latestLedger' | 'latestClosedAt'>,
   state: Pick<NetworkStateDoc, 'latestLedger' | 'latestClosedAt' | 'seenAt' | 'anchor'> | null,
@@ -32,7 +35,8 @@ export function checkReset(
     // Or the newest known ledger was a false claim that was never shown.
     return state.anchor ? 'compare_hash' : 'reset';
   }
-  // During a long outage a new network may have grown past the old one, but no faster than ledgers close.
+  // During a long outage a new network may have grown past the old one, but no faster than
+  // ledgers close.
   const silentMs = nowMs - state.seenAt.getTime();
   const mayHaveOutgrown = silentMs >= HASH_CHECK_AFTER_MS && silentMs >= tip.latestLedger * SHORTEST_LEDGER_MS;
   return state.anchor && mayHaveOutgrown ? 'compare_hash' : 'same_network';
@@ -49,14 +53,17 @@ interface ModeFacts {
   /** More addresses than this are read by the feed. */
   readOneByOne: number;
   histories: Histories;
-  /** The lowest shown ledger among the addresses' cursors that are not far behind; null when there is none. */
+  /** The lowest shown ledger among the addresses' cursors that are not far behind; null when there
+   *  is none. */
   lowestNearLedger: number | null;
 }
 
-/** `start_feed`: begin the network's feed after this ledger. `detach_feed`: return to each address's own cursor. */
+/** `start_feed`: begin the network's feed after this ledger. `detach_feed`: return to each
+ *  address's own cursor. */
 type ModePlan = { kind: 'accounts' | 'feed' | 'detach_feed' } | { kind: 'start_feed'; fromLedger: number };
 
-/** A few addresses are read one by one, more by the network's feed. Half as many are needed to go back, so that the mode does not flap. */
+/** A few addresses are read one by one, more by the network's feed. Half as many are needed to go
+ *  back, so that the mode does not flap. */
 export function planMode({ tip, feed, addresses, readOneByOne, histories, lowestNearLedger }: ModeFacts): ModePlan {
   const isLossy = histories === 'lossy';
   const most = isLossy ? 0 : readOneByOne;
@@ -72,8 +79,8 @@ export function planMode({ tip, feed, addresses, readOneByOne, histories, lowest
   return { kind: feed ? 'feed' : 'accounts' };
 }
 
-/** The next ledger that an address lacks, if only a feed is reliable and this server has dropped it: another server may still have it, in its feed as well.
- *  Null when there is none. */
+/** The next ledger that an address lacks, if only a feed is reliable and this server has dropped
+ *  it: another server may still have it, in its feed as well. Null when there is none. */
 export function droppedLedger({
   tip,
   feed,
@@ -91,7 +98,8 @@ export const nearFrom = (tip: Pick<LedgerTip, 'latestLedger'>): number => tip.la
 /** Consecutive failures of streams, and until when each waits. */
 export type StreamFailures = ReadonlyMap<string, { untilMs: number }>;
 
-/** Orders the streams of a round: those that failed come last, and are skipped while they wait if there are others. */
+/** Orders the streams of a round: those that failed come last, and are skipped while they wait if
+ *  there are others. */
 export function planStreams(streams: readonly CursorDoc[], failures: StreamFailures, nowMs: number): CursorDoc[] {
   const healthy = streams.filter(({ _id }) => !failures.has(_id));
   const failed = streams.filter(({ _id }) => failures.has(_id));
@@ -99,10 +107,12 @@ export function planStreams(streams: readonly CursorDoc[], failures: StreamFailu
   return healthy.length > 0 || due.length > 0 ? [...healthy, ...due] : failed;
 }
 
-/** `quiet_check`: first ask whether anything came, in an answer that shows how far its server is. */
+/** `quiet_check`: first ask whether anything came, in an answer that shows how far its
+ *  server is. */
 type ReadPlan = 'nothing_new' | 'read' | 'quiet_check';
 
-/** @param mustShow the ledger that the stream has to be shown before the feed can cover its address; null when it need not. */
+/** @param mustShow the ledger that the stream has to be shown before the feed can cover its
+ *  address; null when it need not. */
 export function planRead(
   cursor: Pick<CursorDoc, 'ledger' | 'shownLedger'>,
   tip: Pick<LedgerTip, 'latestLedger' | 'oldestLedger'>,
@@ -124,7 +134,8 @@ type GapPlan =
   /** No source has them any more. */
   | { kind: 'gap'; toLedger: number };
 
-/** Decides what to do about ledgers that the session's server has dropped. @param fromLedger the first unread one. @param waitedMs how long servers were away */
+/** Decides what to do about ledgers that the session's server has dropped. @param fromLedger the
+ *  first unread one. @param waitedMs how long servers were away */
 export function planGap(
   fromLedger: number,
   tip: Pick<LedgerTip, 'oldestLedger'>,

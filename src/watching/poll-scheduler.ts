@@ -1,14 +1,15 @@
 /** Decides when to poll for the next ledger: in time to see it appear, within the request budget.
  *
- *  Ledgers close at a steady interval. Without a budget it polls at a quarter of the poll interval. With one it is a token bucket: time refills tokens, every
- *  request takes one. With tokens left it polls often, beginning before the next ledger is due; in debt it polls after the ledger is due, and finally skips
- *  ledgers. So the budget is used up, whatever reading costs. */
+ *  Ledgers close at a steady interval. Without a budget it polls at a quarter of the poll interval.
+ *  With one it is a token bucket: time refills tokens, every request takes one. With tokens left it
+ *  polls often, beginning before the next ledger is due; in debt it polls after the ledger is due,
+ *  and finally skips ledgers. So the budget is used up, whatever reading costs. */
 
-// Spending of a request budget, and its shares. A generic cell rate algorithm. The state of a budget is one
-// moment: when it will be whole again. Each request moves the moment on by one interval, to at most `burst`
-// intervals ahead. Any span W thereby admits at most burst + W / interval requests: with an interval of an
-// hour / (perHour − burst), at most `perHour` in an hour. Processes whose clocks differ by d may add d /
-// interval.
+// Spending of a request budget, and its shares. A generic cell rate algorithm. The state of a
+// budget is one moment: when it will be whole again. Each request moves the moment on by one
+// interval, to at most `burst` intervals ahead. Any span W thereby admits at most burst + W /
+// interval requests: with an interval of an hour / (perHour − burst), at most `perHour` in an hour.
+// Processes whose clocks differ by d may add d / interval.
 
 const HOUR_MICROS = 3_600_000_000;
 const LARGEST_BURST = 100;
@@ -18,7 +19,8 @@ export interface Rate {
   burst: number;
 }
 
-/** @param perHour at least 1. A small budget has a small burst, so that the rest of the hour is not spent waiting. */
+/** @param perHour at least 1. A small budget has a small burst, so that the rest of the hour is not
+ *  spent waiting. */
 export function rateOf(perHour: number, leastBurst = 1): Rate {
   const burst = Math.max(Math.min(leastBurst, perHour), Math.min(LARGEST_BURST, Math.floor(perHour / 10)));
   const steady = perHour - burst;
@@ -27,7 +29,8 @@ export function rateOf(perHour: number, leastBurst = 1): Rate {
 }
 
 /** @param leave requests that must be left to others
- *  @returns the budget after `count` requests, and the wait, which is 0 exactly when they are granted */
+ *  @returns the budget after `count` requests, and the wait, which is 0 exactly when they
+ *  are granted */
 export function spend(
   wholeAtMicros: number,
   nowMicros: number,
@@ -36,7 +39,8 @@ export function spend(
   leave = 0,
 ) {
   const reachMicros = nowMicros + burst * intervalMicros;
-  // A budget lies beyond its reach only after a clock was set back: treat it as spent, not as lost until then.
+  // A budget lies beyond its reach only after a clock was set back: treat it as spent, not as lost
+  // until then.
   const fromMicros = Math.min(Math.max(wholeAtMicros, nowMicros), reachMicros);
   const spentMicros = fromMicros + count * intervalMicros;
   const limitMicros = reachMicros - leave * intervalMicros;
@@ -45,8 +49,9 @@ export function spend(
     : { wholeAtMicros: fromMicros, waitMs: Math.ceil((spentMicros - limitMicros) / 1000) };
 }
 
-/** The most that each purpose gets of a network's budget. Outsiders are pages and payers together: their share is theirs alone, so that no watching, however
- *  busy, keeps a payer from paying. The watcher and all others share the rest. */
+/** The most that each purpose gets of a network's budget. Outsiders are pages and payers together:
+ *  their share is theirs alone, so that no watching, however busy, keeps a payer from paying. The
+ *  watcher and all others share the rest. */
 const SHARES = {
   ...{ outsiders: 1 / 8, pages: 1 / 16, tenants: 1 / 8 },
   ...{ audits: 1 / 4, parked: 1 / 8, proofs: 1 / 8 },
@@ -68,11 +73,13 @@ const LEAST_SHARE_BURST = 4;
 /** The rate of a share of a budget. */
 export const rateOfShare = (perHour: number, share: Share): Rate => rateOf(hourlyOf(perHour, share), LEAST_SHARE_BURST);
 
-/** The rate of one account or client address within a share: half of it, so that none can use it up alone. */
+/** The rate of one account or client address within a share: half of it, so that none can use it
+ *  up alone. */
 export const rateOfOne = (perHour: number, share: Share): Rate =>
   rateOf(Math.max(1, Math.floor((perHour * SHARES[share]) / 2)), LEAST_SHARE_BURST / 2);
 
-/** Requests that others leave to the watcher, which takes two to find and read a ledger. @param burst of what they share */
+/** Requests that others leave to the watcher, which takes two to find and read a ledger. @param
+ *  burst of what they share */
 export function spareOf({ burst }: Rate): number {
   return Math.min(burst - 1, Math.max(2, Math.floor(burst / 3)));
 }
@@ -89,9 +96,11 @@ export interface PollScheduler {
 }
 
 const HOUR_MS = 3_600_000;
-/** The watcher's share of what it shares with others. The rest lets others begin; the watcher then makes room for what they send. */
+/** The watcher's share of what it shares with others. The rest lets others begin; the watcher then
+ *  makes room for what they send. */
 const OWN_SHARE = 0.95;
-/** Requests an hour that seeing and reading every ledger takes: the watcher makes no room for others below it. */
+/** Requests an hour that seeing and reading every ledger takes: the watcher makes no room for
+ *  others below it. */
 const NEEDED_PER_HOUR = 1440;
 /** Averaging time for the requests of others. */
 const OTHERS_MS = 600_000;
@@ -100,8 +109,9 @@ const SHORTEST_LOOK_MS = 150;
 const LONGEST_LOOK_MS = 3000;
 /** Polling begins at most this long before the next ledger is due. */
 const LARGEST_LEAD_MS = 1500;
-/** Requests per token unit, or a hundredth of a smaller budget: from the most tokens to the deepest debt the watcher sends fewer requests than the common
- *  burst has beyond the spare ones, so that a tenant finds some even while ledgers close faster than the budget bears. */
+/** Requests per token unit, or a hundredth of a smaller budget: from the most tokens to the deepest
+ *  debt the watcher sends fewer requests than the common burst has beyond the spare ones, so that a
+ *  tenant finds some even while ledgers close faster than the budget bears. */
 const UNIT = 14;
 const MOST_UNITS = 3;
 const DEBT_UNITS = -1.5;

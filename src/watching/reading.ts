@@ -1,5 +1,6 @@
-/** Turns a page of records into credits, refunds and parked records of our wallets. What an incomplete record lacks is fetched; a record that stays incomplete
- *  or cannot be understood is parked and never stops those after it. */
+/** Turns a page of records into credits, refunds and parked records of our wallets. What an
+ *  incomplete record lacks is fetched; a record that stays incomplete or cannot be understood is
+ *  parked and never stops those after it. */
 import { createHash } from 'node:crypto';
 import type { Network } from '../../contracts/networks.js';
 import { memoRefunded } from '../domain/refund.js';
@@ -10,10 +11,12 @@ import { LedgerUnavailable } from '../ledger/source.js';
 import { ANY_WALLET, type ParkedRecordDoc } from './parked-store.js';
 
 const FETCHED_AT_ONCE = 8;
-/** After this many failed fetches, a page that may park incomplete records parks the rest without asking. */
+/** After this many failed fetches, a page that may park incomplete records parks the rest
+ *  without asking. */
 const MOST_IN_VAIN = 8;
 const FIRST_TRY_MS = 2000;
-/** A record read this soon after its close may pay anything made before it was read, whichever clock dated it. */
+/** A record read this soon after its close may pay anything made before it was read, whichever
+ *  clock dated it. */
 const READ_SOON_MS = 86_400_000;
 
 export interface Reading {
@@ -28,15 +31,17 @@ interface ReadingDeps {
   network: Network;
   session: Pick<LedgerSession, 'complete'>;
   clock: Clock;
-  /** Finds the addresses that have a wallet here. Call it after fetching the page, so that a wallet made before a ledger closed is not overlooked in that
-   *  ledger. */
+  /** Finds the addresses that have a wallet here. Call it after fetching the page, so that a wallet
+   *  made before a ledger closed is not overlooked in that ledger. */
   isOurs: (addresses: readonly string[]) => Promise<ReadonlySet<string>>;
-  /** The watched address whose history the records are: a record that names no receiver concerns it. Null for the feed. */
+  /** The watched address whose history the records are: a record that names no receiver concerns
+   *  it. Null for the feed. */
   historyOf: string | null;
   /** Close time of the ledgers before the records, or earlier. Default unknown. */
   closedFrom?: Date;
-  /** Which failed fetches park their record: `everything`: any; `one_by_one`: those where only this record's answer is bad. Default none: the reading fails,
-   *  unless the source merely answers that it has nothing. */
+  /** Which failed fetches park their record: `everything`: any; `one_by_one`: those where only this
+   *  record's answer is bad. Default none: the reading fails, unless the source merely answers that
+   *  it has nothing. */
   leavesBehind?: 'one_by_one' | 'everything';
   /** A parked record is read again: all of it that is not understood stays parked. */
   again?: ParkedRecordDoc;
@@ -61,7 +66,8 @@ export async function readRecords(deps: ReadingDeps, records: readonly LedgerRec
   for (const { raw, outcome } of completed) {
     if (outcome.kind === 'incomplete') {
       const { pagingToken, needs, receivers } = outcome;
-      // A record that is too large to be read is never booked as a refund: its senders do not count.
+      // A record that is too large to be read is never booked as a refund: its senders do
+      // not count.
       if (concernsUs(outcome.isTooLarge ? receivers : partiesOf(outcome)))
         park(raw, { id: pagingToken, pagingToken, receivers, reason: `its ${needs} cannot be fetched` });
     } else if (outcome.kind === 'parked') {
@@ -134,7 +140,8 @@ function closedAtOf(raw: unknown): Date | null {
   return null;
 }
 
-/** Fetches what the records lack, a few at a time. @returns them in order; a record whose fetch failed stays incomplete */
+/** Fetches what the records lack, a few at a time. @returns them in order; a record whose fetch
+ *  failed stays incomplete */
 async function completeAll(
   { session, leavesBehind }: Pick<ReadingDeps, 'session' | 'leavesBehind'>,
   records: readonly LedgerRecord[],

@@ -1,4 +1,5 @@
-/** Books a refund that the merchant names by its transaction, which is read from the ledger rather than trusted. */
+/** Books a refund that the merchant names by its transaction, which is read from the ledger rather
+ *  than trusted. */
 
 import type { Network } from '../../contracts/networks.js';
 import { parseSum } from '../domain/amount.js';
@@ -54,7 +55,8 @@ export type BookByHash = ReturnType<typeof createBookByHash>;
 export function createBookByHash(deps: RefundByHashDeps) {
   const { payments, refunds, moveRefund } = deps;
 
-  /** Books what is not booked yet, and moves what was booked by memo at other payments. @param transaction the caller's
+  /** Books what is not booked yet, and moves what was booked by memo at other payments. @param
+   *  transaction the caller's
    *  @throws ApiError in which case nothing was changed */
   return async (payment: PaymentDoc, transactionHash: string, transaction: Database['transaction']): Promise<void> => {
     const { accountId, _id: id } = payment;
@@ -111,7 +113,8 @@ async function bookUnbooked(
   return shares.some(({ payment }) => payment._id === named._id);
 }
 
-/** The transaction's movements; none when it is not on the ledger. @throws ApiError when the ledger cannot be asked */
+/** The transaction's movements; none when it is not on the ledger. @throws ApiError when the ledger
+ *  cannot be asked */
 async function movedBy(deps: RefundByHashDeps, payment: PaymentDoc, transactionHash: string): Promise<Credit[]> {
   try {
     return await readMoved(deps, payment, transactionHash);
@@ -157,7 +160,8 @@ async function refundsIn(
   return back.filter(({ credit }) => senders.has(credit.sender)).map(({ refund }) => refund);
 }
 
-/** The payments that one operation refunds: the named one if enough of it is left, else the payer's first with enough left, else all with something left. */
+/** The payments that one operation refunds: the named one if enough of it is left, else the payer's
+ *  first with enough left, else all with something left. */
 async function givenBackBy(
   { payments }: RefundByHashDeps,
   named: PaymentDoc,

@@ -1,5 +1,7 @@
-/** Request budgets shared by all processes: never more than `perHour` requests in any sliding hour, nor more than the burst at once. Each purpose has a share,
- *  outsiders one that no other draws from, each account and client address at most half of that share. One moment is stored for each (`watching/request-rate.ts`). */
+/** Request budgets shared by all processes: never more than `perHour` requests in any sliding hour,
+ *  nor more than the burst at once. Each purpose has a share, outsiders one that no other draws
+ *  from, each account and client address at most half of that share. One moment is stored for
+ *  each (`watching/request-rate.ts`). */
 import mongoose from 'mongoose';
 import type { Clock } from '../kit/clock.js';
 import { makeIndexes, SCHEMA_OPTIONS } from '../kit/database.js';
@@ -9,9 +11,11 @@ import { type Rate, rateOfCommon, rateOfOne, rateOfShare, type Share, spareOf, s
 interface RequestBudgetDoc {
   /** Names a network, a share of it, or one account or address within the share. */
   _id: string;
-  /** When the budget is full again: microseconds since the epoch, an integer below 2^53, so that sums are exact. */
+  /** When the budget is full again: microseconds since the epoch, an integer below 2^53, so that
+   *  sums are exact. */
   wholeAtMicros: number;
-  /** When the budget of one account or address is certainly full again and may be deleted. Missing for the others. */
+  /** When the budget of one account or address is certainly full again and may be deleted. Missing
+   *  for the others. */
   expiresAt?: Date;
 }
 
@@ -58,7 +62,8 @@ function createTake(budgets: mongoose.Model<RequestBudgetDoc>, clock: Clock) {
   };
 }
 
-/** Requests that find and read the newest ledger for two addresses, while a source is so young that its tip is asked for again after each page. */
+/** Requests that find and read the newest ledger for two addresses, while a source is so young that
+ *  its tip is asked for again after each page. */
 const ROUND = 5;
 
 function createBudget(take: ReturnType<typeof createTake>, network: string, perHour: number): LedgerBudget {
@@ -79,8 +84,10 @@ function createBudget(take: ReturnType<typeof createTake>, network: string, perH
   /** What all but outsiders share; the watcher alone takes the spare requests. */
   const rest: RequestBudget = { take: async () => (await take(network, rate, { leave: spare })).waitMs };
 
-  /** The watcher's first requests in a session, for the tip and the newest ledger, may use the spare ones. Later ones catch up and compete with other purposes,
-   *  so that an hour of catching up leaves each purpose its share. Of a small budget even a second address would wait until it is full. */
+  /** The watcher's first requests in a session, for the tip and the newest ledger, may use the
+   *  spare ones. Later ones catch up and compete with other purposes, so that an hour of catching
+   *  up leaves each purpose its share. Of a small budget even a second address would wait until it
+   *  is full. */
   const ofWatcher = (): RequestBudget => {
     let granted = 0;
     return {

@@ -1,4 +1,5 @@
-/** Resets of a test network: the old ledgers are lost, and watching continues from the newest one. */
+/** Resets of a test network: the old ledgers are lost, and watching continues from the
+ *  newest one. */
 
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
@@ -76,7 +77,8 @@ async function happened(
   return ledger !== 'gone' && ledger.hash !== anchor.hash;
 }
 
-/** Moves all cursors to the new network. Repeatable after a crash: the anchor is forgotten last. @returns the state of the new network */
+/** Moves all cursors to the new network. Repeatable after a crash: the anchor is forgotten last.
+ *  @returns the state of the new network */
 async function startAnew(
   deps: ResetDeps,
   tip: LedgerTip,

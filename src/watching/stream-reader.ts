@@ -1,4 +1,5 @@
-/** Reads one stream from its cursor to its end. Pages are read ahead; the cursor moves in the transaction that stores them. */
+/** Reads one stream from its cursor to its end. Pages are read ahead; the cursor moves in the
+ *  transaction that stores them. */
 
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
@@ -22,7 +23,8 @@ interface AheadPage {
 }
 
 interface ReadAhead<P extends AheadPage> {
-  /** Takes the pages read since the last call, in order: at least one, at most `atMost`. As many more are then read ahead.
+  /** Takes the pages read since the last call, in order: at least one, at most `atMost`. As many
+   *  more are then read ahead.
    *  @throws what reading throws, once the pages before it are taken. */
   take(atMost: number): Promise<P[]>;
   /** Ends the reading. */
@@ -65,8 +67,9 @@ export function readAhead<P extends AheadPage>(read: (from: CursorDoc) => Promis
   };
 }
 
-// Streams whose reading failed, each with a pause of its own, so that one that always fails does not delay
-// the others. The pause grows until the stream's cursor moves. In memory only: a restart tries all again.
+// Streams whose reading failed, each with a pause of its own, so that one that always fails does
+// not delay the others. The pause grows until the stream's cursor moves. In memory only: a restart
+// tries all again.
 
 const FIRST_PAUSE_MS = 1000;
 const LONGEST_PAUSE_MS = 60_000;
@@ -100,7 +103,8 @@ export function createStreamFailures() {
   };
 }
 
-/** Most pages in one transaction; fewer after a slow one, because MongoDB aborts transactions that take too long. */
+/** Most pages in one transaction; fewer after a slow one, because MongoDB aborts transactions that
+ *  take too long. */
 const PAGES_AT_ONCE = 8;
 const LONG_STORE_MS = 2000;
 const LONG_HISTORY_LEDGERS = 100;
@@ -141,7 +145,8 @@ export interface ReadOptions {
 export type StreamRole =
   /** An address outside the feed, read to its end. */
   | { kind: 'address' }
-  /** An address that the feed does not cover yet: read until it is shown the feed's first ledger. */
+  /** An address that the feed does not cover yet: read until it is shown the feed's
+   *  first ledger. */
   | { kind: 'straggler'; feedFrom: number }
   /** The network's feed. `fastForward` is called after 1, 2, 4, … pages; true ends the reading. */
   | { kind: 'feed'; fastForward: ((reached: CursorDoc, pages: number) => Promise<boolean>) | null };
@@ -196,7 +201,8 @@ async function fetchPage(
   }
 }
 
-/** @throws LedgerUnavailable when the server has dropped what comes next; until its tip shows that, the wallet lags */
+/** @throws LedgerUnavailable when the server has dropped what comes next; until its tip shows that,
+ *  the wallet lags */
 async function readPage(deps: StreamReaderDeps, { session, tip }: ReadOptions, from: CursorDoc): Promise<PageRead> {
   const page = await fetchPage(deps, session, from, hasKeptRecords(tip, from));
   if (page.gone || (await wasCut(session, tip, from)))
@@ -236,7 +242,8 @@ function progressAfter(deps: StreamReaderDeps, page: Page, tip: LedgerTip, from:
   };
 }
 
-/** A ledger without a known close time takes that of a known earlier one, or the cursor's: never too late. */
+/** A ledger without a known close time takes that of a known earlier one, or the cursor's: never
+ *  too late. */
 function shownUpTo(
   { knownCloses }: StreamReaderDeps,
   from: CursorDoc,
@@ -248,15 +255,16 @@ function shownUpTo(
   return { shownLedger: ledger, shownClosedAt: isLater ? close.closedAt : from.shownClosedAt };
 }
 
-/** Whether the server dropped ledgers between its tip and this page, which a page does not show. Near the end of a long history nothing can be missing;
- *  otherwise the tip is requested again. */
+/** Whether the server dropped ledgers between its tip and this page, which a page does not show.
+ *  Near the end of a long history nothing can be missing; otherwise the tip is requested again. */
 async function wasCut(session: LedgerSession, tip: LedgerTip, { shownLedger }: CursorDoc): Promise<boolean> {
   const kept = tip.latestLedger - tip.oldestLedger;
   if (kept >= LONG_HISTORY_LEDGERS && (tip.latestLedger - shownLedger) * 10 <= kept) return false;
   return (await session.tip()).oldestLedger > shownLedger + 1;
 }
 
-/** Stores consecutive pages and moves the cursor past them, in one transaction. @returns false when another reader had moved it. */
+/** Stores consecutive pages and moves the cursor past them, in one transaction. @returns false when
+ *  another reader had moved it. */
 async function store(deps: StreamReaderDeps, from: CursorDoc, pages: readonly PageRead[]): Promise<boolean> {
   const { cursors, recorder, network, metrics, log } = deps;
   const { to } = pages.at(-1)!;
@@ -277,13 +285,15 @@ async function store(deps: StreamReaderDeps, from: CursorDoc, pages: readonly Pa
   return true;
 }
 
-/** The lowest ledger to assume of a server that does not say how far it is; null while the network's pace is unknown. */
+/** The lowest ledger to assume of a server that does not say how far it is; null while the
+ *  network's pace is unknown. */
 function leastShown({ knownCloses }: StreamReaderDeps, { latestLedger }: LedgerTip): number | null {
   const pace = knownCloses.pace();
   return pace && latestLedger - Math.max(FARTHEST_BEHIND_LEDGERS, Math.ceil(FARTHEST_BEHIND_MS / pace));
 }
 
-/** Asks whether anything came after the cursor, in one answer that shows how far its server is. If nothing came, moves the cursor.
+/** Asks whether anything came after the cursor, in one answer that shows how far its server is. If
+ *  nothing came, moves the cursor.
  *  @returns the moved cursor; null when something came or may have come */
 async function quietCheck(
   deps: StreamReaderDeps,

@@ -1,4 +1,5 @@
-/** Starts watching the address of each wallet created or activated since the last round, and stops where its last window is read to the end. */
+/** Starts watching the address of each wallet created or activated since the last round, and stops
+ *  where its last window is read to the end. */
 import type { Network } from '../../contracts/networks.js';
 import { cursorId, FEED, isShownPast, type ReadTo, shownCursor, wasRead } from '../domain/coverage.js';
 import { type LedgerClose, type LedgerStamp, secondBefore, secondOf, type WatchWindow } from '../domain/terms.js';
@@ -91,7 +92,8 @@ export function createWalletStops(deps: {
   }
 
   return {
-    /** Ids of wallets that are read to their end: ledgers dropped from now on are no gap for them. */
+    /** Ids of wallets that are read to their end: ledgers dropped from now on are no gap
+     *  for them. */
     async done(): Promise<string[]> {
       return (await plan()).planned.filter(({ isDone }) => isDone).map(({ wallet }) => wallet._id);
     },
@@ -112,9 +114,11 @@ export function createWalletStops(deps: {
 
 const BATCH = 1000;
 const NEVER_MS = 8_640_000_000_000_000;
-/** Reading may begin up to this long (about three ledgers) before a window: finding the exact ledger takes ten requests. */
+/** Reading may begin up to this long (about three ledgers) before a window: finding the exact
+ *  ledger takes ten requests. */
 const EARLIER_MS = 15_000;
-/** The first ledger that can hold a payment. A server whose oldest ledger is newer has dropped the network's first ledgers. */
+/** The first ledger that can hold a payment. A server whose oldest ledger is newer has dropped the
+ *  network's first ledgers. */
 const FIRST_LEDGER = 3;
 
 interface StartFacts {
@@ -129,7 +133,8 @@ interface Search extends StartFacts {
   noneAtMs: number;
 }
 
-/** The windows of an address that still have to be read; those that ended before the last reset are lost. */
+/** The windows of an address that still have to be read; those that ended before the last reset
+ *  are lost. */
 export function unreadWindows(
   walletsOfAddress: readonly Pick<WalletDoc, 'windows' | 'readTo'>[],
   own: CursorDoc | undefined,
@@ -145,7 +150,8 @@ export function unreadWindows(
 const isOfOtherNetwork = ({ ledger }: LedgerStamp, { tip, state }: StartFacts): boolean =>
   ledger !== null && ledger > Math.max(tip.latestLedger, state?.latestLedger ?? 0);
 
-/** The ledger after which a window begins, by its stamp; null when it must be searched for by time, as when the stamp is older than the oldest kept ledger. */
+/** The ledger after which a window begins, by its stamp; null when it must be searched for by time,
+ *  as when the stamp is older than the oldest kept ledger. */
 export function startOf({ from }: WatchWindow, { tip, state }: StartFacts): LedgerClose | null {
   if (from.ledger === null || from.ledger + 1 < tip.oldestLedger || isOfOtherNetwork(from, { tip, state })) return null;
   // Ledgers of the same second are read too; none closed earlier.
@@ -155,7 +161,8 @@ export function startOf({ from }: WatchWindow, { tip, state }: StartFacts): Ledg
 const beginOf = (windows: readonly WatchWindow[]): number =>
   Math.min(...windows.map(({ from }) => from.at.getTime()), NEVER_MS);
 
-/** A known ledger that closed shortly before a time. After a reset, which another process may have handled, older ones belong to the old network. */
+/** A known ledger that closed shortly before a time. After a reset, which another process may have
+ *  handled, older ones belong to the old network. */
 export function knownStart(knownCloses: KnownCloses, before: Date, { tip, state }: StartFacts): LedgerClose | null {
   const known = knownCloses.closedAtOrBefore(before);
   if (!known || before.getTime() - known.closedAt.getTime() > EARLIER_MS) return null;
@@ -177,7 +184,8 @@ export function createWalletStarts(deps: WalletStartsDeps) {
   const { network, wallets } = deps;
 
   return {
-    /** @throws LedgerUnavailable when a start must be searched for and no source answers; wallets started before stay started */
+    /** @throws LedgerUnavailable when a start must be searched for and no source answers; wallets
+     *  started before stay started */
     async startAll(session: LedgerSession, facts: StartFacts): Promise<void> {
       for (;;) {
         const batch = await wallets.notStarted(network, BATCH);
@@ -207,14 +215,16 @@ async function searchStart(
   }
   const { resetAt } = search.state ?? {};
   search.noneAtMs = Math.max(search.noneAtMs, before.getTime());
-  // Every kept ledger is younger: after a reset, begin with the network; otherwise ledgers may have been dropped.
+  // Every kept ledger is younger: after a reset, begin with the network; otherwise ledgers may have
+  // been dropped.
   const isOther = isOfOtherNetwork(from, search);
   const isWhole = resetAt && (from.at <= resetAt || isOther);
   const beginning = Math.min(search.tip.oldestLedger, FIRST_LEDGER) - 1;
   return { ledger: isWhole ? beginning : isOther ? 0 : (from.ledger ?? 0), closedAt: before };
 }
 
-/** The earliest ledger and the earliest time, perhaps of two windows: nothing before either is left to read. */
+/** The earliest ledger and the earliest time, perhaps of two windows: nothing before either is left
+ *  to read. */
 async function earliestStart(
   deps: WalletStartsDeps,
   windows: readonly WatchWindow[],
@@ -244,7 +254,8 @@ async function start(
     const ofAddress = all.filter((wallet) => wallet.address === address);
     return { address, known, unread: unreadWindows(ofAddress, known, facts.state) };
   });
-  // Known ledgers first, so that they never wait for a search. Then the oldest: one search serves the starts shortly after it.
+  // Known ledgers first, so that they never wait for a search. Then the oldest: one search serves
+  // the starts shortly after it.
   const isSearched = (unread: readonly WatchWindow[]) => Number(unread.some((window) => !startOf(window, facts)));
   plans.sort((a, b) => isSearched(a.unread) - isSearched(b.unread) || beginOf(a.unread) - beginOf(b.unread));
   const search = { ...facts, session, noneAtMs: Number.NEGATIVE_INFINITY };
@@ -257,7 +268,8 @@ async function start(
       const readAt = clock.now();
       if (found && (!known || known.shownLedger < found.ledger))
         starts.push(cursorAt(deps, _id, address, found, readAt));
-      // Saved with a new time, so that a stalled process about to remove the cursor finds it in use.
+      // Saved with a new time, so that a stalled process about to remove the cursor finds it
+      // in use.
       else if (known) starts.push({ ...known, readAt });
       done.add(address);
     }

@@ -1,4 +1,5 @@
-/** Wallets, and the windows of the ledger in which each one counts. `watchStarted` is false until the watcher has seen the newest window. */
+/** Wallets, and the windows of the ledger in which each one counts. `watchStarted` is false until
+ *  the watcher has seen the newest window. */
 import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import type { ReadTo } from '../domain/coverage.js';
@@ -46,9 +47,11 @@ export interface WalletDoc {
   gap: Gap | null;
   productCount: number;
   hasPayments: boolean;
-  /** While true, checkouts are made without a write here. To prevent new ones, clear it, then look for open ones. Missing means false. */
+  /** While true, checkouts are made without a write here. To prevent new ones, clear it, then look
+   *  for open ones. Missing means false. */
   takesCheckouts?: boolean;
-  /** Counts how often `takesCheckouts` was set: unchanged, it proves that no checkout was made since the search for open ones. Missing before the first time. */
+  /** Counts how often `takesCheckouts` was set: unchanged, it proves that no checkout was made
+   *  since the search for open ones. Missing before the first time. */
   checkoutEpoch?: number | null;
   /** When its next audit begins. Missing until planned. */
   nextAuditAt?: Date;
@@ -114,7 +117,8 @@ function openModel(connection: mongoose.Connection) {
 type Opened = ReturnType<typeof openModel>;
 
 const ofAccount = ({ wallets, page, byId }: Opened, accountId: string) => ({
-  /** Stores it as this account's. False when the account already has this address on this network. */
+  /** Stores it as this account's. False when the account already has this address on
+   *  this network. */
   async insert(wallet: WalletDoc, session?: Session): Promise<boolean> {
     try {
       await orAlreadyMade(
@@ -160,8 +164,8 @@ const ofAccount = ({ wallets, page, byId }: Opened, accountId: string) => ({
       .lean<WalletDoc>()
       .exec(),
   ...endingOfAccount({ wallets }, accountId),
-  /** Called in the transaction that makes, moves or deletes products, so that a wallet in use cannot be deleted concurrently.
-   *  False when there is no such wallet. */
+  /** Called in the transaction that makes, moves or deletes products, so that a wallet in use
+   *  cannot be deleted concurrently. False when there is no such wallet. */
   async countProducts(id: string, change: number, session: Session): Promise<boolean> {
     const { matchedCount } = await wallets.updateOne(
       { _id: id, accountId },
@@ -190,8 +194,9 @@ const endingOfAccount = ({ wallets }: Pick<Opened, 'wallets'>, accountId: string
       .findOneAndUpdate({ _id: id, accountId }, { $set: { takesCheckouts: false } }, { returnDocument: 'after' })
       .lean<WalletDoc>()
       .exec(),
-  /** Closes the open window of a wallet that refused checkouts; the window is still read to its end. Null when the wallet is inactive or gone, takes checkouts
-   *  again, or has taken some since. */
+  /** Closes the open window of a wallet that refused checkouts; the window is still read to its
+   *  end. Null when the wallet is inactive or gone, takes checkouts again, or has taken
+   *  some since. */
   deactivate: (
     { _id, checkoutEpoch = null }: Pick<WalletDoc, '_id' | 'checkoutEpoch'>,
     until: LedgerStamp,
@@ -205,7 +210,8 @@ const endingOfAccount = ({ wallets }: Pick<Opened, 'wallets'>, accountId: string
       )
       .lean<WalletDoc>()
       .exec(),
-  /** Only a wallet that has refused checkouts and taken none since, without products or payments. */
+  /** Only a wallet that has refused checkouts and taken none since, without products
+   *  or payments. */
   async removeUnused(
     { _id, checkoutEpoch = null }: Pick<WalletDoc, '_id' | 'checkoutEpoch'>,
     session?: Session,

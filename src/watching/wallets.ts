@@ -80,7 +80,8 @@ export const newWallet = (
   hasPayments: false,
 });
 
-/** Reads what a wallet missed. @param horizonUrl replaces the configured sources. @param onBegin called before anything is recorded */
+/** Reads what a wallet missed. @param horizonUrl replaces the configured sources. @param onBegin
+ *  called before anything is recorded */
 export type MendGaps = (
   wallet: WalletDoc,
   horizonUrl: string | null,
@@ -275,7 +276,8 @@ const statement =
     const end = to ? momentIn(calendar, to) : null;
     if (begin > clock.now()) throw badRequest('`from` must not be after now.');
     if (end && end < begin) throw badRequest('`to` must not be before `from`.');
-    // Ledgers close on whole seconds: one that closes after the wallet's creation may carry the same second.
+    // Ledgers close on whole seconds: one that closes after the wallet's creation may carry the
+    // same second.
     const first = from ? begin : new Date(Math.floor(begin.getTime() / 1000) * 1000);
     const rows = await readStatement(wallet, first, end);
     if (rows === 'away') throw unavailable('The ledger cannot be reached now: try again later.');

@@ -1,5 +1,5 @@
-/** Keeps watching a network, round after round, while this process holds the lease. The lease only saves requests; unique keys and cursors ensure that
- *  everything is stored once. */
+/** Keeps watching a network, round after round, while this process holds the lease. The lease only
+ *  saves requests; unique keys and cursors ensure that everything is stored once. */
 
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
@@ -34,7 +34,8 @@ export interface WatchDeps {
   /** Null without a budget. */
   requestsPerHour: number | null;
   clock: Clock;
-  /** Times the polling: setting the clock back an hour must not stop the watching for an hour. Default the clock. */
+  /** Times the polling: setting the clock back an hour must not stop the watching for an hour.
+   *  Default the clock. */
   monotonic?: MonotonicClock;
   log: Logger;
   /** Kept between runs with what it has learned and its tokens. Default a new one. */
@@ -43,8 +44,8 @@ export interface WatchDeps {
   onPoll?: (error: Error | null) => void;
 }
 
-/** Until `enough` aborts; a poll that has begun then goes on until `ended` does: with a small budget it takes longer than a run, and would begin again
- *  and again. Never rejects. */
+/** Until `enough` aborts; a poll that has begun then goes on until `ended` does: with a small
+ *  budget it takes longer than a run, and would begin again and again. Never rejects. */
 export function watch(deps: WatchDeps, enough: AbortSignal, ended = enough): Promise<void> {
   const { network, leases, holder, clock, log } = deps;
   const lease = { leases, name: `watch:${network}`, holder, ms: LEASE_MS, clock, log };
@@ -105,7 +106,8 @@ function watchRounds(deps: WatchDeps, enough: AbortSignal, held: AbortSignal): P
 async function poll(deps: WatchDeps, state: WatchState, limits: RoundLimits): Promise<number> {
   const { watcher, ledger, pollIntervalMs, clock, monotonic = clock } = deps;
   const { scheduler, read } = state;
-  // Pages wait for the budget without a limit: giving up would spend the next request on the tip again.
+  // Pages wait for the budget without a limit: giving up would spend the next request on the
+  // tip again.
   const session = ledger.session({ purpose: 'watching' }, limits.held);
   try {
     const tip = await session.tip();
@@ -128,7 +130,8 @@ async function poll(deps: WatchDeps, state: WatchState, limits: RoundLimits): Pr
   return scheduler.waitMs(monotonic.nowMs());
 }
 
-/** @returns milliseconds until the next poll: no sooner than the budget allows, so that failures do not use up the requests for pages */
+/** @returns milliseconds until the next poll: no sooner than the budget allows, so that failures do
+ *  not use up the requests for pages */
 async function noteFailure(deps: WatchDeps, state: WatchState, error: unknown): Promise<number> {
   const { network, networkStates, pollIntervalMs, clock, monotonic = clock, log } = deps;
   state.read.ledger = 0;

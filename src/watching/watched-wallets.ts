@@ -1,4 +1,5 @@
-/** Wallets as the watcher sees them: windows to read, how far they are read, and gaps; `sync` as the API shows it. Part of the wallet store. */
+/** Wallets as the watcher sees them: windows to read, how far they are read, and gaps; `sync` as
+ *  the API shows it. Part of the wallet store. */
 import type mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import { cursorId, effectiveCursor, FEED, LAGGING_AFTER_MS } from '../domain/coverage.js';
@@ -104,13 +105,15 @@ export interface GapScope {
   address: string | null;
   /** Ids of wallets that missed nothing. */
   without: readonly string[];
-  /** Given for a reset, whose gaps no source can fill: when the network was last seen before it, which identifies the reset. */
+  /** Given for a reset, whose gaps no source can fill: when the network was last seen before it,
+   *  which identifies the reset. */
   lostSince?: Date;
 }
 
 export function createWatchedWallets(wallets: mongoose.Model<WalletDoc>) {
   return {
-    /** Addresses with an unread window, each once, in order. Reads only as many wallets as requested. */
+    /** Addresses with an unread window, each once, in order. Reads only as many wallets
+     *  as requested. */
     async watchedAddresses(network: Network, options: { after?: string; limit: number }): Promise<string[]> {
       const addresses = new Set<string>();
       for (let after = options.after; ; ) {
@@ -130,7 +133,8 @@ export function createWatchedWallets(wallets: mongoose.Model<WalletDoc>) {
     },
     notStarted: (network: Network, limit: number) =>
       wallets.find({ network, watchStarted: false }).limit(limit).lean<WalletDoc[]>().exec(),
-    /** Call when the watcher has found where these wallets begin. A wallet that got another window since it was read is left for the next time. */
+    /** Call when the watcher has found where these wallets begin. A wallet that got another window
+     *  since it was read is left for the next time. */
     async startWatching(batch: readonly WalletDoc[]): Promise<void> {
       if (batch.length === 0) return;
       await wallets.collection.bulkWrite(
@@ -149,7 +153,8 @@ export function createWatchedWallets(wallets: mongoose.Model<WalletDoc>) {
     async stopWatching(id: string, readTo: NonNullable<WalletDoc['readTo']>): Promise<void> {
       await wallets.updateOne({ _id: id, active: false }, { $set: { watching: false, readTo } });
     },
-    /** Call after a reset: clears the ledger numbers of old stamps, those of past windows too. @returns the ids of its wallets */
+    /** Call after a reset: clears the ledger numbers of old stamps, those of past windows too.
+     *  @returns the ids of its wallets */
     async forgetLedgers(network: Network): Promise<string[]> {
       await wallets.collection.updateMany(
         { network },
@@ -164,7 +169,8 @@ export function createWatchedWallets(wallets: mongoose.Model<WalletDoc>) {
 
 /** The newest gap of each wallet, kept in the wallet. */
 const createGapMarks = (wallets: mongoose.Model<WalletDoc>) => ({
-  /** Watched wallets of one address, or with null of the network, except those `without`, in the order of their ids. */
+  /** Watched wallets of one address, or with null of the network, except those `without`, in the
+   *  order of their ids. */
   watchedFrom: (
     network: Network,
     { address, without }: Pick<GapScope, 'address' | 'without'>,

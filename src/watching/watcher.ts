@@ -1,5 +1,6 @@
-/** One round of watching a network, in short repeatable steps: deal with a reset, start new wallets, choose the mode of reading, read the streams, stop ended
- *  wallets. The pure functions in `plan.ts` decide; `watch.ts` calls the rounds. */
+/** One round of watching a network, in short repeatable steps: deal with a reset, start new
+ *  wallets, choose the mode of reading, read the streams, stop ended wallets. The pure functions in
+ *  `plan.ts` decide; `watch.ts` calls the rounds. */
 
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
@@ -61,7 +62,8 @@ export interface WatcherDeps {
   recordsParked?: () => void;
   /** Records per page. Default 200, Horizon's maximum. */
   pageLimit?: number;
-  /** More addresses than this are read through the feed; at half as many, one by one again. Default 2: beyond it the feed takes fewer requests. */
+  /** More addresses than this are read through the feed; at half as many, one by one again. Default
+   *  2: beyond it the feed takes fewer requests. */
   readOneByOne?: number;
   /** Name of this machine, whose clock is measured. Default unknown. */
   host?: string;
@@ -165,7 +167,8 @@ async function dealWithReset(
   return resets.startAnew(tip, state, seenOf(parts, tip, tipAt));
 }
 
-/** Reads one stream, after dealing with ledgers that its source has dropped. @returns how many pages were read; null when the stream has to wait */
+/** Reads one stream, after dealing with ledgers that its source has dropped. @returns how many
+ *  pages were read; null when the stream has to wait */
 async function readStream(parts: Parts, round: Round, stream: CursorDoc): Promise<number | null> {
   const next = await parts.gaps.pass(round.session, round.tip, stream);
   if (!next) return null;
@@ -191,7 +194,8 @@ function roleOf({ modes }: Parts, { address }: CursorDoc, { feed, histories, tip
   return { kind: 'feed', fastForward: (reached, pages) => modes.fastForward(tip, feed, reached, pages) };
 }
 
-/** Reads a stream from another server that answers. @throws `unsure` when there is none: the cursor stays */
+/** Reads a stream from another server that answers. @throws `unsure` when there is none: the
+ *  cursor stays */
 async function readElsewhere(
   session: LedgerSession,
   read: (of: Pick<ReadOptions, 'session' | 'tip'>) => Promise<number>,

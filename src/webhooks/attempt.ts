@@ -1,4 +1,5 @@
-/** One attempt of a delivery: sign, post, judge. Never rejects; returns what to record of the delivery and of its webhook. */
+/** One attempt of a delivery: sign, post, judge. Never rejects; returns what to record of the
+ *  delivery and of its webhook. */
 
 import type { KeyObject } from 'node:crypto';
 import type { Logger } from 'pino';
@@ -12,8 +13,8 @@ import type { Pause, WebhookHealth } from './health.js';
 import { type Poster, type PostResult, signedHeaders } from './poster.js';
 import type { WebhookDoc, WebhookStore } from './webhook-store.js';
 
-// Writes the results of attempts in batches: results that arrive during a write form the next batch. A
-// failed write is repeated until the dispatcher ends.
+// Writes the results of attempts in batches: results that arrive during a write form the next
+// batch. A failed write is repeated until the dispatcher ends.
 
 const MAX_BATCH = 500;
 /** Pause before each batch, so that it fills. Sending does not wait for records. */
@@ -85,7 +86,8 @@ export class AttemptRecorder {
         await this.#writeBatch(batch, changes);
       } catch (err) {
         log.error({ err, attempts: batch.length }, 'webhook attempts not recorded yet');
-        // Writing a record twice is harmless: the first write raises the attempt count that the second one expects.
+        // Writing a record twice is harmless: the first write raises the attempt count that the
+        // second one expects.
         this.#waiting.unshift(...batch);
         for (const change of changes) this.#putBack(change);
         await clock.sleep(WAIT_AFTER_FAULT_MS, this.#abandoned.signal);
@@ -110,7 +112,8 @@ export class AttemptRecorder {
     if (written.length === 0) await clock.sleep(WAIT_AFTER_FAULT_MS, this.#abandoned.signal);
   }
 
-  /** If a webhook cannot be paused yet, its attempts are not recorded, so that it keeps its lease; those of other webhooks are.
+  /** If a webhook cannot be paused yet, its attempts are not recorded, so that it keeps its lease;
+   *  those of other webhooks are.
    *  @returns ids of webhooks not paused yet */
   async #pauseEach(changes: readonly WebhookHealth[]): Promise<Set<string>> {
     const { pause, holder, log } = this.#deps;

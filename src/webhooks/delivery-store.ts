@@ -1,4 +1,5 @@
-/** Deliveries: one for each webhook and event; `nextAttemptAt` is a date exactly while it is PENDING, and then says when it is due. */
+/** Deliveries: one for each webhook and event; `nextAttemptAt` is a date exactly while it is
+ *  PENDING, and then says when it is due. */
 import mongoose from 'mongoose';
 import { deliveryStatusSchema } from '../../contracts/deliveries.js';
 import type { EventType } from '../../contracts/event-kinds.js';
@@ -36,7 +37,8 @@ const replayedOfAccount = (collection: Collection, accountId: string) => ({
   /** Number of FAILED deliveries that the replay would take. */
   countFailed: (replay: ReplayDoc): Promise<number> =>
     collection.countDocuments({ ...failedBefore(replay), accountId }),
-  /** Number of events that the replay would skip, because their deliveries had not ended when it was requested.
+  /** Number of events that the replay would skip, because their deliveries had not ended when it
+   *  was requested.
    *  @param lastSequence number of the webhook's latest delivery then: later ones are fresh */
   async countUnfinished(replay: ReplayDoc, lastSequence: number): Promise<number> {
     const { webhookId, types, createdAt } = replay;
@@ -74,8 +76,8 @@ const replayedOfAllAccounts = (collection: Collection, clock: Pick<Clock, 'now'>
     );
     return modifiedCount;
   },
-  /** The events with a delivery to the webhook that had not ended when the replay was requested, or that the replay itself made: a repeated request may store
-   *  the replay again. */
+  /** The events with a delivery to the webhook that had not ended when the replay was requested, or
+   *  that the replay itself made: a repeated request may store the replay again. */
   async unfinished(
     { _id: replayId, accountId, webhookId, createdAt: askedAt }: ReplayDoc,
     some: readonly { _id: string; subjectId: string }[],
@@ -162,7 +164,8 @@ const deliverySchema = new mongoose.Schema<DeliveryDoc>(
   },
   { ...SCHEMA_OPTIONS, collection: 'deliveries' },
 );
-// One delivery for each webhook and event, and for each replay; it also finds the deliveries of one kind about a subject.
+// One delivery for each webhook and event, and for each replay; it also finds the deliveries of one
+// kind about a subject.
 const KEY = { accountId: 1, webhookId: 1, subjectId: 1, eventType: 1, eventId: 1, replayId: 1 } as const;
 deliverySchema.index(KEY, { unique: true });
 // Due deliveries, fresh ones before replayed ones.
@@ -227,7 +230,8 @@ const ofAccount = (opened: Opened, accountId: string) => ({
     status
       ? listWithStatus(opened, { webhookId, accountId }, status, request)
       : listAll(opened, { webhookId, accountId }, request),
-  /** Makes it due at once, whatever its status; attempts keep counting. Null when it was cancelled or does not exist. */
+  /** Makes it due at once, whatever its status; attempts keep counting. Null when it was cancelled
+   *  or does not exist. */
   redeliver: (id: string, session?: Session): Promise<DeliveryDoc | null> =>
     opened.collection.findOneAndUpdate(
       { _id: id, accountId, status: { $ne: 'CANCELLED' } },
@@ -253,7 +257,8 @@ const ofAccount = (opened: Opened, accountId: string) => ({
 const ofAllAccounts = (opened: Opened) => ({
   /** For webhooks that were deleted. */
   cancelPending: (webhookIds: readonly string[]) => cancelPending(opened, { webhookId: { $in: [...webhookIds] } }),
-  /** Call in the transaction that moves `openedTo` of the webhooks, or of a replay. Deliveries to PAUSED webhooks wait. */
+  /** Call in the transaction that moves `openedTo` of the webhooks, or of a replay. Deliveries to
+   *  PAUSED webhooks wait. */
   async open(planned: OpeningPlan['deliveries'], session: Session, replayId = ''): Promise<void> {
     if (planned.length === 0) return;
     const { newId, clock, collection, countSegments } = opened;
@@ -277,7 +282,8 @@ const listAll = ({ countSegments, deliveries }: Opened, ofWebhook: OfWebhook, re
     { ...request, direction: -1, hint: LIST_INDEX },
   );
 
-/** Statuses change with every attempt, so their counts are not remembered. DELIVERED, the most common, is counted as all minus the others. */
+/** Statuses change with every attempt, so their counts are not remembered. DELIVERED, the most
+ *  common, is counted as all minus the others. */
 function listWithStatus(opened: Opened, ofWebhook: OfWebhook, status: DeliveryStatus, request: PageRequest) {
   const { deliveries, page } = opened;
   const { signal } = request;

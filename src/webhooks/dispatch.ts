@@ -1,5 +1,7 @@
-/** The way of a delivery: due → endpoint queue → signed post → record → next. Several dispatchers may run at once; a webhook's lease keeps two of them from
- *  sending the same delivery. Each endpoint has its own queue and its own limit of requests in flight, so that a slow endpoint delays no other. */
+/** The way of a delivery: due → endpoint queue → signed post → record → next. Several dispatchers
+ *  may run at once; a webhook's lease keeps two of them from sending the same delivery. Each
+ *  endpoint has its own queue and its own limit of requests in flight, so that a slow endpoint
+ *  delays no other. */
 
 import type { KeyObject } from 'node:crypto';
 import type { Logger } from 'pino';
@@ -20,7 +22,8 @@ import type { WebhookDoc, WebhookStore } from './webhook-store.js';
 
 // Sends a test event to a webhook at once, without a delivery. Works while the webhook is PAUSED.
 
-/** @returns a function that resolves to the outcome. It rejects only when the service's keys cannot be read */
+/** @returns a function that resolves to the outcome. It rejects only when the service's keys cannot
+ *  be read */
 export function createSend(deps: { poster: Poster; secrets: SecretBox; signers?: Signers; clock: Clock; log: Logger }) {
   return async (webhook: WebhookDoc, event: SentEvent) => {
     const at = deps.clock.now();
@@ -31,8 +34,8 @@ export function createSend(deps: { poster: Poster; secrets: SecretBox; signers?:
   };
 }
 
-// Sends from the endpoint queues: read → sign → post → record, with as many concurrent requests to an
-// endpoint as it has slots.
+// Sends from the endpoint queues: read → sign → post → record, with as many concurrent requests to
+// an endpoint as it has slots.
 
 /** This many drained queues justify a query at once, for webhooks that wait for a lease. */
 const ENOUGH_EMPTIED = 256;
@@ -100,7 +103,8 @@ class Sender {
     return !this.#stopping && !queue.stopped && this.#deps.queues.mayStart(queue);
   }
 
-  /** Reading the body may fail or take too long: then no attempt was made, and the endpoint is not blamed. */
+  /** Reading the body may fail or take too long: then no attempt was made, and the endpoint is
+   *  not blamed. */
   async #readAndSend(queue: EndpointQueue, loaded: LoadedDelivery): Promise<void> {
     const read = await this.#readFor(loaded).catch((err) => {
       this.#deps.log.error({ err, deliveryId: loaded.delivery._id }, 'what a webhook delivery needs not read yet');
@@ -153,13 +157,15 @@ export interface DispatchSettings extends RetrySettings {
   timeoutMs: number;
   /** Interval of the queries for due deliveries, unless a wake-up comes first. Default 250. */
   pollMs?: number;
-  /** Lease time beyond one attempt. After a crash, other dispatchers wait for the lease to end. Default 3000. */
+  /** Lease time beyond one attempt. After a crash, other dispatchers wait for the lease to end.
+   *  Default 3000. */
   leaseMarginMs?: number;
   /** How long an ending dispatcher waits for requests in flight. Default 7000. */
   graceMs?: number;
   /** Webhooks that one dispatcher sends to at once. Default 1024. */
   maxQueues?: number | undefined;
-  /** Bodies up to this size are kept in memory; larger ones are read when their attempt begins. Default 8192. */
+  /** Bodies up to this size are kept in memory; larger ones are read when their attempt begins.
+   *  Default 8192. */
   maxBodyBytes?: number | undefined;
 }
 
@@ -181,7 +187,8 @@ export interface DispatcherDeps {
 
 const WAIT_AFTER_FAULT_MS = 1000;
 const POLL_MS = 250;
-/** A query passes every webhook with due deliveries. The interval grows with their number: this many double it. */
+/** A query passes every webhook with due deliveries. The interval grows with their number: this
+ *  many double it. */
 const DUE_AT_ONCE = 1000;
 const LONGEST_POLL_MS = 2000;
 /** Thousands of deliveries may wait in memory. */
@@ -193,7 +200,8 @@ export function createDispatcher(deps: DispatcherDeps) {
   const running = new Set<() => void>();
   const throttles = createThrottles();
   return {
-    /** Sends due deliveries until the signal aborts, then waits for requests in flight and releases its leases.
+    /** Sends due deliveries until the signal aborts, then waits for requests in flight and releases
+     *  its leases.
      *  @param enough when aborted, ends the run as soon as nothing is queued or in flight
      *  @returns how many attempts it recorded */
     async drain(signal: AbortSignal, enough?: AbortSignal): Promise<{ attempts: number }> {
@@ -255,7 +263,8 @@ function createRun(deps: DispatcherDeps, throttles: Throttles, enough?: AbortSig
     return every(marginMs / 3, renew, { clock: monotonic, signal, onError });
   }
 
-  /** Waits up to `graceMs` for requests in flight. Deliveries not recorded by then are sent again, as after a crash. */
+  /** Waits up to `graceMs` for requests in flight. Deliveries not recorded by then are sent again,
+   *  as after a crash. */
   async function finish(): Promise<void> {
     await within(monotonic, graceMs, sender.finish(), () => undefined);
     recorder.abandon();
@@ -277,8 +286,9 @@ function createRun(deps: DispatcherDeps, throttles: Throttles, enough?: AbortSig
   };
 }
 
-/** Finds the webhooks with due deliveries, and whether their leases may be claimed: when the database returns after an outage, the holders first get time to
- *  renew ended leases and to record what they sent. */
+/** Finds the webhooks with due deliveries, and whether their leases may be claimed: when the
+ *  database returns after an outage, the holders first get time to renew ended leases and to record
+ *  what they sent. */
 function createLook(
   { deliveries, clock, monotonic }: DispatcherDeps & { monotonic: MonotonicClock },
   marginMs: number,
@@ -301,7 +311,8 @@ function createLook(
   };
 }
 
-/** Releases drained queues, claims webhooks, loads their due deliveries and sends them. @returns whether there may be more to claim */
+/** Releases drained queues, claims webhooks, loads their due deliveries and sends them. @returns
+ *  whether there may be more to claim */
 async function round(
   { queues, sender, ...deps }: DispatcherDeps & { queues: EndpointQueues; sender: Sender },
   due: readonly string[],

@@ -1,4 +1,5 @@
-/** The dispatchers' part of the delivery store: queries for due deliveries, and records of attempts. */
+/** The dispatchers' part of the delivery store: queries for due deliveries, and records
+ *  of attempts. */
 import mongoose from 'mongoose';
 import type { EventType } from '../../contracts/event-kinds.js';
 import { accountsOf } from '../kit/owners.js';
@@ -75,7 +76,8 @@ export const createDueDeliveries = (connection: mongoose.Connection, collection:
     return { due, nextAt: next?.nextAttemptAt ?? null };
   },
 
-  /** The wanted due deliveries to each of these webhooks: fresh ones first, then the oldest. Fewer than `limit` for one means that no more are due. */
+  /** The wanted due deliveries to each of these webhooks: fresh ones first, then the oldest. Fewer
+   *  than `limit` for one means that no more are due. */
   dueOf: (wanted: readonly WantedDue[], now: Date, limit: number): Promise<DueDelivery[]> =>
     wanted.length <= ASKED_ALONE
       ? dueOfFew(collection, wanted, now, limit)
@@ -102,7 +104,8 @@ export const createDueDeliveries = (connection: mongoose.Connection, collection:
       )
       .toArray(),
 
-  /** @returns how many records were written: a cancellation or another dispatcher overtook the rest */
+  /** @returns how many records were written: a cancellation or another dispatcher overtook
+   *  the rest */
   async record(records: readonly AttemptRecord[]): Promise<number> {
     const byCount = new Map<number, AttemptRecord[]>();
     for (const each of records) {
@@ -147,7 +150,8 @@ async function dueOfFew(collection: Collection, wanted: readonly WantedDue[], no
   return (await Promise.all(wanted.map(dueOfOne))).flat();
 }
 
-/** One index scan for all webhooks, then queries for those that it did not reach. Few deliveries are known; they are filtered here. */
+/** One index scan for all webhooks, then queries for those that it did not reach. Few deliveries
+ *  are known; they are filtered here. */
 async function dueOfMany(
   connection: mongoose.Connection,
   collection: Collection,
@@ -218,7 +222,8 @@ async function lookUp(
     .toArray();
 }
 
-/** One update of many deliveries, each with its own record: less than half the work of single updates. */
+/** One update of many deliveries, each with its own record: less than half the work of
+ *  single updates. */
 function updateAll(attemptCount: number, records: readonly AttemptRecord[]) {
   const ids = records.map(({ id }) => id);
   const changes = records.map(({ attempt, status, nextAttemptAt }) => ({

@@ -1,5 +1,6 @@
-/** The queue of one webhook while a dispatcher has its lease: deliveries that are loaded and not recorded yet, in sending order. A delivery never starts before
- *  the first attempt of its predecessor (the earlier event about the same subject) is over. */
+/** The queue of one webhook while a dispatcher has its lease: deliveries that are loaded and not
+ *  recorded yet, in sending order. A delivery never starts before the first attempt of its
+ *  predecessor (the earlier event about the same subject) is over. */
 import { EVENT_TYPES, type EventType, predecessorOf } from '../../contracts/event-kinds.js';
 import type { FailureStreak } from '../domain/retry.js';
 import type { DueDelivery } from './due-deliveries.js';
@@ -8,7 +9,8 @@ import type { WebhookDoc } from './webhook-store.js';
 /** A due delivery in memory. */
 export interface LoadedDelivery {
   delivery: DueDelivery;
-  /** The same bytes on every attempt. Null for a large body, which is read when the attempt begins. */
+  /** The same bytes on every attempt. Null for a large body, which is read when the
+   *  attempt begins. */
   body: Buffer | null;
 }
 
@@ -44,7 +46,8 @@ export class Lane {
 }
 
 export class EndpointQueue {
-  /** Starts no more deliveries: the webhook is paused, deleted or leased by another dispatcher. Requests in flight end as usual. */
+  /** Starts no more deliveries: the webhook is paused, deleted or leased by another dispatcher.
+   *  Requests in flight end as usual. */
   stopped = false;
   readonly fresh = new Lane();
   /** Replayed deliveries start when no fresh one is ready, and never take all slots. */
@@ -92,12 +95,14 @@ export class EndpointQueue {
     this.#recordedSinceLook.clear();
   }
 
-  /** True when the delivery is here, or was at the last query, whose answer about it may be out of date. */
+  /** True when the delivery is here, or was at the last query, whose answer about it may be out
+   *  of date. */
   holds(deliveryId: string): boolean {
     return this.#held.has(deliveryId) || this.#recordedSinceLook.has(deliveryId);
   }
 
-  /** True while a predecessor of this kind about this subject is queued and its first attempt is not over. */
+  /** True while a predecessor of this kind about this subject is queued and its first attempt is
+   *  not over. */
   awaits(subjectId: string, type: EventType): boolean {
     return this.#awaited.has(keyOf(subjectId, type));
   }
@@ -122,7 +127,8 @@ export class EndpointQueue {
     return delivery.isReplayed ? this.replays : this.fresh;
   }
 
-  /** The next delivery to start, if any. @param slots how many may be in flight; with more than one, one of them never goes to a replay */
+  /** The next delivery to start, if any. @param slots how many may be in flight; with more than
+   *  one, one of them never goes to a replay */
   take(slots: number): LoadedDelivery | undefined {
     const mayReplay = this.replays.inFlight < Math.max(1, slots - 1);
     const loaded = this.fresh.ready.shift() ?? (mayReplay ? this.replays.ready.shift() : undefined);
@@ -136,7 +142,8 @@ export class EndpointQueue {
     this.unblock(loaded.delivery);
   }
 
-  /** Releases the deliveries that wait for its first attempt, which is over or will never be made. */
+  /** Releases the deliveries that wait for its first attempt, which is over or will never
+   *  be made. */
   unblock(delivery: DueDelivery): void {
     if (!isPredecessor(delivery)) return;
     const key = keyOf(delivery.subjectId, delivery.eventType);
@@ -150,7 +157,8 @@ export class EndpointQueue {
     }
   }
 
-  /** Drops a delivery that was taken but not attempted: it is loaded again, and its successors keep waiting. */
+  /** Drops a delivery that was taken but not attempted: it is loaded again, and its successors
+   *  keep waiting. */
   putBack(loaded: LoadedDelivery): void {
     this.#laneOf(loaded).inFlight -= 1;
     this.#held.delete(loaded.delivery._id);

@@ -1,5 +1,7 @@
-/** The endpoint queues of one dispatcher, one for each webhook whose lease it holds. Nothing starts that could outlast the lease. Dispatchers share the
- *  webhooks: each takes half of the free ones at a time; one with nothing to send marks half of the others' leases as wanted, and their holders release them. */
+/** The endpoint queues of one dispatcher, one for each webhook whose lease it holds. Nothing starts
+ *  that could outlast the lease. Dispatchers share the webhooks: each takes half of the free ones
+ *  at a time; one with nothing to send marks half of the others' leases as wanted, and their
+ *  holders release them. */
 import { type MonotonicClock, monotonicClock } from '../kit/clock.js';
 import type { DeliveryStore } from './delivery-store.js';
 import { EndpointQueue } from './endpoint-queue.js';
@@ -9,13 +11,15 @@ import type { WebhookStore } from './webhook-store.js';
 const MAX_QUEUES = 1024;
 /** Leases taken in one query: a larger one would answer too late. */
 const CLAIM_BATCH = 500;
-/** A busy webhook keeps its lease this long before another dispatcher, or a webhook without a lease, has its turn. */
+/** A busy webhook keeps its lease this long before another dispatcher, or a webhook without a
+ *  lease, has its turn. */
 const TURN_MS = 5000;
 /** Longer than another dispatcher needs to find a released lease. */
 const LEFT_MS = 600;
 /** Interval of checks whether a paused webhook, whose deliveries stay due, is ACTIVE again. */
 const PAUSED_LOOK_MS = 2000;
-/** Requests in flight: shared out over the queues, within the bounds for one endpoint, so that no endpoint can use up another's share. */
+/** Requests in flight: shared out over the queues, within the bounds for one endpoint, so that no
+ *  endpoint can use up another's share. */
 const SLOTS = 256;
 const MIN_SLOTS = 2;
 const MAX_SLOTS = 32;
@@ -90,7 +94,8 @@ export class EndpointQueues {
     return firstMs;
   }
 
-  /** Takes the leases of half of these webhooks, or of the other half if other dispatchers hold the first.
+  /** Takes the leases of half of these webhooks, or of the other half if other dispatchers hold
+   *  the first.
    *  @returns whether there may be more to take */
   async claim(webhookIds: readonly string[]): Promise<boolean> {
     const held = this.#queues.size;
@@ -133,7 +138,8 @@ export class EndpointQueues {
     if (gone.length > 0) await deliveries.cancelPending(gone);
   }
 
-  /** Reads the webhooks of these queues again, and stops the queues of those that are paused, deleted or leased by another dispatcher. */
+  /** Reads the webhooks of these queues again, and stops the queues of those that are paused,
+   *  deleted or leased by another dispatcher. */
   async refresh(some: readonly EndpointQueue[]): Promise<void> {
     this.#reads += 1;
     const read = this.#reads;
@@ -162,8 +168,9 @@ export class EndpointQueues {
     for (const queue of renewed) if (!queue.stopped) queue.leaseEndsMs = askedMs + this.#leaseMs;
   }
 
-  /** Ends turns of at most half of the queues every five seconds: those whose lease another dispatcher wants, or any while webhooks wait for a lease. A stopped
-   *  queue is released once its requests in flight are recorded. */
+  /** Ends turns of at most half of the queues every five seconds: those whose lease another
+   *  dispatcher wants, or any while webhooks wait for a lease. A stopped queue is released once its
+   *  requests in flight are recorded. */
   endTurns(): void {
     const nowMs = this.#monotonic.nowMs();
     if (nowMs < this.#turnsEndMs) return;
@@ -178,7 +185,8 @@ export class EndpointQueues {
     for (const queue of ending) queue.stop();
   }
 
-  /** Releases the leases. This dispatcher does not reclaim those of stopped queues at once: other dispatchers come first. */
+  /** Releases the leases. This dispatcher does not reclaim those of stopped queues at once: other
+   *  dispatchers come first. */
   async release(done: readonly EndpointQueue[]): Promise<void> {
     if (done.length === 0) return;
     for (const id of idsOf(done)) this.#queues.delete(id);

@@ -1,4 +1,5 @@
-/** A webhook's health, from its failures and its deliveries, and the pause of one that fails for days. */
+/** A webhook's health, from its failures and its deliveries, and the pause of one that fails
+ *  for days. */
 import type mongoose from 'mongoose';
 import type { Contract } from '../../contracts/index.js';
 import type { OutputOf } from '../../contracts/operation.js';
@@ -64,8 +65,8 @@ export async function readHealth(
   };
 }
 
-// Results of attempts at a webhook's endpoint, written by the dispatcher that has its lease. Part of the
-// webhook store.
+// Results of attempts at a webhook's endpoint, written by the dispatcher that has its lease.
+// Part of the webhook store.
 
 export interface LastFailure {
   at: Date;
@@ -101,7 +102,8 @@ export const createWebhookHealth = (collection: mongoose.mongo.Collection<Webhoo
       { ordered: false },
     );
   },
-  /** @returns null when the webhook is already PAUSED, has been started again since, or another dispatcher has its lease */
+  /** @returns null when the webhook is already PAUSED, has been started again since, or another
+   *  dispatcher has its lease */
   pause: (state: FailureState, holder: string, session: Session): Promise<WebhookDoc | null> =>
     collection.findOneAndUpdate(
       { ...asKnown(state, holder), status: 'ACTIVE' },
@@ -122,8 +124,8 @@ const failureFields = ({ failingSince, failedAttempts, lastFailure }: FailureSta
   ...(lastFailure ? { lastFailure } : {}),
 });
 
-// Pauses a webhook whose endpoint is gone or has failed for days, and tells the account's other webhooks in
-// the same transaction.
+// Pauses a webhook whose endpoint is gone or has failed for days, and tells the account's other
+// webhooks in the same transaction.
 
 /** Does nothing if the webhook is already PAUSED or leased by another dispatcher. */
 export type Pause = (health: WebhookHealth, holder: string) => Promise<void>;

@@ -1,4 +1,5 @@
-/** The keys that sign deliveries: makes the first one, rotates them, and returns those that sign now. */
+/** The keys that sign deliveries: makes the first one, rotates them, and returns those that
+ *  sign now. */
 
 import type { KeyObject } from 'node:crypto';
 import mongoose from 'mongoose';
@@ -7,8 +8,8 @@ import type { Clock } from '../kit/clock.js';
 import { isDuplicateKey, makeIndexes, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
 import type { SecretBox } from '../kit/secrets.js';
 
-// The key pairs that sign deliveries of all accounts. A signing key never changes: it ends some time after
-// the next one begins to sign.
+// The key pairs that sign deliveries of all accounts. A signing key never changes: it ends some
+// time after the next one begins to sign.
 
 interface WebhookKeyDoc {
   /** `whk_` and a serial number: of two processes making the next key at once, one succeeds. */
@@ -119,7 +120,8 @@ interface KeyringDeps {
   clock: Clock;
 }
 
-/** @param fields of a key that does not sign at once. @returns null when another process made the key of this number */
+/** @param fields of a key that does not sign at once. @returns null when another process made the
+ *  key of this number */
 async function make(
   { webhookKeys, secrets, clock }: KeyringDeps,
   number: number,
@@ -182,8 +184,8 @@ export function createKeyring(deps: KeyringDeps) {
     },
     /**
      * Makes a new key sign from now on; older ones sign for another 24 h.
-     * @param begin tells the accounts of the key, then activates it; returns since when it signs, or null when another process activated it. The next rotation
-     * continues an interrupted one
+     * @param begin tells the accounts of the key, then activates it; returns since when it signs,
+     * or null when another process activated it. The next rotation continues an interrupted one
      * @throws Error when 10 keys sign already
      */
     async rotate(begin: (id: string) => Promise<Date | null>): Promise<{

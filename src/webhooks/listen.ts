@@ -1,4 +1,5 @@
-/** The receiver of `webhook listen`: a small HTTPS server on the developer's machine that verifies every event before showing or forwarding it. */
+/** The receiver of `webhook listen`: a small HTTPS server on the developer's machine that verifies
+ *  every event before showing or forwarding it. */
 import { X509Certificate } from 'node:crypto';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
@@ -9,8 +10,8 @@ import { type WebhookPayload, webhookPayloadSchema } from '../../contracts/event
 import { verifySignature, verifyWithKeys } from '../domain/signature.js';
 import type { Clock } from '../kit/clock.js';
 
-// The certificate of `webhook listen`: self-signed, for loopback names only, made once per data directory,
-// where the service reads it.
+// The certificate of `webhook listen`: self-signed, for loopback names only, made once per data
+// directory, where the service reads it.
 
 const DAY_MS = 86_400_000;
 const VALID_MS = 365 * DAY_MS;
@@ -24,7 +25,8 @@ export interface Certificate {
   key: string;
 }
 
-/** @param path of the file for both, readable by its owner only; rewritten when missing, unusable or about to expire */
+/** @param path of the file for both, readable by its owner only; rewritten when missing, unusable
+ *  or about to expire */
 export async function openDevelopmentCertificate(path: string, clock: Clock): Promise<Certificate> {
   const found = await readFile(path, 'utf8').catch(() => '');
   const cert = found.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/)?.[0];
@@ -74,8 +76,10 @@ interface Listener {
 
 /**
  * @param options.port 0 picks a free one
- * @param options.secret of the registered webhook; null before it is registered, when requests are refused
- * @param options.forward receives genuine requests unchanged; its answer is passed back, or 502 when there is none
+ * @param options.secret of the registered webhook; null before it is registered, when requests
+ * are refused
+ * @param options.forward receives genuine requests unchanged; its answer is passed back, or 502
+ * when there is none
  * @throws Error with code EADDRINUSE when the port is taken
  */
 export async function listenForWebhooks(options: {

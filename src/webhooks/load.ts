@@ -1,4 +1,5 @@
-/** Loads due deliveries into the endpoint queues, each behind its predecessor. The number of queries is bounded, however many queues or deliveries there are. */
+/** Loads due deliveries into the endpoint queues, each behind its predecessor. The number of
+ *  queries is bounded, however many queues or deliveries there are. */
 import type { Logger } from 'pino';
 import type { EventType } from '../../contracts/event-kinds.js';
 import type { EventStore } from '../events/index.js';
@@ -10,8 +11,8 @@ import { type EndpointQueue, isPredecessor, type Lane, predecessorOfDelivery } f
 import type { EndpointQueues } from './endpoint-queues.js';
 import { toBody } from './poster.js';
 
-// Limits the concurrent requests to an overloaded endpoint: each answer that says so halves the limit, each
-// success adds one. Kept in this process across runs of the dispatcher.
+// Limits the concurrent requests to an overloaded endpoint: each answer that says so halves the
+// limit, each success adds one. Kept in this process across runs of the dispatcher.
 
 /** Statuses that mean overload. */
 const TOO_MUCH: ReadonlySet<number> = new Set([429, 502, 503, 504]);
@@ -49,7 +50,8 @@ export function createThrottles(maxKnown = MAX_KNOWN) {
   };
 }
 
-/** Fresh deliveries in memory, and as many replayed ones: divided among the queues, within the bounds for one queue. */
+/** Fresh deliveries in memory, and as many replayed ones: divided among the queues, within the
+ *  bounds for one queue. */
 const BUFFER = 4096;
 const MIN_BUFFER = 16;
 const MAX_BUFFER = 1000;
@@ -61,7 +63,8 @@ const bufferOf = (queues: EndpointQueues) =>
 export const lackingMore = (queue: EndpointQueue, queues: EndpointQueues): Lane[] =>
   [queue.fresh, queue.replays].filter((lane) => lane.hasMore && hasRoom(queue, lane, queues));
 
-/** True when the lane would run dry before another load is over. A queue that is stuck, or whose results cannot be recorded, is not loaded again. */
+/** True when the lane would run dry before another load is over. A queue that is stuck, or whose
+ *  results cannot be recorded, is not loaded again. */
 const hasRoom = (queue: EndpointQueue, lane: Lane, queues: EndpointQueues) => {
   const buffer = bufferOf(queues);
   const started = queue.size - queue.fresh.queued - queue.replays.queued;
@@ -118,7 +121,8 @@ async function offer(
   { deliveries, events, maxBodyBytes, clock, log }: LoadDeps,
 ): Promise<void> {
   const ordered = await withPredecessors(fresh, queues, deliveries);
-  // Read webhooks after the deliveries: one stored after a rotation, a pause or a new URL is sent accordingly.
+  // Read webhooks after the deliveries: one stored after a rotation, a pause or a new URL is
+  // sent accordingly.
   const [found] = await Promise.all([
     events.byIds(accountsOf(ordered), [...new Set(ordered.map(({ eventId }) => eventId))], maxBodyBytes),
     queues.refresh(open),
@@ -145,7 +149,8 @@ async function offer(
   );
 }
 
-/** Puts a predecessor that was never attempted before the first attempt that follows it, in whatever order they are due. */
+/** Puts a predecessor that was never attempted before the first attempt that follows it, in
+ *  whatever order they are due. */
 async function withPredecessors(
   due: readonly DueDelivery[],
   queues: EndpointQueues,

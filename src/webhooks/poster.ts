@@ -1,4 +1,5 @@
-/** Signs and posts to untrusted endpoints: https only, to checked addresses with verified certificates, without following redirects, within one time-out. */
+/** Signs and posts to untrusted endpoints: https only, to checked addresses with verified
+ *  certificates, without following redirects, within one time-out. */
 
 import type { KeyObject } from 'node:crypto';
 import type { Socket } from 'node:net';
@@ -11,8 +12,8 @@ import type { SecretBox } from '../kit/secrets.js';
 import { createAddressGuard, createConnector, createHostResolver, isPublicAddress, type Resolve } from './resolver.js';
 import type { WebhookDoc } from './webhook-store.js';
 
-// A connection that reports the status of an answer as soon as its status line arrives. undici reports it
-// after the headers, and never if they are too large, malformed or endless.
+// A connection that reports the status of an answer as soon as its status line arrives. undici
+// reports it after the headers, and never if they are too large, malformed or endless.
 
 const STATUS_LINE = /^HTTP\/1\.[01] ([2-5]\d\d)/;
 /** Length of a status line up to the code. */
@@ -50,7 +51,8 @@ class StatusClient extends Client {
 
   /** Call when a request starts. Does not call back if an interim answer (1xx) comes first.
    *
-   *  undici reads the socket when it is readable. Node emits each piece as `data` before undici parses it. */
+   *  undici reads the socket when it is readable. Node emits each piece as `data` before undici
+   *  parses it. */
   hearStatus(onStatus: (status: number) => void): void {
     const { socket } = this.#connected;
     let line = '';
@@ -81,7 +83,8 @@ function open(secret: Secret, webhookId: string, secrets: SecretBox): string {
   return known;
 }
 
-/** Signs with every secret that is valid at `now` and with each of the service's keys. @throws when a secret was sealed with another SECRETS_KEY */
+/** Signs with every secret that is valid at `now` and with each of the service's keys. @throws when
+ *  a secret was sealed with another SECRETS_KEY */
 export async function signedHeaders(
   webhook: Pick<WebhookDoc, '_id' | 'secrets'>,
   secrets: SecretBox,
@@ -103,8 +106,8 @@ export async function signedHeaders(
   return { ...headers, 'webhook-signature': [headers['webhook-signature'], ...own].join(' ') };
 }
 
-// Describes why an attempt failed in a few stable words. Merchants see them, so they reveal nothing about
-// addresses, certificates or code.
+// Describes why an attempt failed in a few stable words. Merchants see them, so they reveal nothing
+// about addresses, certificates or code.
 
 /** One text for both, so as not to reveal which names exist in the operator's network. */
 const NO_ADDRESS = 'host not found or not allowed';
@@ -162,7 +165,8 @@ function reasonOfStatus(status: number): string | null {
 
 /** Longer answers are cut off here. */
 const MAX_BODY_BYTES = 4096;
-/** Share of the time-out for the look-up, which distinguishes a host without addresses from one that does not answer. */
+/** Share of the time-out for the look-up, which distinguishes a host without addresses from one
+ *  that does not answer. */
 const LOOKUP_SHARE = 0.8;
 const USER_AGENT = 'stellar-collect-webhooks/1';
 /** Interim answers have a lower status. */
@@ -186,7 +190,8 @@ export interface PosterOptions {
   /** For the whole attempt: look-up, connection, handshake, answer. */
   timeoutMs: number;
   clock: Clock;
-  /** PEM trusted in addition for loopback hosts, and only while private targets are allowed. Called when such a certificate is not trusted. */
+  /** PEM trusted in addition for loopback hosts, and only while private targets are allowed. Called
+   *  when such a certificate is not trusted. */
   developmentCa?: () => string | null;
   /** For tests. */
   resolve?: Resolve;
@@ -198,7 +203,8 @@ export function createPoster(options: PosterOptions): Poster {
   const { allowPrivate, timeoutMs, clock, developmentCa = null, isAllowed = isPublicAddress } = options;
   const resolver = createHostResolver({ timeoutMs: timeoutMs * LOOKUP_SHARE, servers: options.nameServers });
   const resolve = options.resolve ?? resolver.resolve;
-  // An open connection leads to the address checked when it was opened, so reusing it needs no second check.
+  // An open connection leads to the address checked when it was opened, so reusing it needs no
+  // second check.
   const connect = createConnector({
     guard: createAddressGuard(allowPrivate ? () => true : isAllowed, resolve),
     timeoutMs,
@@ -252,8 +258,9 @@ interface Exchanged {
   retryAfter: string | null;
 }
 
-/** One request and its answer. Ends once: with the answer, a fault of the connection or the time-out, whichever comes first. Once there is a status, it
- *  decides, however headers and body end: an endpoint that answered 2xx has the event and must not get it twice. */
+/** One request and its answer. Ends once: with the answer, a fault of the connection or the
+ *  time-out, whichever comes first. Once there is a status, it decides, however headers and body
+ *  end: an endpoint that answered 2xx has the event and must not get it twice. */
 class Exchange implements Dispatcher.DispatchHandler {
   #client: StatusClient | null = null;
   #controller: Dispatcher.DispatchController | null = null;
@@ -306,7 +313,8 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     clearTimeout(this.#timer);
-    // End only after undici has freed the connection, in the next tick of the event loop, so that the next post reuses it.
+    // End only after undici has freed the connection, in the next tick of the event loop, so that
+    // the next post reuses it.
     queueMicrotask(() => setImmediate(() => this.end('invalid answer')));
   }
 

@@ -15,8 +15,8 @@ import type { ForAccount } from '../stores.js';
 import type { DeliveryStore } from './delivery-store.js';
 import type { WebhookDoc, WebhookStore } from './webhook-store.js';
 
-// Replays in preparation: the deliveries that an account asked to be sent again, and how far they are made
-// due. A webhook has one at a time.
+// Replays in preparation: the deliveries that an account asked to be sent again, and how far they
+// are made due. A webhook has one at a time.
 
 export interface ReplayDoc {
   _id: string;
@@ -87,7 +87,8 @@ export function createReplayStore(connection: mongoose.Connection) {
     system: {
       /** The next replay by id. */
       after: (id: string): Promise<ReplayDoc | null> => collection.findOne({ _id: { $gt: id } }, { sort: { _id: 1 } }),
-      /** Call in the transaction that makes `made` more deliveries due. @returns false when another process moved it since it was read */
+      /** Call in the transaction that makes `made` more deliveries due. @returns false when another
+       *  process moved it since it was read */
       async advance(
         { _id, cursor: from }: ReplayDoc,
         { cursor, made }: { cursor: string; made: number },
@@ -107,10 +108,10 @@ export function createReplayStore(connection: mongoose.Connection) {
   };
 }
 
-// Makes the deliveries of replays due, a batch of one replay in each round, so that fresh events are
-// numbered and opened between two of them. A replay's progress moves in the transaction that makes its
-// deliveries due, so that after a crash none is lost or made due twice. Dispatchers send what is fresh
-// first, however many deliveries of replays are due.
+// Makes the deliveries of replays due, a batch of one replay in each round, so that fresh events
+// are numbered and opened between two of them. A replay's progress moves in the transaction that
+// makes its deliveries due, so that after a crash none is lost or made due twice. Dispatchers send
+// what is fresh first, however many deliveries of replays are due.
 
 /** Deliveries that one transaction makes due at most. */
 const BATCH = 500;
@@ -206,7 +207,8 @@ async function eventsOf({ events, webhooks, deliveries }: ReplayerDeps, replay: 
   };
 }
 
-/** How long a request waits for the preparation of the previous replay, which makes some thousands of deliveries due each second. */
+/** How long a request waits for the preparation of the previous replay, which makes some
+ *  thousands of deliveries due each second. */
 const WAIT_MS = 5000;
 const LOOK_MS = 50;
 
@@ -223,7 +225,8 @@ export function createReplay(deps: {
 }) {
   const { forAccount, commit, clock, newId, eventsStored } = deps;
 
-  /** The number of deliveries it will send, while no other replay of the webhook is in preparation. */
+  /** The number of deliveries it will send, while no other replay of the webhook is
+   *  in preparation. */
   async function countOf(replay: ReplayDoc, { deliverySequence }: WebhookDoc): Promise<number> {
     const { events, deliveries } = forAccount(replay.accountId);
     if (replay.status === 'FAILED') return deliveries.countFailed(replay);
@@ -234,7 +237,8 @@ export function createReplay(deps: {
     return Math.max(0, all - unfinished);
   }
 
-  /** @returns false when another replay was stored since the webhook was read, so that the count may be wrong */
+  /** @returns false when another replay was stored since the webhook was read, so that the count
+   *  may be wrong */
   const store = async (caller: Caller, replay: ReplayDoc, webhook: WebhookDoc): Promise<boolean> => {
     const { webhooks, replays } = forAccount(replay.accountId);
     const [refusal] = await commit.all([{ caller, subjectId: webhook._id }], async (session) => {

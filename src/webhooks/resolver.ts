@@ -1,5 +1,6 @@
-/** Resolves the hosts of webhooks outside the process's look-up threads, so that a silent name server delays neither other endpoints nor reads of Horizon. Each
- *  look-up has a deadline, and each host one look-up at a time. */
+/** Resolves the hosts of webhooks outside the process's look-up threads, so that a silent name
+ *  server delays neither other endpoints nor reads of Horizon. Each look-up has a deadline, and
+ *  each host one look-up at a time. */
 
 import { Resolver } from 'node:dns/promises';
 import { readFileSync } from 'node:fs';
@@ -10,17 +11,19 @@ import { buildConnector } from 'undici';
 import { monotonicClock, within } from '../kit/clock.js';
 import { isUntrustedCertificate } from './poster.js';
 
-// The address guard: while private targets are not allowed, a connection is opened only to an address that
-// was checked and is public.
+// The address guard: while private targets are not allowed, a connection is opened only to an
+// address that was checked and is public.
 
 /** Thrown for a forbidden address. The message does not reveal what is there. */
 class AddressNotAllowed extends Error {
   readonly code = 'ADDRESS_NOT_ALLOWED';
 }
 
-/** The global unicast block of IANA; everything of IPv6 outside of it (mapped, compatible, NAT64, …) is special. */
+/** The global unicast block of IANA; everything of IPv6 outside of it (mapped, compatible, NAT64,
+ *  …) is special. */
 const GLOBAL_UNICAST = ipaddr.parseCIDR('2000::/3');
-/** Looks public, but on Azure the host of the virtual machine answers with metadata and credentials. */
+/** Looks public, but on Azure the host of the virtual machine answers with metadata
+ *  and credentials. */
 const AZURE_HOST = '168.63.129.16';
 
 /** True only for global unicast: an address is refused unless it is known to be public. */
@@ -34,7 +37,8 @@ export function isPublicAddress(text: string): boolean {
 interface AddressGuard {
   /** Decides on a host given as an address, which needs no look-up. */
   allowsHost(hostname: string): boolean;
-  /** For `net.connect`: resolves once and returns exactly the addresses that were checked, so that no second DNS answer can differ. */
+  /** For `net.connect`: resolves once and returns exactly the addresses that were checked, so that
+   *  no second DNS answer can differ. */
   lookup: LookupFunction;
 }
 
@@ -55,7 +59,8 @@ export function createAddressGuard(isAllowed: (address: string) => boolean, reso
   };
 }
 
-// Opens connections to endpoints. The address is always checked, and the certificate always verified.
+// Opens connections to endpoints. The address is always checked, and the certificate
+// always verified.
 
 type Connector = buildConnector.connector;
 
@@ -71,7 +76,8 @@ export function createConnector(options: {
   const connectorTrusting = (ca?: string) =>
     buildConnector({
       timeout: timeoutMs,
-      // One context for all connections. Without `ca` it trusts Node's roots and those of NODE_EXTRA_CA_CERTS.
+      // One context for all connections. Without `ca` it trusts Node's roots and those
+      // of NODE_EXTRA_CA_CERTS.
       secureContext: createSecureContext(ca === undefined ? {} : { ca }),
       lookup: guard.lookup,
     });
@@ -83,7 +89,8 @@ export function createConnector(options: {
   return developmentCa ? withDevelopmentCa(guarded, developmentCa, connectorTrusting) : guarded;
 }
 
-/** Retries a loopback host whose certificate is not trusted with the development authority, and from then on uses that alone. */
+/** Retries a loopback host whose certificate is not trusted with the development authority, and
+ *  from then on uses that alone. */
 function withDevelopmentCa(
   connect: Connector,
   developmentCa: () => string | null,
@@ -141,7 +148,8 @@ const LOOPBACK: readonly Address[] = [
   { address: '::1', family: 6 },
 ];
 
-/** Searches the hosts file, then queries the name servers for IPv4 and IPv6 addresses, as the system does.
+/** Searches the hosts file, then queries the name servers for IPv4 and IPv6 addresses, as the
+ *  system does.
  *  @param options.timeoutMs for one look-up; at most 5 s
  *  @param options.servers name servers (`address:port`) instead of the system's, for tests */
 export function createHostResolver(options: { timeoutMs?: number; servers?: readonly string[] } = {}): HostResolver {
@@ -215,7 +223,8 @@ export function namesToAsk(hostname: string, { domains, ndots }: Search): readon
   return hostname.split('.').length - 1 >= ndots ? [hostname, ...within] : [...within, hostname];
 }
 
-/** Read synchronously, because asynchronous reads wait for the same threads as the system's look-ups. The files are small. */
+/** Read synchronously, because asynchronous reads wait for the same threads as the system's
+ *  look-ups. The files are small. */
 function read(path: string): string {
   try {
     return readFileSync(path, 'utf8');

@@ -13,7 +13,8 @@ import { createWebhookHealth, type LastFailure } from './health.js';
 const GONE = 'answered 410';
 
 const createFailingWebhooks = (collection: mongoose.mongo.Collection<WebhookDoc>) => ({
-  /** Webhooks with at least this many failures in a row over this time, or whose endpoint is gone, if the account was not told yet. */
+  /** Webhooks with at least this many failures in a row over this time, or whose endpoint is gone,
+   *  if the account was not told yet. */
   failingUntold({ attempts, lastedMs }: { attempts: number; lastedMs: number }, limit: number): Promise<WebhookDoc[]> {
     const isLong = { $gte: [{ $subtract: ['$lastFailure.at', '$failingSince'] }, lastedMs] };
     const failsLong = { $and: [{ $gte: ['$failedAttempts', attempts] }, isLong] };
@@ -33,8 +34,8 @@ const createFailingWebhooks = (collection: mongoose.mongo.Collection<WebhookDoc>
   },
 });
 
-// The lease of each webhook: which dispatcher sends its deliveries now. Part of the webhook store. A lease
-// ends by the database's clock, because the clocks of processes differ.
+// The lease of each webhook: which dispatcher sends its deliveries now. Part of the webhook store.
+// A lease ends by the database's clock, because the clocks of processes differ.
 
 interface WebhookLease {
   holder: string;
@@ -59,7 +60,8 @@ const LONG_AGO = new Date(0);
 /** Longer than any lease without `lastsMs`. */
 const LONGEST_LEASE_MS = 15 * 60_000;
 const CLOCK_DOUBT_MS = 10_000;
-/** True for a lease that has ended, or that ends so late that the database's clock must have been set back since. */
+/** True for a lease that has ended, or that ends so late that the database's clock must have been
+ *  set back since. */
 const IS_FREE = {
   $or: [
     { $lte: [{ $ifNull: ['$lease.until', LONG_AGO] }, '$$NOW'] },
@@ -84,8 +86,8 @@ const createWebhookLeases = (collection: mongoose.mongo.Collection<WebhookDoc>) 
       withLease(holder, lastsMs),
     );
   },
-  /** Renews those of these leases that `holder` has, even ended ones. A lease that another dispatcher had since is not renewed: deliveries loaded under it may
-   *  have been sent. */
+  /** Renews those of these leases that `holder` has, even ended ones. A lease that another
+   *  dispatcher had since is not renewed: deliveries loaded under it may have been sent. */
   async renewLeases(ids: readonly string[], holder: string, lastsMs: number): Promise<void> {
     await collection.updateMany({ _id: { $in: [...ids] }, 'lease.holder': holder }, withLease(holder, lastsMs));
   },
@@ -112,13 +114,15 @@ export interface WebhookDoc {
   events: EventType[];
   status: 'ACTIVE' | 'PAUSED';
   secretMasked: string;
-  /** Newest first, sealed for this webhook. `until`: when a secret stops signing; null for the current one. */
+  /** Newest first, sealed for this webhook. `until`: when a secret stops signing; null for the
+   *  current one. */
   secrets: { sealed: string; until: Date | null }[];
   /** First failed attempt since the last success. */
   failingSince: Date | null;
   /** Failed attempts since the last success; absent for none. */
   failedAttempts?: number;
-  /** Number of starts (made ACTIVE or given another address): failures before the last one do not count. Absent for none. */
+  /** Number of starts (made ACTIVE or given another address): failures before the last one do not
+   *  count. Absent for none. */
   starts?: number | null;
   /** The last failed attempt; absent for none. */
   lastFailure?: LastFailure | null;
@@ -207,7 +211,8 @@ const ofAccount = ({ webhooks, page, collection }: ReturnType<typeof openModel>,
       .lean<WebhookDoc>()
       .exec(),
   list: (request: PageRequest) => page({ accountId }, request),
-  /** Null when there is no such webhook. Before making one ACTIVE again, expedite its waiting deliveries. */
+  /** Null when there is no such webhook. Before making one ACTIVE again, expedite its
+   *  waiting deliveries. */
   update: (id: string, changes: WebhookChanges, session?: Session): Promise<WebhookDoc | null> =>
     collection.findOneAndUpdate({ _id: id, accountId }, changing(changes), { returnDocument: 'after', session }),
   /** Earlier secrets keep signing for 24 h. Null when there is no such webhook. */
@@ -220,7 +225,8 @@ const ofAccount = ({ webhooks, page, collection }: ReturnType<typeof openModel>,
       { $pull: { secrets: { until: { $ne: null } } } },
       { returnDocument: 'after', session },
     ),
-  /** Counts a replay, in the transaction that stores it. @returns false when the webhook is gone, or has had another one since it was read */
+  /** Counts a replay, in the transaction that stores it. @returns false when the webhook is gone,
+   *  or has had another one since it was read */
   async countReplay({ _id, replays = 0 }: WebhookDoc, session: Session): Promise<boolean> {
     const { modifiedCount } = await collection.updateOne(
       { _id, accountId, ...(replays === 0 ? { replays: { $exists: false } } : { replays }) },
@@ -264,7 +270,8 @@ const ofAllAccounts = (collection: Collection) => ({
       .sort({ accountId: 1, _id: 1 })
       .toArray() as Promise<Subscriber[]>,
   byId: (id: string, session: Session): Promise<WebhookDoc | null> => collection.findOne({ _id: id }, { session }),
-  /** Assigns the next numbers to deliveries of a replay. @returns false when other deliveries got them since the webhook was read */
+  /** Assigns the next numbers to deliveries of a replay. @returns false when other deliveries got
+   *  them since the webhook was read */
   async countDeliveries(id: string, from: number, count: number, session: Session): Promise<boolean> {
     const { modifiedCount } = await collection.updateOne(
       { _id: id, deliverySequence: from },
@@ -273,7 +280,8 @@ const ofAllAccounts = (collection: Collection) => ({
     );
     return modifiedCount === 1;
   },
-  /** Moves `openedTo` of the webhooks past these events. @returns false when another process moved one since it was read */
+  /** Moves `openedTo` of the webhooks past these events. @returns false when another process moved
+   *  one since it was read */
   async advance(moves: OpeningPlan['moves'], session: Session): Promise<boolean> {
     if (moves.length === 0) return true;
     const { modifiedCount } = await collection.bulkWrite(

@@ -1,4 +1,5 @@
-/** Webhooks in the API. A signing secret appears only in the answer that made it and, sealed, in the store. */
+/** Webhooks in the API. A signing secret appears only in the answer that made it and, sealed, in
+ *  the store. */
 
 import type { EventDataOf } from '../../contracts/event-kinds.js';
 import type { Contract } from '../../contracts/index.js';
@@ -297,7 +298,8 @@ const update =
     const given = { ...fields, events: events && [...new Set(events)] };
     const changes = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
     const resumes = fields.status === 'ACTIVE' && (await get(deps, accountId, id)).status === 'PAUSED';
-    // First, while nothing is sent: if the process dies between the two, no delivery of an ACTIVE webhook is left waiting.
+    // First, while nothing is sent: if the process dies between the two, no delivery of an ACTIVE
+    // webhook is left waiting.
     if (resumes) await deliveries.expedite(id);
     const webhook = await commit({ caller, subjectId: id }, (session) => webhooks.update(id, changes, session));
     if (!webhook) throw notFound('webhook');

@@ -1,4 +1,5 @@
-/** Paying in another asset on the page: what it costs is shown beside what can be paid at most, and a price that moves costs the payer nothing. */
+/** Paying in another asset on the page: what it costs is shown beside what can be paid at most, and
+ *  a price that moves costs the payer nothing. */
 import { Asset, Keypair, Operation } from '@stellar/stellar-sdk';
 import type { BrowserContextOptions } from 'playwright-core';
 import t, { type Test } from 'tap';

@@ -1,5 +1,6 @@
-/** The dashboard in a real browser: every task of a merchant, with mouse, keyboard and phone. With DASHBOARD_SCREENSHOTS=<folder> every view
- *  is photographed there, wide and narrow, light and dark. */
+/** The dashboard in a real browser: every task of a merchant, with mouse, keyboard and phone. With
+ *  DASHBOARD_SCREENSHOTS=<folder> every view is photographed there, wide and narrow, light
+ *  and dark. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import jsQR from 'jsqr';
@@ -29,7 +30,8 @@ const { url, apiKey } = service;
 const ledger = service.context.localLedger!.client;
 const browser = await openBrowser(t);
 const home = `${url}/dashboard`;
-/** Payments of the large account. Storing 100,000 takes longer than the other tests: run those with DASHBOARD_PAYMENTS=100000. */
+/** Payments of the large account. Storing 100,000 takes longer than the other tests: run those
+ *  with DASHBOARD_PAYMENTS=100000. */
 const PAYMENTS = Number(process.env.DASHBOARD_PAYMENTS ?? 10_000);
 const PHONE = { viewport: { width: 360, height: 740 }, hasTouch: true };
 

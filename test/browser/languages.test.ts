@@ -1,4 +1,5 @@
-/** The dashboard and the till in the user's language: what they chose, else what the browser prefers. */
+/** The dashboard and the till in the user's language: what they chose, else what the
+ *  browser prefers. */
 import type { Page } from 'playwright-core';
 import t from 'tap';
 import { openBrowser } from '../helpers/browser.js';

@@ -1,4 +1,5 @@
-/** A filled form makes one thing: under a double tap, through a lost answer and through a reload. A secret seed does not leave the browser. */
+/** A filled form makes one thing: under a double tap, through a lost answer and through a reload. A
+ *  secret seed does not leave the browser. */
 import type { Page } from 'playwright-core';
 import t from 'tap';
 import { openBrowser } from '../helpers/browser.js';

@@ -1,4 +1,5 @@
-/** The form of an order link, and the payment page in a dialog of the shop's own page, in a real browser. */
+/** The form of an order link, and the payment page in a dialog of the shop's own page, in a
+ *  real browser. */
 import t from 'tap';
 import { axeViolations, openBrowser } from '../helpers/browser.js';
 import { startSelling, startTestService } from '../helpers/service.js';

@@ -307,7 +307,8 @@ t.test('a page that hears its stream never polls, whatever it is priced in, and 
       return { link, page, asked };
     }),
   );
-  // Longer than a page waits before it polls, and than the service before it looks at an order again.
+  // Longer than a page waits before it polls, and than the service before it looks at an
+  // order again.
   await new Promise((resolve) => setTimeout(resolve, 16_000));
   for (const { link, page, asked } of opened) {
     if (link.checkout) Object.assign(link.checkout, { status: 'PAID', received: '40' });

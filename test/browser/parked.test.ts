@@ -1,4 +1,5 @@
-/** The dashboard says of a wallet that records which may have paid it wait, wherever it shows the wallet, until they are settled. */
+/** The dashboard says of a wallet that records which may have paid it wait, wherever it shows the
+ *  wallet, until they are settled. */
 import t from 'tap';
 import { axeViolations, openBrowser, watchPage } from '../helpers/browser.js';
 import { startProgram } from '../helpers/command.js';

@@ -1,4 +1,5 @@
-/** The whole service with a real payment on the local ledger, in front of a real browser; and shops of other origins that open its pages by a button. */
+/** The whole service with a real payment on the local ledger, in front of a real browser; and
+ *  shops of other origins that open its pages by a button. */
 import type { AddressInfo } from 'node:net';
 import express from 'express';
 import type { Page } from 'playwright-core';
@@ -118,7 +119,8 @@ interface Shop {
 
 const guide = blocksOf('docs/guides/button.md');
 
-/** A shop of another origin, with the button as the guide shows it. `/` keeps what it is told in `ends`, `/stay` does with it what the guide shows. */
+/** A shop of another origin, with the button as the guide shows it. `/` keeps what it is told in
+ *  `ends`, `/stay` does with it what the guide shows. */
 async function openShop(t: Parameters<typeof openPage>[0], productId: string): Promise<Shop> {
   const app = express();
   const shop: Shop = { origin: '', orders: [] };

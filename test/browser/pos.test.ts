@@ -1,4 +1,5 @@
-/** A cashier's day on a phone: the till is opened, takes a payment in view of both sides, is an app, and says so when it is offline. */
+/** A cashier's day on a phone: the till is opened, takes a payment in view of both sides, is an
+ *  app, and says so when it is offline. */
 import jsQR from 'jsqr';
 import { PNG } from 'pngjs';
 import t from 'tap';
@@ -138,7 +139,8 @@ t.test("a cashier's day in euros", async (t) => {
   await page.getByRole('button', { name: 'Menu' }).click();
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.getByRole('heading', { name: /Sign in/ }).waitFor();
-  // The code may be asked for once more in the moment in which the order becomes PAID, which is a conflict.
+  // The code may be asked for once more in the moment in which the order becomes PAID, which is
+  // a conflict.
   t.strictSame(
     complaints.filter((complaint) => !/409 \(Conflict\).*checkouts\.instructions/.test(complaint)),
     [],

@@ -1,4 +1,5 @@
-/** A payer proves a payment in a real browser: from the receipt to the verdict, and nothing leaves the browser on the way. */
+/** A payer proves a payment in a real browser: from the receipt to the verdict, and nothing leaves
+ *  the browser on the way. */
 import { readFile } from 'node:fs/promises';
 import { gzipSync } from 'node:zlib';
 import t from 'tap';

@@ -1,4 +1,5 @@
-/** What the overview says of received money, in a real browser: for which order it came, and what of it went back. */
+/** What the overview says of received money, in a real browser: for which order it came, and
+ *  what of it went back. */
 import t from 'tap';
 import { openBrowser, watchPage } from '../helpers/browser.js';
 import { eventually, startTestService } from '../helpers/service.js';

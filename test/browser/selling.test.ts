@@ -1,4 +1,5 @@
-/** What a manager sells by in the dashboard: coupons, stock, orders of several lines, and tips for the till. A cashier sees the coupons. */
+/** What a manager sells by in the dashboard: coupons, stock, orders of several lines, and tips for
+ *  the till. A cashier sees the coupons. */
 import t from 'tap';
 import { axeViolations, openBrowser, watchPage } from '../helpers/browser.js';
 import { comeIn } from '../helpers/people.js';

@@ -1,4 +1,5 @@
-/** The setup in a real browser: with a passkey on localhost and behind TLS, and with an API key where a browser can make none. */
+/** The setup in a real browser: with a passkey on localhost and behind TLS, and with an API key
+ *  where a browser can make none. */
 import { createHash, X509Certificate } from 'node:crypto';
 import { request } from 'node:http';
 import { createServer } from 'node:https';

@@ -1,5 +1,6 @@
-/** "Pay with a wallet" on the pages of the whole service: the real scripts against played wallets that speak as the real ones do and sign with real keys
- *  for the local ledger. What the page's policy had to block fails a test, and so does a request of the page to anybody else. */
+/** "Pay with a wallet" on the pages of the whole service: the real scripts against played wallets
+ *  that speak as the real ones do and sign with real keys for the local ledger. What the page's
+ *  policy had to block fails a test, and so does a request of the page to anybody else. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Keypair } from '@stellar/stellar-sdk';
 import type { BrowserContextOptions, Page } from 'playwright-core';
@@ -26,7 +27,8 @@ async function order(fields: Record<string, unknown> = {}) {
 }
 const paymentsOf = async (checkoutId: string) => (await service.api('GET', `/payments?checkoutId=${checkoutId}`)).data;
 
-/** A browser with that wallet alone. `complaints` is everything that the page may not do: what its policy blocked, errors, requests to others. */
+/** A browser with that wallet alone. `complaints` is everything that the page may not do: what its
+ *  policy blocked, errors, requests to others. */
 async function browse(t: Test, wallet: Played | null, key = payer, options: BrowserContextOptions = {}) {
   const page = await openPage(t, browser, { reducedMotion: 'reduce', ...options });
   const complaints = watchPage(page);

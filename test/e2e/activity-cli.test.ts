@@ -1,4 +1,5 @@
-/** What the operator does to accounts at the command line: every command is told in their activity, or changes nothing of theirs. */
+/** What the operator does to accounts at the command line: every command is told in their activity,
+ *  or changes nothing of theirs. */
 
 import type { Command } from 'commander';
 import t from 'tap';

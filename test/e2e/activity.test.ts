@@ -1,4 +1,5 @@
-/** Activity: every operation of the contract that changes something is recorded in the transaction of the change, and for its account alone. */
+/** Activity: every operation of the contract that changes something is recorded in the
+ *  transaction of the change, and for its account alone. */
 import t from 'tap';
 import { contract } from '../../contracts/index.js';
 import type { Operation } from '../../contracts/operation.js';
@@ -101,7 +102,8 @@ const CHANGES: Record<string, Json[]> = {
   'deliveries.redeliver': [],
 };
 
-/** All that belongs to accounts, but for what no merchant sees: by it a change that was not told of shows itself. */
+/** All that belongs to accounts, but for what no merchant sees: by it a change that was not told of
+ *  shows itself. */
 async function stored(): Promise<Record<string, Json[]>> {
   const names = ['accounts', 'api-keys', 'users', 'wallets', 'products', 'paymentLinks', 'checkouts', 'payments'];
   names.push('webhooks', 'deliveries', 'replays', 'audits', 'gaps', 'ownRates', 'refunds', 'events', 'activities');

@@ -1,4 +1,5 @@
-/** A body that is refused is told all its faults at once: those of its own words, and those that only what is stored shows. */
+/** A body that is refused is told all its faults at once: those of its own words, and those that
+ *  only what is stored shows. */
 import { randomUUID } from 'node:crypto';
 import { Keypair } from '@stellar/stellar-sdk';
 import t from 'tap';

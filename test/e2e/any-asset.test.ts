@@ -1,4 +1,5 @@
-/** Paying in another asset than the one that is asked for, by the market of the local ledger: exact to the stroop for the shop, bounded for the payer. */
+/** Paying in another asset than the one that is asked for, by the market of the local ledger: exact
+ *  to the stroop for the shop, bounded for the payer. */
 import { Asset, Keypair, Operation, type Transaction, TransactionBuilder } from '@stellar/stellar-sdk';
 import t from 'tap';
 import { networkInfo } from '../../contracts/networks.js';
@@ -131,7 +132,8 @@ t.test('a price in lumens is paid in EURC: the shop gets exactly the price, and 
   });
   t.equal((await service.api('GET', `/checkouts/${checkout.id}`)).data.status, 'PAID');
 
-  // The shop trades as well: by an offer that another account takes, and by a path payment of its own.
+  // The shop trades as well: by an offer that another account takes, and by a path payment of
+  // its own.
   const shop = Keypair.fromSecret(till.secret);
   await client.submit({
     from: shop,

@@ -1,4 +1,5 @@
-/** One table of cases, run over REST and over tRPC on the real service: what is accepted, what is refused, and every fault by its path and code. */
+/** One table of cases, run over REST and over tRPC on the real service: what is accepted, what is
+ *  refused, and every fault by its path and code. */
 import { Asset, Keypair, Operation } from '@stellar/stellar-sdk';
 import mongoose from 'mongoose';
 import t from 'tap';

@@ -1,4 +1,5 @@
-/** Swagger UI in a real browser: requests work with the key that was entered, and the browser keeps nothing of it. */
+/** Swagger UI in a real browser: requests work with the key that was entered, and the browser keeps
+ *  nothing of it. */
 import t from 'tap';
 import { openBrowser } from '../helpers/browser.js';
 import { startTestService } from '../helpers/service.js';

@@ -1,5 +1,6 @@
-/** Requests made from the contracts, mostly wrong, some hostile: each is answered as openapi.json says, and none with a 500.
- *  FUZZ_REQUESTS sets how many; a failure prints the seed, FUZZ_SEED repeats it. */
+/** Requests made from the contracts, mostly wrong, some hostile: each is answered as openapi.json
+ *  says, and none with a 500. FUZZ_REQUESTS sets how many; a failure prints the seed, FUZZ_SEED
+ *  repeats it. */
 import fc from 'fast-check';
 import t from 'tap';
 import { z } from 'zod';
@@ -36,7 +37,8 @@ const checkout = await make('checkouts.create', {
   assetCode: 'XLM',
   amount: '5',
 });
-/** Ids that exist, and some that do not. The key that the requests are sent with is not among them. */
+/** Ids that exist, and some that do not. The key that the requests are sent with is not
+ *  among them. */
 const ids = [wallet, product, link, checkout, coupon, webhook, spare, user, delivery, event, ...payments]
   .map(({ id }: { id: string }) => id)
   .concat(other.accountId, 'prod_01jd3k5v9ye6rbh2x7q0w4tznc');

@@ -1,4 +1,5 @@
-/** The API as it stands on the wire: bodies, queries, order of checks, ownership, paging, repeats, limits, broken HTTP. */
+/** The API as it stands on the wire: bodies, queries, order of checks, ownership, paging, repeats,
+ *  limits, broken HTTP. */
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { gzipSync } from 'node:zlib';

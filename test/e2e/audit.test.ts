@@ -1,4 +1,5 @@
-/** An audit proves that nothing was missed: it finds and records hidden payments, tells a difference to the stroop and once, and raises no false alarm. */
+/** An audit proves that nothing was missed: it finds and records hidden payments, tells a
+ *  difference to the stroop and once, and raises no false alarm. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Asset, Keypair, Operation } from '@stellar/stellar-sdk';
@@ -301,7 +302,8 @@ t.test(
     const { wallet } = await startSelling(service);
     await client.pay({ to: wallet.address, amount: '25' });
     await eventually(async () => (await paymentsOf(wallet.id)).length === 1, 'the payment');
-    // The pages of an audit that was cut off are not read again, and what they held is not counted twice.
+    // The pages of an audit that was cut off are not read again, and what they held is not
+    // counted twice.
     const cut = await client.faults.add({
       kind: 'unavailable',
       path: `/accounts/${wallet.address}/transactions`,
@@ -341,7 +343,8 @@ t.test('audits run by themselves, and those of other accounts are not found', as
   );
 });
 
-/** A service that reads one URL, whose answers to some paths are as of some ledgers ago, as if a server that is behind gave them. */
+/** A service that reads one URL, whose answers to some paths are as of some ledgers ago, as if a
+ *  server that is behind gave them. */
 async function behindOneUrl(t: Test) {
   const { uri } = await testDatabase(t);
   const { url: target, ledger, client } = await startTestLedger(t, { uri, closeMs: CLOSE_MS });

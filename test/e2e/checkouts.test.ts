@@ -1,4 +1,5 @@
-/** Checkouts with real payments on the local ledger: parts that add up, ends, late and double payments, and what the merchant decides. */
+/** Checkouts with real payments on the local ledger: parts that add up, ends, late and double
+ *  payments, and what the merchant decides. */
 import { Asset, Keypair, Memo, Operation } from '@stellar/stellar-sdk';
 import t from 'tap';
 import { formatAmount } from '../../src/domain/amount.js';
@@ -49,7 +50,8 @@ const cameFor = (id: string, count: number) =>
     const found = await paymentsOf(id);
     return found.length === count && found;
   }, `${count} payments of ${id}`);
-/** The events about a checkout and its payments, but decisions, in the order in which they were made. */
+/** The events about a checkout and its payments, but decisions, in the order in which they
+ *  were made. */
 const shownEventsOf = async (id: string): Promise<string[]> =>
   (await service.api('GET', '/events?order=desc&pageSize=100')).data
     .reverse()
@@ -226,7 +228,8 @@ t.test(
     const paths = ['/payments', `/accounts/${wallet.address}/payments`];
     for (const path of paths) await ledger.faults.add({ kind: 'unavailable', path });
     await pay(before.memo, '50');
-    // Close times have whole seconds, and the newest ledger is unknown while Horizon is away: only another second is surely later.
+    // Close times have whole seconds, and the newest ledger is unknown while Horizon is away: only
+    // another second is surely later.
     aheadMs += 2000;
     for (const { id } of [before, after]) {
       t.match((await service.api('POST', `/checkouts/${id}/cancel`)).data, { status: 'CANCELLED' });
@@ -326,7 +329,8 @@ t.test('accepted, a payment from before it that is read later is accepted with t
   const paths = ['/payments', `/accounts/${wallet.address}/payments`];
   for (const path of paths) await ledger.faults.add({ kind: 'unavailable', path });
   await pay(checkout.memo, '10');
-  // Close times have whole seconds, and the newest ledger is unknown while Horizon is away: only another second is surely later.
+  // Close times have whole seconds, and the newest ledger is unknown while Horizon is away: only
+  // another second is surely later.
   aheadMs += 2000;
   const accepted = (await service.api('POST', `/checkouts/${checkout.id}/accept`)).data;
   t.match(accepted, { status: 'PAID', receivedAmount: '20', remainingAmount: '0' });
@@ -395,7 +399,8 @@ t.test('1,200 parts of the smallest amount: everything stays right, and bounded'
   const { db } = database;
   const dust = async (memo: string, count: number) => {
     const { sequence } = await ledger.status();
-    // The wallet is watched from the ledger after the one that was newest when it was added, whose time may be ahead of the clock.
+    // The wallet is watched from the ledger after the one that was newest when it was added, whose
+    // time may be ahead of the clock.
     const stored = await db
       .collection<{ _id: string; windows: { from: { at: Date } }[] }>('wallets')
       .findOne({ _id: walletId });

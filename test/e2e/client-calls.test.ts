@@ -1,4 +1,5 @@
-/** The typed client against the service: what is repeated is done once, and what failed says where. */
+/** The typed client against the service: what is repeated is done once, and what failed
+ *  says where. */
 import t from 'tap';
 import { CallError, createClient, TRPCClientError } from '../../src/client/index.js';
 import { startSelling, startTestService } from '../helpers/service.js';

@@ -1,4 +1,5 @@
-/** Programs of others: the packed packages in another folder, and a client that a third party generates from openapi.json. They compile strictly and run. */
+/** Programs of others: the packed packages in another folder, and a client that a third party
+ *  generates from openapi.json. They compile strictly and run. */
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -187,13 +188,15 @@ async function packagesOf(path: string): Promise<string[]> {
   return [...new Set(imports)].sort();
 }
 
-/** What browsers, Deno, Bun and edge runtimes have in common (the Minimum Common API), as far as the client may need it. */
+/** What browsers, Deno, Bun and edge runtimes have in common (the Minimum Common API), as far as
+ *  the client may need it. */
 const WEB_GLOBALS = [
   'AbortController AbortSignal DOMException Event EventTarget Headers ReadableStream Request Response TextDecoder TextDecoderStream TextEncoder',
   'TransformStream URL URLSearchParams WritableStream atob btoa clearInterval clearTimeout console crypto fetch queueMicrotask setInterval setTimeout structuredClone',
 ].flatMap((names) => names.split(' '));
 
-/** The client as one script, in a realm that has nothing of Node: no process, no Buffer, no require, no modules. */
+/** The client as one script, in a realm that has nothing of Node: no process, no Buffer, no
+ *  require, no modules. */
 async function clientOfTheEdge(): Promise<typeof Client> {
   const [{ output }] = (await bundle({
     root: ROOT,

@@ -7,7 +7,8 @@ import { testCluster } from '../helpers/cluster.js';
 import { startReceiver } from '../helpers/receiver.js';
 import { eventually, startSelling, startTestService } from '../helpers/service.js';
 
-// A change stream through a router waits for a note of the shard that rests: by default up to 10 s, here for ever.
+// A change stream through a router waits for a note of the shard that rests: by default up to 10 s,
+// here for ever.
 const cluster = await testCluster(t, { routers: 2, parameters: { writePeriodicNoops: false } });
 
 /** The data of an event stream's next event that has this text in it. */

@@ -1,4 +1,5 @@
-/** The services of compose.yaml as processes on loopback, with its commands, settings and health checks, in its order. The proxy has proxy.test.ts. */
+/** The services of compose.yaml as processes on loopback, with its commands, settings and health
+ *  checks, in its order. The proxy has proxy.test.ts. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { chmod, mkdir, readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises';
@@ -122,7 +123,8 @@ t.test('secrets are made once, each for whom it is for, and what is there stays'
   t.equal((await makeSecrets()).code, 0);
   t.same({ ...(await contents('secrets')), ...(await contents('mongo-secrets')) }, made);
 
-  // As a start leaves it that was killed: a half file beside, an address that is not there yet, a file without its content.
+  // As a start leaves it that was killed: a half file beside, an address that is not there yet, a
+  // file without its content.
   await writeFile(join(folderOf('secrets'), 'secrets-key.new'), 'half');
   await truncate(join(folderOf('secrets'), 'mongodb-uri'));
   t.equal((await makeSecrets()).code, 0);

@@ -1,4 +1,5 @@
-/** Coupons: what they give to which orders, and that no redemption is one too many or lost, whatever comes at once. */
+/** Coupons: what they give to which orders, and that no redemption is one too many or lost,
+ *  whatever comes at once. */
 import t from 'tap';
 import { systemClock } from '../../src/kit/clock.js';
 import { request } from '../helpers/api.js';

@@ -1,4 +1,5 @@
-/** Sessions of the dashboard over HTTP: who gets one, what ends it, and that no other page can use it. */
+/** Sessions of the dashboard over HTTP: who gets one, what ends it, and that no other page can
+ *  use it. */
 import { request as httpRequest } from 'node:http';
 import { Keypair } from '@stellar/stellar-sdk';
 import t from 'tap';

@@ -1,5 +1,5 @@
-/** A process that is killed inside a transaction leaves its documents locked, on an operator's MongoDB for a minute. No other account waits for that, and
- *  its own not for long. */
+/** A process that is killed inside a transaction leaves its documents locked, on an operator's
+ *  MongoDB for a minute. No other account waits for that, and its own not for long. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';

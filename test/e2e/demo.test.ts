@@ -22,7 +22,8 @@ async function countsOf(db: Db) {
 
 type Context = Parameters<typeof createDemo>[0];
 
-/** The context of a process that ends after so many writes: of the ledger, the mark, and each resource. */
+/** The context of a process that ends after so many writes: of the ledger, the mark, and
+ *  each resource. */
 function dyingAfter(writes: number, { services, stores, commit, localLedger }: Context): Context {
   let left = writes;
   const dying =

@@ -1,4 +1,5 @@
-/** Every link in the documentation leads somewhere, in the repository and on the site that is made of it. */
+/** Every link in the documentation leads somewhere, in the repository and on the site that is
+ *  made of it. */
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';

@@ -1,5 +1,6 @@
-/** Two readers of an account's events while everything around them dies: one polls by `after`, one follows the stream. A third webhook gets replays
- *  meanwhile. A reader that resumes after the last number it saw must see every event once. */
+/** Two readers of an account's events while everything around them dies: one polls by `after`, one
+ *  follows the stream. A third webhook gets replays meanwhile. A reader that resumes after the last
+ *  number it saw must see every event once. */
 import { createClient } from '../../src/index.js';
 import { eventually } from '../helpers/service.js';
 import type { Killable, Shop } from './kill-rounds.js';
@@ -13,10 +14,12 @@ interface Seen {
 }
 
 export interface EventReaders {
-  /** Asks for everything to be sent again to a webhook of its own. Does nothing while the service does not answer. */
+  /** Asks for everything to be sent again to a webhook of its own. Does nothing while the service
+   *  does not answer. */
   replay(): Promise<void>;
   replays(): number;
-  /** Waits until both have seen all that is listed. @returns what either saw otherwise than once and in order */
+  /** Waits until both have seen all that is listed. @returns what either saw otherwise than once
+   *  and in order */
   faults(): Promise<string[]>;
 }
 

@@ -1,4 +1,5 @@
-/** Reading events instead of being called: pulls that wait and streams, from whichever process, without a hole and without a double. */
+/** Reading events instead of being called: pulls that wait and streams, from whichever process,
+ *  without a hole and without a double. */
 import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { createTRPCClient, httpSubscriptionLink, type TRPCClientError } from '@trpc/client';

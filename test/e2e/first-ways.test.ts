@@ -1,4 +1,5 @@
-/** What has a second way, which may hide that the first is broken, goes by the first: here no poll of events and deliveries ever comes due. */
+/** What has a second way, which may hide that the first is broken, goes by the first: here no
+ *  poll of events and deliveries ever comes due. */
 import t from 'tap';
 import { systemClock } from '../../src/kit/clock.js';
 import { startReceiver } from '../helpers/receiver.js';

@@ -1,4 +1,5 @@
-/** A MongoDB with troubles of its own: it refuses writes, as with a full disk, or reads take long. */
+/** A MongoDB with troubles of its own: it refuses writes, as with a full disk, or reads
+ *  take long. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';

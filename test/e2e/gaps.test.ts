@@ -1,4 +1,5 @@
-/** Ledgers that a wallet missed are listed, read after all when a source has them, and no named source makes the service connect to an internal address. */
+/** Ledgers that a wallet missed are listed, read after all when a source has them, and no named
+ *  source makes the service connect to an internal address. */
 import { createServer as createHttpServer } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 import t from 'tap';
@@ -24,7 +25,8 @@ const mend = (body?: unknown, key?: string) => service.api('POST', `/wallets/${w
 async function miss(amount: string, memo = link.memo): Promise<void> {
   const earlier = await gapsOf();
   const before = earlier.length;
-  // Until a server has shown what comes after the last gap, the next one would be the same that goes on.
+  // Until a server has shown what comes after the last gap, the next one would be the same that
+  // goes on.
   await eventually(async () => {
     const cursor = await service.context.stores.system.cursors.byId(`LOCAL:${wallet.address}`);
     return cursor !== null && cursor.shownLedger > (earlier[0]?.toLedger ?? 0);
@@ -153,7 +155,8 @@ t.test(
   async (t) => {
     await miss('31');
     const [gap] = await gapsOf();
-    /** What the machine that gives pages of payments says, whatever the one says that names the ledgers. */
+    /** What the machine that gives pages of payments says, whatever the one says that names
+     *  the ledgers. */
     let machine: 'even' | 'behind' | 'silent' | 'ignorant' = 'even';
     const proxy = createHttpServer(async (req, res) => {
       const upstream = await fetch(`${url}${req.url}`, { headers: { accept: 'application/json' } });

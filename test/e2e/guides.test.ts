@@ -1,4 +1,5 @@
-/** What the guides show, done as they say, and the provider of a Medusa shop. The button's guide is run in a browser (test/browser/payment.test.ts). */
+/** What the guides show, done as they say, and the provider of a Medusa shop. The button's guide is
+ *  run in a browser (test/browser/payment.test.ts). */
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -24,7 +25,8 @@ const env = {
 const folder = await mkdtemp(join(tmpdir(), 'stellar-collect-guides-'));
 t.teardown(() => rm(folder, { recursive: true, force: true }));
 
-/** What the provider needs of `@medusajs/framework/utils`, whose packages are not installed here: its base class keeps what it is given. */
+/** What the provider needs of `@medusajs/framework/utils`, whose packages are not installed here:
+ *  its base class keeps what it is given. */
 const MEDUSA = `
 export class AbstractPaymentProvider {
   constructor(container, config = {}) { Object.assign(this, { container, config }); }

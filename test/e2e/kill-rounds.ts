@@ -1,5 +1,6 @@
-/** The real thing, killed: the service as a process of its own with its embedded mongod, SIGKILL at random moments under steady payments.
- *  The ledger and the merchant's endpoint live in this process and survive. */
+/** The real thing, killed: the service as a process of its own with its embedded mongod, SIGKILL at
+ *  random moments under steady payments. The ledger and the merchant's endpoint live in this
+ *  process and survive. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -219,7 +220,8 @@ export async function tally(
   };
   const deliveries = async (filter = ''): Promise<number> =>
     (await place.call(url, shop.key, 'GET', `/webhooks/${shop.webhook.id}/deliveries${filter}`)).meta.total;
-  /** Deliveries are opened after their events are stored: that none is pending says little before all are there. */
+  /** Deliveries are opened after their events are stored: that none is pending says little before
+   *  all are there. */
   const isDelivered = async () =>
     (await deliveries()) >= 2 * hashes.length && (await deliveries('?status=PENDING')) === 0;
   await eventually(
@@ -266,7 +268,8 @@ export async function tally(
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 const someMs = (low: number, high: number) => low + (randomBytes(4).readUInt32BE() / 2 ** 32) * (high - low);
 
-/** @returns the tally of all rounds together, and what readers of events saw otherwise than once and in order. */
+/** @returns the tally of all rounds together, and what readers of events saw otherwise than once
+ *  and in order. */
 export async function killRounds(
   t: Test,
   rounds: number,

@@ -1,4 +1,5 @@
-/** The service is killed while it sends e-mails: each arrives all the same, known by its Message-ID, and no more than what was under way comes twice. */
+/** The service is killed while it sends e-mails: each arrives all the same, known by its
+ *  Message-ID, and no more than what was under way comes twice. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

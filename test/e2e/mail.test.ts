@@ -1,4 +1,5 @@
-/** E-mails as they arrive at a real mail server: receipts in the payer's language, notifications, what goes wrong, and what strangers try. */
+/** E-mails as they arrive at a real mail server: receipts in the payer's language, notifications,
+ *  what goes wrong, and what strangers try. */
 import t from 'tap';
 import { systemClock } from '../../src/kit/clock.js';
 import { people, startMailServer, type TakenMail } from '../helpers/mail-server.js';

@@ -1,4 +1,5 @@
-/** `cli mcp`, by the protocol's own client: the contract as tools, on a service that answers, refuses, hangs or is away. */
+/** `cli mcp`, by the protocol's own client: the contract as tools, on a service that answers,
+ *  refuses, hangs or is away. */
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:net';

@@ -1,4 +1,5 @@
-/** Every kind of money in, every outcome named: real signed transactions on the local ledger, seen through the API. */
+/** Every kind of money in, every outcome named: real signed transactions on the local ledger, seen
+ *  through the API. */
 import {
   Account,
   Asset,
@@ -276,7 +277,8 @@ t.test(
     const stray = memoIdOf(createMemo(systemClock, 'link'));
     const muxed = (id: string) => new MuxedAccount(new Account(wallet.address, '0'), id).accountId();
     type Link = { memo: string };
-    /** What is sent, which link (the first or the second of two) it names or why it names none, and what the payment shows. */
+    /** What is sent, which link (the first or the second of two) it names or why it names none, and
+     *  what the payment shows. */
     const spellings: [
       string,
       (own: Link, other: Link) => { to: string; memo: string | Memo | null },

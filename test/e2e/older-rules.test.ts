@@ -1,4 +1,5 @@
-/** What was stored under older rules stays usable: a change checks what it names, and nothing else of the resource. */
+/** What was stored under older rules stays usable: a change checks what it names, and nothing
+ *  else of the resource. */
 import t from 'tap';
 import { contract } from '../../contracts/index.js';
 import type { Operation } from '../../contracts/operation.js';
@@ -11,7 +12,8 @@ const { api } = service;
 const { wallet, product, link } = await startSelling(service);
 const LONG = 'n'.repeat(5000);
 
-/** By the path of each PATCH: the stored document, what today's rules refuse in it, and changes that do not touch that. */
+/** By the path of each PATCH: the stored document, what today's rules refuse in it, and changes
+ *  that do not touch that. */
 const CASES: Record<string, () => Promise<{ of: [collection: string, id: string]; old: object; changes: object[] }>> = {
   '/account': async () => ({
     of: ['accounts', service.accountId],

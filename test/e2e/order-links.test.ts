@@ -1,4 +1,5 @@
-/** Order links: each payer fills in a form and gets a checkout of his own; and the ends and limits that every link may have. */
+/** Order links: each payer fills in a form and gets a checkout of his own; and the ends and limits
+ *  that every link may have. */
 import t from 'tap';
 import { systemClock } from '../../src/kit/clock.js';
 import { eventually, startSelling, startTestService } from '../helpers/service.js';

@@ -1,4 +1,5 @@
-/** Orders of several lines, from the API to the payer's page, receipt and e-mail, the books and the events. */
+/** Orders of several lines, from the API to the payer's page, receipt and e-mail, the books and
+ *  the events. */
 import t from 'tap';
 import { systemClock } from '../../src/kit/clock.js';
 import { startMailServer } from '../helpers/mail-server.js';

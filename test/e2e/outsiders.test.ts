@@ -1,4 +1,5 @@
-/** What outsiders do keeps no tenant's payment waiting, on a network whose ledger may be asked so many times an hour. */
+/** What outsiders do keeps no tenant's payment waiting, on a network whose ledger may be asked so
+ *  many times an hour. */
 import t from 'tap';
 import { networkInfo } from '../../contracts/networks.js';
 import { startTestLedger } from '../helpers/ledger.js';

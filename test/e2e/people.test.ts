@@ -1,4 +1,5 @@
-/** People of an account: invitations that work once, passkeys that sign in, sessions that end with a change, and a cashier who sees only their own. */
+/** People of an account: invitations that work once, passkeys that sign in, sessions that end with
+ *  a change, and a cashier who sees only their own. */
 import t from 'tap';
 import type { Caller } from '../../src/kit/caller.js';
 import { systemClock } from '../../src/kit/clock.js';

@@ -1,4 +1,5 @@
-/** A payment is proven by the API's bundle alone: whatever kind it is of, and whatever an archive says. */
+/** A payment is proven by the API's bundle alone: whatever kind it is of, and whatever an
+ *  archive says. */
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type ServerResponse } from 'node:http';

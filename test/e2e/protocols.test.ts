@@ -1,5 +1,6 @@
-/** What newer protocols write reaches the merchant, by whichever source: each payment is recorded once and its checkout PAID. Only what can be read in no way
- *  is parked: it holds back nothing but what it may have paid, and is recorded once it can be read. */
+/** What newer protocols write reaches the merchant, by whichever source: each payment is recorded
+ *  once and its checkout PAID. Only what can be read in no way is parked: it holds back nothing but
+ *  what it may have paid, and is recorded once it can be read. */
 import t, { type Test } from 'tap';
 import { systemClock } from '../../src/kit/clock.js';
 import { type LedgerClient, madeUpContract, muxedContract } from '../../src/local-ledger/index.js';

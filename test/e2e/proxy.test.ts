@@ -1,4 +1,5 @@
-/** The service behind the proxy of compose.yaml: a real Caddy with the repository's Caddyfile, over TLS with its own authority. */
+/** The service behind the proxy of compose.yaml: a real Caddy with the repository's Caddyfile, over
+ *  TLS with its own authority. */
 import { connect } from 'node:http2';
 import { request } from 'node:https';
 import t from 'tap';

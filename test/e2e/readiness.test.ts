@@ -1,4 +1,5 @@
-/** What is left until an account can be paid: each step turns with the account's data, one after the other. */
+/** What is left until an account can be paid: each step turns with the account's data, one after
+ *  the other. */
 import { Keypair } from '@stellar/stellar-sdk';
 import t from 'tap';
 import { comeIn } from '../helpers/people.js';

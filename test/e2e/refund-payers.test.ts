@@ -1,4 +1,5 @@
-/** A refund belongs to the payer that it went to, and is booked once: whatever its transaction is called and whichever account paid, by either kind of server. */
+/** A refund belongs to the payer that it went to, and is booked once: whatever its transaction is
+ *  called and whichever account paid, by either kind of server. */
 import { Account, Asset, Keypair, MuxedAccount, Operation, TransactionBuilder } from '@stellar/stellar-sdk';
 import t from 'tap';
 import { madeUpContract } from '../../src/local-ledger/index.js';

@@ -1,4 +1,5 @@
-/** Money that goes back to its payer is seen on the ledger and booked at its payment, once for every operation. */
+/** Money that goes back to its payer is seen on the ledger and booked at its payment, once for
+ *  every operation. */
 import { Asset, Keypair, Operation } from '@stellar/stellar-sdk';
 import t from 'tap';
 import { testDatabase } from '../helpers/mongo.js';

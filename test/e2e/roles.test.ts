@@ -1,5 +1,5 @@
-/** The matrix of who may do what: every operation of the contract, as procedure, in REST, as tool and as stream, by every role and every kind of key,
- *  made from the contract itself. */
+/** The matrix of who may do what: every operation of the contract, as procedure, in REST, as tool
+ *  and as stream, by every role and every kind of key, made from the contract itself. */
 
 import { readFileSync } from 'node:fs';
 import t from 'tap';
@@ -19,7 +19,8 @@ const service = await startTestService(t, { role: 'api' });
 /** Each may for themselves; another user is not found. */
 const OWN = /^users\.(passkeys|invite|deletePasskey)$/;
 
-/** What a role may, in words of its own: a pattern of procedures. All that no pattern fits is refused. */
+/** What a role may, in words of its own: a pattern of procedures. All that no pattern fits
+ *  is refused. */
 const MAY: Record<Role, (name: string, operation: Operation) => boolean> = {
   OWNER: () => true,
   MANAGER: (name) => OWN.test(name) || !/^(users|apiKeys)\.|^webhooks\.(create|rotateSecret)$/.test(name),
@@ -55,7 +56,8 @@ for (const role of ROLES) {
         t.equal((await person.call(name, true)).status, 403, name);
         continue;
       }
-      // An account's name and key stay as they are: a body of nothing is refused, and what takes none is asked for ids of nothing.
+      // An account's name and key stay as they are: a body of nothing is refused, and what takes
+      // none is asked for ids of nothing.
       const input = inputOf(operation);
       const { status, code } = await person.call(name, operation.readOnly, input);
       asked += 1;
@@ -111,7 +113,8 @@ async function toolOutcomes(apiKey: string): Promise<[name: string, operation: O
 
 const STATUS: Readonly<Record<string, number>> = { unauthorized: 401, forbidden: 403 };
 
-/** How each way into a stream is answered, with this key. Over tRPC a refusal comes as the stream's first event.
+/** How each way into a stream is answered, with this key. Over tRPC a refusal comes as the stream's
+ *  first event.
  *  @param isRefused what is expected: so long is waited for it */
 async function streamStatuses({ path }: Operation, name: string, key: string, isRefused: boolean) {
   const headers = { authorization: `Bearer ${key}`, accept: 'text/event-stream' };

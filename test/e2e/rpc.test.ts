@@ -1,4 +1,5 @@
-/** The whole service on Stellar RPC alone: what it shows a merchant is the same, and what it cannot rely on it refuses. */
+/** The whole service on Stellar RPC alone: what it shows a merchant is the same, and what it cannot
+ *  rely on it refuses. */
 import { Asset, Keypair, Operation } from '@stellar/stellar-sdk';
 import { pino } from 'pino';
 import t from 'tap';

@@ -1,4 +1,5 @@
-/** Payments, checkouts and links are found again by the beginnings of words, whatever their case and marks. */
+/** Payments, checkouts and links are found again by the beginnings of words, whatever their case
+ *  and marks. */
 import t from 'tap';
 import { testDatabase } from '../helpers/mongo.js';
 import { eventually, startSelling, startTestService } from '../helpers/service.js';

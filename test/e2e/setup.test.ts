@@ -1,4 +1,5 @@
-/** The first account of an installation, made in the browser by the person with the code: who is let in, when, and what is left of it afterwards. */
+/** The first account of an installation, made in the browser by the person with the code: who is
+ *  let in, when, and what is left of it afterwards. */
 import t from 'tap';
 import { systemClock } from '../../src/kit/clock.js';
 import { request } from '../helpers/api.js';

@@ -1,4 +1,5 @@
-/** Addresses that cannot work, given to the service as a person starts it: one line, exit code 1, and nothing has been opened. */
+/** Addresses that cannot work, given to the service as a person starts it: one line, exit code 1,
+ *  and nothing has been opened. */
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';

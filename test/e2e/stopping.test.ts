@@ -6,7 +6,8 @@ import t from 'tap';
 import { ROOT, type Running, start } from '../helpers/command.js';
 import { freePort } from '../helpers/mongo.js';
 
-/** Every process that works in this directory or was started with its name: service, npm, keeper and mongod. */
+/** Every process that works in this directory or was started with its name: service, npm, keeper
+ *  and mongod. */
 async function processesOf(dataDir: string): Promise<string[]> {
   const found: string[] = [];
   for (const pid of await readdir('/proc')) {

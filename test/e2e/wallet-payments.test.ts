@@ -1,4 +1,5 @@
-/** Paying from a wallet in the browser: transactions made for it, checked and handed to the local ledger, whose words are told as sentences. */
+/** Paying from a wallet in the browser: transactions made for it, checked and handed to the local
+ *  ledger, whose words are told as sentences. */
 import {
   Account,
   Asset,

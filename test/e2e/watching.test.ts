@@ -96,7 +96,8 @@ t.test('a reset of a network is a GAP, and payments on the new chain are found',
   const { client } = service.context.localLedger!;
   await client.pay({ to: wallet.address, amount: '25', memo: link.memo });
   await eventually(async () => (await paymentsOf(service)).length === 1, 'the payment on the old chain');
-  // Close times have whole seconds: a chain of the same second cannot be told from a base that lags.
+  // Close times have whole seconds: a chain of the same second cannot be told from a base
+  // that lags.
   await new Promise((resolve) => setTimeout(resolve, 1100));
   await client.reset();
   await eventually(async () => (await syncOf(service, wallet.id)).state === 'GAP', 'the gap');

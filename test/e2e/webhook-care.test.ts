@@ -1,4 +1,5 @@
-/** What a merchant sees and does when an endpoint was ill: health, replay, and that it is not asked for more than it can take. */
+/** What a merchant sees and does when an endpoint was ill: health, replay, and that it is not asked
+ *  for more than it can take. */
 import { createPublicKey, verify } from 'node:crypto';
 import t from 'tap';
 import { createSecretBox } from '../../src/kit/secrets.js';

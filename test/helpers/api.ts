@@ -1,4 +1,5 @@
-/** Calls the contract's operations over REST and tRPC with results of one shape; every REST answer is checked against openapi.json. */
+/** Calls the contract's operations over REST and tRPC with results of one shape; every REST answer
+ *  is checked against openapi.json. */
 import { readFileSync } from 'node:fs';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';

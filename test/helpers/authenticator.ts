@@ -1,4 +1,5 @@
-/** A passkey in software: answers a browser's requests like an authenticator, with real keys and signatures. */
+/** A passkey in software: answers a browser's requests like an authenticator, with real keys
+ *  and signatures. */
 import { createHash, createSign, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
 
 const sha256 = (data: Buffer | string) => createHash('sha256').update(data).digest();

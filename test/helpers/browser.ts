@@ -152,7 +152,8 @@ export const pageLink = (slug: string, { product, wallet, brand, ...link }: Page
   brand: { ...NO_BRAND, ...brand },
 });
 
-/** A price in EUR: 10 EUR at 0.25 EUR, which `product.price` or a checkout's `remaining` says in XLM. */
+/** A price in EUR: 10 EUR at 0.25 EUR, which `product.price` or a checkout's `remaining` says
+ *  in XLM. */
 export const inEuro = (changes: Partial<PagePrice> = {}): PagePrice => {
   const at = new Date();
   const rate = {
@@ -240,7 +241,8 @@ export async function servePages(t: Test, links: PageLink[], deps: Partial<PageD
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, feed, router, server };
 }
 
-/** Reads the QR code from a screenshot of it and its surroundings; null when the reader finds none. */
+/** Reads the QR code from a screenshot of it and its surroundings; null when the reader
+ *  finds none. */
 export async function scan(page: Page): Promise<string | null> {
   const { data, width, height } = PNG.sync.read(await page.locator('.scan').screenshot());
   return jsQR.default(new Uint8ClampedArray(data), width, height)?.data ?? null;

@@ -17,7 +17,8 @@ export const findCaddy = (): string | null =>
     (program) => spawnSync(program, ['version'], { stdio: 'ignore' }).status === 0,
   ) ?? null;
 
-/** Until the test ends. @param upstream host and port of the service @param address as in compose.yaml: a domain, or `http://localhost` */
+/** Until the test ends. @param upstream host and port of the service @param address as in
+ *  compose.yaml: a domain, or `http://localhost` */
 export async function startCaddy(t: { teardown(end: () => unknown): void }, upstream: string, address: string) {
   const caddy = findCaddy()!;
   const home = await mkdtemp(join(tmpdir(), 'stellar-collect-caddy-'));

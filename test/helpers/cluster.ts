@@ -1,4 +1,5 @@
-/** A real cluster of two shards for a test file: routers for the tested code, and direct connections to each shard for assertions. */
+/** A real cluster of two shards for a test file: routers for the tested code, and direct
+ *  connections to each shard for assertions. */
 import { randomBytes } from 'node:crypto';
 import { mongo } from 'mongoose';
 import { pino } from 'pino';
@@ -6,7 +7,8 @@ import { type Cluster, type ClusterOptions, openCluster } from '../../src/mongod
 import { CACHE_DIR, type TestDatabase } from './mongo.js';
 
 export interface TestCluster extends Omit<Cluster, 'uri'> {
-  /** A database through these routers, by default all. It is new unless `name` is an existing one, and is dropped with the cluster. */
+  /** A database through these routers, by default all. It is new unless `name` is an existing one,
+   *  and is dropped with the cluster. */
   database(routers?: readonly number[], name?: string): TestDatabase;
   /** Queries each shard directly, in the order of the shards: to count documents, or to profile. */
   onShards<T>(name: string, ask: (db: mongo.Db) => Promise<T>): Promise<T[]>;

@@ -61,7 +61,8 @@ export function start(command: string, args: readonly string[], options: Options
 export const run = (command: string, args: readonly string[], options?: Options): Promise<Ended> =>
   start(command, args, options).ended;
 
-/** The built file of a source, which starts in half the time. `npm test` rebuilds when a source is newer. @param source relative to the root: `src/main.ts` */
+/** The built file of a source, which starts in half the time. `npm test` rebuilds when a source is
+ *  newer. @param source relative to the root: `src/main.ts` */
 export const builtFile = (source: string): string => `${ROOT}dist/${source.replace(/\.ts$/, '.js')}`;
 
 export const startProgram = (source: string, args: readonly string[], options?: Options): Running =>

@@ -1,4 +1,5 @@
-/** Records the driver's commands, and checks that they name their account, so that a database sharded by accounts answers them from one shard. */
+/** Records the driver's commands, and checks that they name their account, so that a database
+ *  sharded by accounts answers them from one shard. */
 import type mongoose from 'mongoose';
 
 type Doc = Record<string, any>;

@@ -1,4 +1,5 @@
-/** All collections of a database, with their indexes and documents, to compare it with another moment or another database. */
+/** All collections of a database, with their indexes and documents, to compare it with another
+ *  moment or another database. */
 import type { mongo } from 'mongoose';
 
 export interface CollectionDump {

@@ -210,7 +210,8 @@ export const eventIdOf = (request: Received) => request.headers['webhook-id']!;
 export const isDelivered = ({ status }: DeliveryDoc) => status === 'DELIVERED';
 export const isOpen = (each: DeliveryDoc) => !isDelivered(each);
 
-/** At each path the first attempt of a payment's `received` was answered before its `completed` began. */
+/** At each path the first attempt of a payment's `received` was answered before its
+ *  `completed` began. */
 export const inOrder = (t: Test, r: Rig, events: EventDoc[], delayMs: number) => {
   const eventOf = new Map(events.map((event) => [event._id, event]));
   const received = new Map<string, number>();

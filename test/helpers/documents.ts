@@ -1,10 +1,12 @@
-/** Runs code blocks of the documentation literally. Only gaps (…), ports, and the path of the cli are replaced. */
+/** Runs code blocks of the documentation literally. Only gaps (…), ports, and the path of the cli
+ *  are replaced. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { builtFile, ROOT, type Running, start } from './command.js';
 import type { TestService } from './service.js';
 
-/** @param files relative to the root @returns a function that finds the one fenced block of a language with these words */
+/** @param files relative to the root @returns a function that finds the one fenced block of a
+ *  language with these words */
 export function blocksOf(...files: readonly string[]): (language: string, words: string) => string {
   const text = files.map((file) => readFileSync(join(ROOT, file), 'utf8')).join('\n');
   return (language, words) => {

@@ -9,7 +9,8 @@ export type Everything = Awaited<ReturnType<typeof openEverything>>;
 
 export const PAIR = { currency: 'EUR', assetCode: 'XLM', network: 'LOCAL' };
 
-/** A worker takes part and is closed afterwards, so that only calls change anything. @param apiKey a FULL key of the account */
+/** A worker takes part and is closed afterwards, so that only calls change anything. @param apiKey
+ *  a FULL key of the account */
 export async function openEverything(service: TestService, receiver: Receiver, apiKey = service.apiKey) {
   const ledger = service.context.localLedger!.client;
   const post = async (path: string, body?: unknown): Promise<Json> => {

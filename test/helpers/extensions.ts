@@ -1,4 +1,5 @@
-/** Simulated wallets in a payer's browser: each answers the messages, or has the objects, of the real one, and signs with a real key. */
+/** Simulated wallets in a payer's browser: each answers the messages, or has the objects, of the
+ *  real one, and signs with a real key. */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { type Keypair, TransactionBuilder } from '@stellar/stellar-sdk';

@@ -1,4 +1,5 @@
-/** Stores events of an account without the payments that would cause them, like the watcher; the service's own sequencer numbers them. */
+/** Stores events of an account without the payments that would cause them, like the watcher; the
+ *  service's own sequencer numbers them. */
 
 import type { EventDoc } from '../../src/events/event-store.js';
 import { systemClock as clock } from '../../src/kit/clock.js';

@@ -30,7 +30,8 @@ export type Json = Record<string, unknown>;
 export const toid = (ledger: number, transaction = 1, operation = 1): string =>
   ((BigInt(ledger) << 32n) | (BigInt(transaction) << 12n) | BigInt(operation)).toString();
 
-/** Results of a transaction. @param merged the merged amount of each operation, null for a payment */
+/** Results of a transaction. @param merged the merged amount of each operation, null for
+ *  a payment */
 const operationResults = (merged: readonly (string | null)[]) =>
   merged.map((stroops) =>
     xdr.OperationResult.opInner(

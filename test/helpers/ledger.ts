@@ -1,4 +1,5 @@
-/** A local ledger for one test: on a free port, closing every 50 ms or on demand, closed with the test. */
+/** A local ledger for one test: on a free port, closing every 50 ms or on demand, closed with
+ *  the test. */
 import { mongo } from 'mongoose';
 import pino from 'pino';
 import { systemClock } from '../../src/kit/clock.js';

@@ -1,4 +1,5 @@
-/** A mail server on loopback, made with a library: behaves as a test tells it, and keeps accepted mails, parsed. */
+/** A mail server on loopback, made with a library: behaves as a test tells it, and keeps accepted
+ *  mails, parsed. */
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { type AddressObject, type ParsedMail, simpleParser } from 'mailparser';
@@ -16,8 +17,8 @@ export interface TakenMail {
   user: string | undefined;
 }
 
-/** Behaviour towards an attempt. `refuse`: refuses the recipient permanently. `later`: refuses temporarily. `hang`: takes the text and never answers. `leave`: hangs up at the
- *  recipient. */
+/** Behaviour towards an attempt. `refuse`: refuses the recipient permanently. `later`: refuses
+ *  temporarily. `hang`: takes the text and never answers. `leave`: hangs up at the recipient. */
 export type MailTrouble = 'refuse' | 'later' | 'hang' | 'leave' | null;
 
 export interface MailServer {

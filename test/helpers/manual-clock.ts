@@ -1,4 +1,5 @@
-/** A clock that stands still until a test advances it. Sleepers wake in the order of their times. */
+/** A clock that stands still until a test advances it. Sleepers wake in the order of
+ *  their times. */
 import { randomBytes } from 'node:crypto';
 import type { Clock } from '../../src/kit/clock.js';
 

@@ -1,4 +1,5 @@
-/** A separate database for each test, on one real mongod that all test processes of this checkout share. */
+/** A separate database for each test, on one real mongod that all test processes of this
+ *  checkout share. */
 import { randomBytes, randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
@@ -22,11 +23,14 @@ export const CACHE_DIR = readConfig({ XDG_CACHE_HOME: process.env.XDG_CACHE_HOME
 /** Data folder of the shared mongod when no test runner started one. */
 export const TEST_DATA_DIR = fileURLToPath(new URL('../../node_modules/.cache/stellar-collect-test', import.meta.url));
 
-/** Databases of ended tests, emptied for the next one: making and dropping 36 collections with their indexes costs a second. Holds their names. */
+/** Databases of ended tests, emptied for the next one: making and dropping 36 collections with
+ *  their indexes costs a second. Holds their names. */
 const SPARE = { database: 'test_spare', collection: 'databases' };
 
-/** An empty database; what the test leaves in it is gone at the teardown of `t` (tap runs teardowns in reverse order: ask for it first).
- *  @param options `own` for a test that looks at collections and indexes, or changes them: its database is new, and dropped afterwards */
+/** An empty database; what the test leaves in it is gone at the teardown of `t` (tap runs teardowns
+ *  in reverse order: ask for it first).
+ *  @param options `own` for a test that looks at collections and indexes, or changes them: its
+ *  database is new, and dropped afterwards */
 export async function testDatabase(
   t: { teardown(end: () => unknown): void },
   options: { own?: boolean } = {},
@@ -67,7 +71,8 @@ async function empty(db: mongo.Db): Promise<boolean> {
   return true;
 }
 
-/** A free loopback port below the range that systems assign, so that it stays free while its owner restarts. */
+/** A free loopback port below the range that systems assign, so that it stays free while its
+ *  owner restarts. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = 20_000 + randomInt(12_000);

@@ -19,7 +19,8 @@ export async function succeeds(file: string, args: readonly string[], cwd = ROOT
   }
 }
 
-/** Packs the folder's `contents` as for the registry, and unpacks them at `into`. @returns the paths of the package's files */
+/** Packs the folder's `contents` as for the registry, and unpacks them at `into`. @returns the
+ *  paths of the package's files */
 export async function installPacked(from: string, contents: readonly string[], into: string): Promise<string[]> {
   const folder = await mkdtemp(join(tmpdir(), 'stellar-collect-pack-'));
   try {

@@ -1,4 +1,5 @@
-/** Users of an account: invited, signed in with a passkey in software, and calling like the dashboard. */
+/** Users of an account: invited, signed in with a passkey in software, and calling like
+ *  the dashboard. */
 
 import { createAuthenticator } from './authenticator.js';
 import type { TestService } from './service.js';

@@ -1,4 +1,5 @@
-/** Rate sources in one server: each answers at its own path like the real one, unless a test makes it misbehave. */
+/** Rate sources in one server: each answers at its own path like the real one, unless a test makes
+ *  it misbehave. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
@@ -17,7 +18,8 @@ export interface RateServers {
   sources(...names: SourceName[]): string;
   /** The price of one XLM at each source, changeable by tests. */
   prices: Record<string, string>;
-  /** The date of the European Central Bank's rates, and the time of those of CoinGecko and the custom source. */
+  /** The date of the European Central Bank's rates, and the time of those of CoinGecko and the
+   *  custom source. */
   day: string;
   at: Date;
   /** Replaces the source's answer. */

@@ -1,5 +1,5 @@
-/** A merchant's endpoint: a real HTTPS server on loopback with a certificate of its own authority, which behaves as a test tells it and records its
- *  requests. */
+/** A merchant's endpoint: a real HTTPS server on loopback with a certificate of its own authority,
+ *  which behaves as a test tells it and records its requests. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -25,7 +25,8 @@ export interface Behaviour {
   delayMs?: number;
   /** Text that is sent literally, or a number of bytes, sent as fast as they are read. */
   body?: string | number;
-  /** `hang`: no answer. `reset`: resets the connection. `cut`: resets it within a 200's body. `drip`: a 200 with an endless body, a byte every 20 ms. */
+  /** `hang`: no answer. `reset`: resets the connection. `cut`: resets it within a 200's body.
+   *  `drip`: a 200 with an endless body, a byte every 20 ms. */
   trouble?: 'hang' | 'reset' | 'cut' | 'drip';
 }
 
@@ -199,7 +200,8 @@ function answer(behaviour: Behaviour, request: IncomingMessage, response: Server
   }
 }
 
-/** Verifies a delivery with the independent package, like a merchant, as of the attempt's time. @throws when the signature is not of this secret */
+/** Verifies a delivery with the independent package, like a merchant, as of the attempt's time.
+ *  @throws when the signature is not of this secret */
 export function verified(request: Received, secret: string): WebhookPayload {
   const seconds = Number(request.headers['webhook-timestamp']);
   const headers = { ...request.headers, 'webhook-timestamp': String(seconds) };

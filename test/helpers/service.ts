@@ -1,4 +1,5 @@
-/** The whole service in the test's process, on its own database, with the built-in ledger closing quickly. */
+/** The whole service in the test's process, on its own database, with the built-in ledger
+ *  closing quickly. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -50,7 +51,8 @@ export interface TestServiceOptions {
   database?: { uri: string };
 }
 
-/** Not shorter, because each ledger costs every running service a few milliseconds of CPU, and tests run concurrently. */
+/** Not shorter, because each ledger costs every running service a few milliseconds of CPU, and
+ *  tests run concurrently. */
 export const CLOSE_MS = 100;
 /** The same for all tests, so that a test can start a second service on the same database. */
 export const TEST_SECRETS_KEY = Buffer.alloc(32, 7).toString('base64');
@@ -115,7 +117,8 @@ export async function startTestService(t: Test, options: TestServiceOptions = {}
   };
 }
 
-/** Calls `ask` until it returns something, less and less often, because most calls are requests, which cost CPU. Fails naming `what`. */
+/** Calls `ask` until it returns something, less and less often, because most calls are requests,
+ *  which cost CPU. Fails naming `what`. */
 export async function eventually<T>(
   ask: () => Promise<T | null | undefined | false>,
   what: string,
@@ -130,7 +133,8 @@ export async function eventually<T>(
   }
 }
 
-/** Waits until lists show the events of everything that has happened: each is stored with what happened, and gets its number a moment later. */
+/** Waits until lists show the events of everything that has happened: each is stored with what
+ *  happened, and gets its number a moment later. */
 export const allNumbered = ({ context }: Pick<TestService, 'context'>): Promise<true> =>
   eventually(
     async () => (await context.stores.system.events.accountsToNumber()).length === 0,

@@ -1,4 +1,5 @@
-/** Placement of data on a cluster of two shards: moves accounts like an operator, and records the commands of each shard. */
+/** Placement of data on a cluster of two shards: moves accounts like an operator, and records the
+ *  commands of each shard. */
 import { mongo } from 'mongoose';
 import { SHARD_KEYS } from '../../src/app/open-database.js';
 import type { TestCluster } from './cluster.js';
@@ -15,7 +16,8 @@ export async function placesOf({ db, name }: TestDatabase): Promise<{ primary: n
   return { primary, other: 1 - primary };
 }
 
-/** Moves the data of this account and of later ones, by MongoDB's own command. Routers know of the move afterwards. */
+/** Moves the data of this account and of later ones, by MongoDB's own command. Routers know of the
+ *  move afterwards. */
 export async function moveFrom({ db, name }: TestDatabase, accountId: string, toShard: number): Promise<void> {
   for (const collection of BY_ACCOUNT) {
     const fields = Object.keys(SHARD_KEYS[collection]!);
@@ -39,8 +41,9 @@ export interface Asked {
   command: Record<string, any>;
 }
 
-/** Commands on the database that each shard received while `work` ran, in the order of the shards. Excludes background commands: change streams, the
- *  balancer, and further batches of an answer. */
+/** Commands on the database that each shard received while `work` ran, in the order of the shards.
+ *  Excludes background commands: change streams, the balancer, and further batches of
+ *  an answer. */
 export async function askedOf(cluster: TestCluster, name: string, work: () => Promise<unknown>): Promise<Asked[][]> {
   const filter = { ns: new RegExp(`^${name}\\.(?!system\\.)`), op: { $nin: ['getmore', 'killcursors'] } };
   await cluster.onShards(name, (db) => db.command({ profile: 1, filter }));

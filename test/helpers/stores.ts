@@ -54,7 +54,8 @@ export const walletDoc = (
   ...fields,
 });
 
-/** A record that was parked just now and may have paid any wallet of its network, changed by `fields`. */
+/** A record that was parked just now and may have paid any wallet of its network, changed
+ *  by `fields`. */
 export const parkedDoc = (
   fields: Pick<ParkedRecordDoc, '_id' | 'network' | 'raw'> & Partial<ParkedRecordDoc>,
 ): ParkedRecordDoc => {

@@ -1,5 +1,6 @@
-/** A process of ours that has written to documents in a transaction and never ends it: `transaction-holder.ts URI [[collection, filter]…]`. It prints a line
- *  once it holds them, and is there to be killed. */
+/** A process of ours that has written to documents in a transaction and never ends it:
+ *  `transaction-holder.ts URI [[collection, filter]…]`. It prints a line once it holds them, and is
+ *  there to be killed. */
 import { pino } from 'pino';
 import { openDatabase } from '../../src/app/open-database.js';
 import { systemClock } from '../../src/kit/clock.js';

@@ -25,7 +25,8 @@ t.test('a transaction does not wait for a write that was given up', async (t) =>
   t.teardown(close);
   const things = connection.db!.collection<{ _id: string; round: number }>('things');
   await things.insertOne({ _id: 'one', round: 0 });
-  // Concurrent transactions with the same write conflict, and the loser finds nothing to write when it retries: the cluster time moved all the same.
+  // Concurrent transactions with the same write conflict, and the loser finds nothing to write when
+  // it retries: the cluster time moved all the same.
   let isAhead = false;
   for (let round = 1; round <= 200 && !isAhead; round++) {
     await Promise.all(Array.from({ length: 24 }, () => things.findOneAndUpdate({ _id: 'one' }, { $set: { round } })));

@@ -1,4 +1,5 @@
-/** The follower of change streams, on real ones. How it comes back from a broken stream, page-status-feed.test.ts tells. */
+/** The follower of change streams, on real ones. How it comes back from a broken stream,
+ *  page-status-feed.test.ts tells. */
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
 import { systemClock as clock } from '../../src/kit/clock.js';
@@ -19,7 +20,8 @@ function gate() {
   return { open, passed };
 }
 
-/** A follower of one counter, what it told, and what holds up the stream and the reader of the counter. */
+/** A follower of one counter, what it told, and what holds up the stream and the reader of
+ *  the counter. */
 async function following(t: Test, holds: { stream?: Promise<void>; reader?: Promise<void> }) {
   const { db } = await testDatabase(t);
   const counters = db.collection<Counter>('counters');

@@ -1,4 +1,5 @@
-/** What Horizon and the way to it may do wrong, done by real servers on loopback: each fault is named, survived, and recovered from. */
+/** What Horizon and the way to it may do wrong, done by real servers on loopback: each fault is
+ *  named, survived, and recovered from. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,4 +1,5 @@
-/** The reader on a real ledger that it knows nothing of, and the request budget on a real MongoDB. */
+/** The reader on a real ledger that it knows nothing of, and the request budget on a
+ *  real MongoDB. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -315,7 +316,8 @@ t.test('a request budget that several processes share', async (t) => {
     t.equal(await watch(other), 0);
   });
 
-  /** Asks like a session. @returns how many of these requests are granted, without waiting for any */
+  /** Asks like a session. @returns how many of these requests are granted, without waiting
+   *  for any */
   const grantedOf = async (budget: LedgerBudget, asker: Asker, requests: number): Promise<number> => {
     let granted = 0;
     for (let n = 0; n < requests; n++) {

@@ -31,7 +31,8 @@ const processOf = (n: 0 | 1, processClock = clock) =>
   });
 const [one, two] = [processOf(0), processOf(1)];
 const processWithoutTimers = processOf(0, stopped);
-// Without its index of ends: by that MongoDB removes claims by its own clock, and the clock of this test is days behind it.
+// Without its index of ends: by that MongoDB removes claims by its own clock, and the clock of this
+// test is days behind it.
 
 const caller: Caller = { accountId: 'acct_one', keyId: 'key_one', scope: 'FULL' };
 let keys = 0;

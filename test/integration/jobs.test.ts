@@ -1,4 +1,5 @@
-/** Jobs run by Agenda on a real MongoDB, whose locks expire, are cleared, and say nothing of what their holder still does. */
+/** Jobs run by Agenda on a real MongoDB, whose locks expire, are cleared, and say nothing of what
+ *  their holder still does. */
 import mongoose from 'mongoose';
 import { pino } from 'pino';
 import t from 'tap';

@@ -1,5 +1,6 @@
 // biome-ignore-all lint/suspicious/noExplicitAny: rows are written and read as they lie in the database.
-/** What keeps one from harming others and secrets from leaving: logs without documents, keys that can be changed. On a real database. */
+/** What keeps one from harming others and secrets from leaving: logs without documents, keys that
+ *  can be changed. On a real database. */
 import { randomBytes } from 'node:crypto';
 import { Keypair } from '@stellar/stellar-sdk';
 import t from 'tap';

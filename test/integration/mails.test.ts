@@ -1,4 +1,5 @@
-/** The queue of e-mails on a real database and a real mail server: who sends, when, how often, and in whose turn. */
+/** The queue of e-mails on a real database and a real mail server: who sends, when, how often, and
+ *  in whose turn. */
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
 import { parseMailSettings } from '../../src/domain/rate-settings.js';

@@ -1,4 +1,5 @@
-/** A database of an older release comes up in today's form, whatever interrupts that; one of a newer release, or of before the first one, is left alone. */
+/** A database of an older release comes up in today's form, whatever interrupts that; one of a
+ *  newer release, or of before the first one, is left alone. */
 import mongoose, { type mongo } from 'mongoose';
 import { pino } from 'pino';
 import t from 'tap';

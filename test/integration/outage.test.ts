@@ -1,4 +1,5 @@
-/** How a long outage is caught up: the watcher on a real MongoDB, Horizon's side answered from a history whose requests are counted. */
+/** How a long outage is caught up: the watcher on a real MongoDB, Horizon's side answered from a
+ *  history whose requests are counted. */
 import { Keypair } from '@stellar/stellar-sdk';
 import { pino } from 'pino';
 import t from 'tap';
@@ -75,9 +76,13 @@ function history(paid: readonly string[], transactionsFrom: number | null, lacki
   return { asked, answer };
 }
 
-/** @param fails what becomes of a transaction of so many credits. @param tookMs how long it took. @param root what Horizon's root
- *  is at the nth time, if it is another one. @param transactionsFrom records come without their transactions, and those are there from so many requests
- *  for one on. @param lacking the nth record has another transaction than the others, which is not there while `asked.isLate`. @param pagesUntil all pages are empty, of a server that is at this ledger. @param wallets how they differ. @param toWatcher what the watcher gets of the stores */
+/** @param fails what becomes of a transaction of so many credits. @param tookMs how long it took.
+ *  @param root what Horizon's root is at the nth time, if it is another one. @param
+ *  transactionsFrom records come without their transactions, and those are there from so many
+ *  requests for one on. @param lacking the nth record has another transaction than the others,
+ *  which is not there while `asked.isLate`. @param pagesUntil all pages are empty, of a server that
+ *  is at this ledger. @param wallets how they differ. @param toWatcher what the watcher gets of
+ *  the stores */
 async function afterOutage(
   t: { teardown(end: () => unknown): void },
   paid: readonly string[],

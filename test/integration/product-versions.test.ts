@@ -1,4 +1,5 @@
-/** A product's terms at any time are found again, however often they were changed since, and what its document holds stays small. */
+/** A product's terms at any time are found again, however often they were changed since, and what
+ *  its document holds stays small. */
 import fc from 'fast-check';
 import t from 'tap';
 import { createMemo } from '../../src/domain/memo.js';

@@ -1,4 +1,5 @@
-/** Products that several change at once, and their deletion: with all that belongs to them, however much that is, and never once anybody has paid. */
+/** Products that several change at once, and their deletion: with all that belongs to them, however
+ *  much that is, and never once anybody has paid. */
 import t from 'tap';
 import type { Caller } from '../../src/kit/caller.js';
 import { systemClock } from '../../src/kit/clock.js';
@@ -25,7 +26,8 @@ const makeLink = async (productId: string) => (await service.api('POST', '/payme
 
 let payments = 0;
 const pay = async (text: string) => {
-  // A ledger that closes quickly has times ahead of the clock, and the wallet counts from such a time.
+  // A ledger that closes quickly has times ahead of the clock, and the wallet counts from such
+  // a time.
   const closedAt = new Date(Date.now() + 600_000);
   const paid = credit(++payments, {
     ...{ ledger: 1_000_000, closedAt, receiver: wallet.address, amount: 10_000_000n },

@@ -1,4 +1,5 @@
-/** What a protocol newer than the SDK writes: the payment is the same, by whichever source and in whichever form it was read. */
+/** What a protocol newer than the SDK writes: the payment is the same, by whichever source and in
+ *  whichever form it was read. */
 import { Keypair } from '@stellar/stellar-sdk';
 import { type Logger, pino } from 'pino';
 import t from 'tap';

@@ -1,4 +1,5 @@
-/** Every query of the service, as MongoDB's profiler saw it: each uses an index, and none looks at much more than it answers. */
+/** Every query of the service, as MongoDB's profiler saw it: each uses an index, and none looks at
+ *  much more than it answers. */
 import { mongo } from 'mongoose';
 import t from 'tap';
 import { seed } from '../../scripts/bench/seed.js';

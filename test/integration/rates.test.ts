@@ -1,4 +1,5 @@
-/** Rates as they are sampled: the real formats of the sources, and what becomes of a source that lies, stalls, or answers something else. */
+/** Rates as they are sampled: the real formats of the sources, and what becomes of a source that
+ *  lies, stalls, or answers something else. */
 import { pino } from 'pino';
 import t from 'tap';
 import { readConfig } from '../../src/app/config.js';

@@ -1,4 +1,5 @@
-/** What of a page is stored when part of it was stored before, and which addresses are watched: the recorder and the stores on a real MongoDB. */
+/** What of a page is stored when part of it was stored before, and which addresses are watched: the
+ *  recorder and the stores on a real MongoDB. */
 import type { mongo } from 'mongoose';
 import t from 'tap';
 import { createMemo } from '../../src/domain/memo.js';
@@ -114,7 +115,8 @@ t.test('a payment is matched by the network that its product took payments on wh
   const { stores, recorder, transaction } = await openStores(t);
   const own = stores.forAccount('acct_1');
   const before = wallet('acct_1', SHOP);
-  // The product moved to a wallet of another network after the payment's ledger, before it was read.
+  // The product moved to a wallet of another network after the payment's ledger, before it
+  // was read.
   const after = wallet('acct_1', SHOP, { _id: newId('wallet'), network: 'PUBLIC' });
   for (const each of [before, after]) await own.wallets.insert(each);
   const terms = {

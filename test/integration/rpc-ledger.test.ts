@@ -45,7 +45,8 @@ interface Opened {
   fetch?: Fetch;
 }
 
-/** Stellar RPC whose answers to getEvents are changed. @param change of the entries; `ask` counts the answers, from 1 */
+/** Stellar RPC whose answers to getEvents are changed. @param change of the entries; `ask` counts
+ *  the answers, from 1 */
 const changingEvents = (change: (events: Record<string, any>[], ask: number) => unknown[]): Fetch => {
   let asks = 0;
   return async (url, init) => {
@@ -636,7 +637,8 @@ for (const [name, strangers] of [
     for (let n = 0; n < 10; n++) {
       const { id } = await client.faults.add({
         kind: 'unavailable',
-        // Once for certain, so that RPC answers whatever chance says; in the end Horizon does again.
+        // Once for certain, so that RPC answers whatever chance says; in the end Horizon
+        // does again.
         probability: n === 0 ? 1 : 0.5,
         count: 4,
         api: n % 2 ? 'rpc' : 'horizon',

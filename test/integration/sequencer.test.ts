@@ -1,4 +1,5 @@
-/** Numbers of events and deliveries on a real MongoDB: bounded, without holes, whichever process dies or works at the same time. */
+/** Numbers of events and deliveries on a real MongoDB: bounded, without holes, whichever process
+ *  dies or works at the same time. */
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
 import type { EventDoc } from '../../src/events/event-store.js';

@@ -1,4 +1,5 @@
-/** What a person reads when a setting cannot work, before anything is opened; and what is told of networks that are no longer watched. */
+/** What a person reads when a setting cannot work, before anything is opened; and what is told of
+ *  networks that are no longer watched. */
 import { createServer } from 'node:net';
 import t from 'tap';
 import { createMetrics } from '../../src/api/metrics.js';

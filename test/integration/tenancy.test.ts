@@ -1,4 +1,5 @@
-/** No method of an account's stores reads or changes what another account owns, whatever ids it is given. */
+/** No method of an account's stores reads or changes what another account owns, whatever ids it
+ *  is given. */
 import { pino } from 'pino';
 import t from 'tap';
 import type { ActivityDoc } from '../../src/accounts/activity.js';
@@ -612,7 +613,8 @@ t.test(
     for (const [collection, calls] of Object.entries(CALLS)) {
       for (const [method, call] of Object.entries(calls as Record<string, Call>)) {
         accesses.length = 0;
-        // As the owner, who finds what there is to find; what an earlier call has changed may be refused.
+        // As the owner, who finds what there is to find; what an earlier call has changed may
+        // be refused.
         await call(own).catch(() => null);
         t.ok(accesses.length > 0, `${collection}.${method} asks MongoDB`);
         for (const access of accesses) {

@@ -1,4 +1,5 @@
-/** Totals of lists that are counted each time, asked for by many at once, and searches that find very much. */
+/** Totals of lists that are counted each time, asked for by many at once, and searches that find
+ *  very much. */
 import t from 'tap';
 import { createSharedCount } from '../../src/kit/tick-loader.js';
 import type { ProductFilter } from '../../src/selling/product-store.js';

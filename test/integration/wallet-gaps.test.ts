@@ -1,4 +1,5 @@
-/** Where reading a wallet begins, and how ledgers that no source keeps are reported, on a real MongoDB. */
+/** Where reading a wallet begins, and how ledgers that no source keeps are reported, on a
+ *  real MongoDB. */
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
 import { cursorId } from '../../src/domain/coverage.js';
@@ -42,7 +43,8 @@ async function rig(t: Test) {
 
 t.test('an address is read from the earliest ledger of its wallets, and claims no later time', async (t) => {
   const { cursors, wallets, wallet } = await rig(t);
-  // The ledger of the first is known. The second one's is searched for, and closed earlier: its server was behind, or a clock was off.
+  // The ledger of the first is known. The second one's is searched for, and closed earlier: its
+  // server was behind, or a clock was off.
   await wallet({ at: closeOf(140), ledger: 100 });
   await wallet({ at: closeOf(121), ledger: null });
   const session = {

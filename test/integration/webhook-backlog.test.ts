@@ -1,4 +1,5 @@
-/** A dispatcher with much to send, on a real MongoDB and a real HTTPS endpoint: what is bounded, in which order it goes, and what holds up nothing else. */
+/** A dispatcher with much to send, on a real MongoDB and a real HTTPS endpoint: what is bounded, in
+ *  which order it goes, and what holds up nothing else. */
 import t from 'tap';
 import { systemClock } from '../../src/kit/clock.js';
 import type { DeliveryStore } from '../../src/webhooks/delivery-store.js';

@@ -1,4 +1,5 @@
-/** A dispatcher on a real MongoDB and a real HTTPS endpoint: what arrives, when, and what follows from the answers. */
+/** A dispatcher on a real MongoDB and a real HTTPS endpoint: what arrives, when, and what follows
+ *  from the answers. */
 import t from 'tap';
 import { mask, newWebhookSecret } from '../../src/domain/signature.js';
 import { monotonicClock, systemClock } from '../../src/kit/clock.js';
@@ -373,7 +374,8 @@ t.test('after a rotation both secrets sign for 24 h, then the new one alone', as
   const webhook = await r.webhook('/');
   r.dispatch({ leaseMarginMs: 9000 });
   const old = r.secretOf.get(webhook._id)!;
-  // While a queue is held, because something slow is in flight, a rotation counts for whatever is stored after it.
+  // While a queue is held, because something slow is in flight, a rotation counts for whatever is
+  // stored after it.
   await r.publish(r.eventsOf(['pay_slow'], ['payment.completed']));
   await r.receiver.until(() => r.receiver.requests.length === 1);
   const rotate = async () => {

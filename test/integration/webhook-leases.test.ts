@@ -1,4 +1,5 @@
-/** Several dispatchers on a real MongoDB: they share the webhooks, send nothing twice, and take over from each other. */
+/** Several dispatchers on a real MongoDB: they share the webhooks, send nothing twice, and take
+ *  over from each other. */
 import { spawn } from 'node:child_process';
 import t from 'tap';
 import type { EventDoc } from '../../src/events/event-store.js';
@@ -72,7 +73,8 @@ t.test('nothing is sent twice when the database was away for longer than a lease
     if (way === ways[0]) await r.publish(r.eventsOf(payments(2), ['payment.completed']));
     await r.receiver.until(() => r.receiver.requests.length >= 20);
   }
-  // Attempts that are sent now cannot be recorded, and their sender is the last to reach the database again.
+  // Attempts that are sent now cannot be recorded, and their sender is the last to reach the
+  // database again.
   for (const way of ways) way.close(true);
   await systemClock.sleep(8000);
   for (const way of ways.toReversed()) {

@@ -1,4 +1,5 @@
-/** The outgoing connection, against real servers on loopback: whom it trusts, what it refuses, how long it waits. */
+/** The outgoing connection, against real servers on loopback: whom it trusts, what it refuses, how
+ *  long it waits. */
 import { execFile } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { lookup } from 'node:dns/promises';

@@ -1,4 +1,5 @@
-/** A process that has a cluster and does nothing with it. `cluster-holder.ts <cacheDir>`; it prints the connection strings of the router and of each shard. */
+/** A process that has a cluster and does nothing with it. `cluster-holder.ts <cacheDir>`; it prints
+ *  the connection strings of the router and of each shard. */
 import { pino } from 'pino';
 import { openCluster } from '../../src/mongod/index.js';
 

@@ -1,4 +1,5 @@
-/** A sharded cluster whose servers are killed under load: nothing is lost, and nothing happens twice. */
+/** A sharded cluster whose servers are killed under load: nothing is lost, and nothing
+ *  happens twice. */
 import { randomBytes } from 'node:crypto';
 import t from 'tap';
 import { startEventReaders } from '../e2e/event-readers.js';

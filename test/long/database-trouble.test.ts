@@ -1,4 +1,5 @@
-/** MongoDB that is there and cannot write: for a minute without a primary, and on a full disk. Requests fail until it can, nothing is lost, and the service recovers by itself. */
+/** MongoDB that is there and cannot write: for a minute without a primary, and on a full disk.
+ *  Requests fail until it can, nothing is lost, and the service recovers by itself. */
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statfsSync, writeSync } from 'node:fs';
@@ -112,7 +113,8 @@ t.test('a full disk ends MongoDB, not the service: errors until there is room, t
   const filler = await fill(disk);
   const refused = await eventually(
     async () => {
-      // More than fits into the gaps of MongoDB's files; its checkpoint, which is due once a minute, writes it.
+      // More than fits into the gaps of MongoDB's files; its checkpoint, which is due once a
+      // minute, writes it.
       const document = { bytes: randomBytes(4_000_000) };
       await administer(place, { insert: 'ballast', documents: [document] }, { fsync: 1 }).catch(() => undefined);
       const answer = await write().catch(() => null);

@@ -1,4 +1,5 @@
-/** A MongoDB that takes connections and answers nothing: every request to the service is told so in time, and afterwards everything goes on by itself. */
+/** A MongoDB that takes connections and answers nothing: every request to the service is told so in
+ *  time, and afterwards everything goes on by itself. */
 import t from 'tap';
 import { contract } from '../../contracts/index.js';
 import { createMcpService } from '../../src/api/mcp/service.js';

@@ -1,5 +1,5 @@
-/** What orders hold, in processes of their own: as many orders get a piece or a coupon as there are, and whatever write a process dies before, the repeated
- *  request changes the stock once. */
+/** What orders hold, in processes of their own: as many orders get a piece or a coupon as there
+ *  are, and whatever write a process dies before, the repeated request changes the stock once. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,5 @@
-/** An account that moves from shard to shard while it is exported, its events are read and its webhooks are sent. */
+/** An account that moves from shard to shard while it is exported, its events are read and its
+ *  webhooks are sent. */
 import { mongo } from 'mongoose';
 import t from 'tap';
 import { seed } from '../../scripts/bench/seed.js';
@@ -30,7 +31,8 @@ async function move({ db, name }: TestDatabase, account: string, shard: string):
         .db('admin')
         .command({ ...command, moveRange, waitForDelete: true })
         .catch((error) => {
-          // What is in use all the time may not let go for the half second that a move waits: nothing has moved then.
+          // What is in use all the time may not let go for the half second that a move waits:
+          // nothing has moved then.
           if (error.codeName === 'LockTimeout') return again();
           throw error;
         });

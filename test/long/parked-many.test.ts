@@ -1,5 +1,5 @@
-/** What ten thousand parked records of one network cost: whatever is asked looks at no more of them than it answers, and all of them are gone through
- *  once where that is needed. */
+/** What ten thousand parked records of one network cost: whatever is asked looks at no more of them
+ *  than it answers, and all of them are gone through once where that is needed. */
 import t from 'tap';
 import { registerParkedCommands } from '../../src/cli/parked.js';
 import { createProgram, runProgram } from '../../src/cli/program.js';

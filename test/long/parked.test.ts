@@ -1,5 +1,6 @@
-/** Records of the ledger that cannot be had, or are of an unknown kind: nothing that they may have paid counts as unpaid, no other payment waits
- *  for them, and they are recorded, or dismissed, in the end. */
+/** Records of the ledger that cannot be had, or are of an unknown kind: nothing that they may have
+ *  paid counts as unpaid, no other payment waits for them, and they are recorded, or dismissed, in
+ *  the end. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
@@ -15,7 +16,8 @@ const END_MS = 70_000;
 
 /** Between a service and its ledger's Horizon. */
 interface Odd {
-  /** Transactions that pay these accounts cannot be had: no answer joins them, and by their hash they are 404. */
+  /** Transactions that pay these accounts cannot be had: no answer joins them, and by their hash
+   *  they are 404. */
   lacking: Set<string>;
   /** Payments to these accounts are of an unknown type. */
   unknown: Set<string>;

@@ -1,4 +1,5 @@
-/** Several processes on one database, workers killed: work moves over, and no effect happens twice. */
+/** Several processes on one database, workers killed: work moves over, and no effect
+ *  happens twice. */
 import { randomBytes } from 'node:crypto';
 import t from 'tap';
 import { startEventReaders } from '../e2e/event-readers.js';

@@ -1,4 +1,5 @@
-/** Two processes of the API, each with a router of its own, on accounts that move from shard to shard. */
+/** Two processes of the API, each with a router of its own, on accounts that move from shard
+ *  to shard. */
 import { randomBytes } from 'node:crypto';
 import t from 'tap';
 import { isReady, openShop, prepareKillable } from '../e2e/kill-rounds.js';

@@ -1,4 +1,5 @@
-/** Long lists: their totals and pages are those of a plain count and sort, whatever was added, judged, removed or added late in between. */
+/** Long lists: their totals and pages are those of a plain count and sort, whatever was added,
+ *  judged, removed or added late in between. */
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import t from 'tap';

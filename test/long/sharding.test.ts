@@ -1,4 +1,5 @@
-/** Accounts divided among the shards of a real cluster: how the collections come to be sharded, how accounts move, and which shards a request asks. */
+/** Accounts divided among the shards of a real cluster: how the collections come to be sharded, how
+ *  accounts move, and which shards a request asks. */
 import type { mongo } from 'mongoose';
 import { pino } from 'pino';
 import t from 'tap';
@@ -16,7 +17,8 @@ const ACCOUNTS = 40;
 const SIDE_BY_SIDE = 8;
 const SHARDED = Object.keys(SHARD_KEYS);
 
-// Documents that a range has left behind are removed at once, so that each shard holds what belongs to it.
+// Documents that a range has left behind are removed at once, so that each shard holds what belongs
+// to it.
 const cluster = await testCluster(t, { parameters: { orphanCleanupDelaySecs: 0 } });
 
 async function open({ uri }: TestDatabase) {

@@ -1,4 +1,5 @@
-/** Which shards each operation asks: the account's own, and the one that holds what is not divided. */
+/** Which shards each operation asks: the account's own, and the one that holds what is
+ *  not divided. */
 import { readFileSync } from 'node:fs';
 import { Keypair, TransactionBuilder } from '@stellar/stellar-sdk';
 import t from 'tap';
@@ -20,7 +21,8 @@ const service = await startTestService(t, { database, role: 'api', env: { WEBHOO
 const { apiKey, accountId } = await service.openAccount();
 const world = await openEverything(service, receiver, apiKey);
 const { primary, other: home } = await placesOf(database);
-// The account lies apart from what is not divided, so that the shards tell which of the two was asked for.
+// The account lies apart from what is not divided, so that the shards tell which of the two was
+// asked for.
 await moveFrom(database, accountId, home);
 
 const [{ link, order, wallet, product, webhook, delivery, payer }, { id: eventId }] = [
@@ -134,7 +136,8 @@ const namesOf = (tree: Record<string, object>) =>
 const isByValue = ({ op, command }: Asked) =>
   op === 'insert' || [command.filter ?? command.q ?? {}].every(({ _id }) => _id !== undefined);
 
-/** What the page for readers says, by operation: collections on the account's shard, and whether a memo or slug is looked up. */
+/** What the page for readers says, by operation: collections on the account's shard, and whether a
+ *  memo or slug is looked up. */
 const SAID = new Map(
   readFileSync(new URL('../../docs/reference/shards.md', import.meta.url), 'utf8')
     .split('\n')

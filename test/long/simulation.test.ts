@@ -11,15 +11,18 @@ const SEEDS = 15;
 const FIRST_SEED = 34;
 /** Budget and RPC. */
 const STARVED_SEED = 20_047;
-/** A stop told by a host's clock, a history that leaves records out, a checkout without an owner, a stamp of another network; two windows of an address
- *  that were found in different ways, a gap just before a reset, a gap found by a clock that is behind, a clock that was set, tips that were kept too
- *  long; audits that began with a ledger of another network or behind one, or where a source was away, that listed what is too heavy, or too early; a feed
- *  that began where its server did. */
+/** A stop told by a host's clock, a history that leaves records out, a checkout without an owner, a
+ *  stamp of another network; two windows of an address that were found in different ways, a gap
+ *  just before a reset, a gap found by a clock that is behind, a clock that was set, tips that were
+ *  kept too long; audits that began with a ledger of another network or behind one, or where a
+ *  source was away, that listed what is too heavy, or too early; a feed that began where its
+ *  server did. */
 const ONCE_BROKEN = [
   32_226, 40_551, 42_102, 42_310, 102_696, 201_697, 203_710, 206_504, 202_963, 204_029, 402_956, 504_825, 700_678,
   701_540, 702_788, 908_285,
 ];
-/** Rates while the clock is off and a source is away: what a clock alone dates, an own rate and a sample of one moment, a sample dated before the last. */
+/** Rates while the clock is off and a source is away: what a clock alone dates, an own rate and a
+ *  sample of one moment, a sample dated before the last. */
 const RATES_ONCE_BROKEN = [73_017, 73_025, 73_040];
 const RATES_AWAY = ['rates', 'skewMs', 'rpc'] as const;
 const SEEDS_ON_MONGOD: [seed: number, hardships?: readonly HardshipName[]][] = [[1], [2], [73_004, RATES_AWAY]];
@@ -85,7 +88,8 @@ t.test('the database in memory is a faithful one: the same seeds take the same s
   };
   const expected = await stepsOf('memory');
   let steps = await stepsOf('real');
-  // A busy mongod refuses a transaction now and then, without a conflict. Any other first difference counts at once.
+  // A busy mongod refuses a transaction now and then, without a conflict. Any other first
+  // difference counts at once.
   for (let again = 0; again < 2 && differsByConflict(steps.flat(), expected.flat()); again++)
     steps = await stepsOf('real');
   t.same(steps, expected);

@@ -39,7 +39,8 @@ t.test('marks and case do not count', async (t) => {
 });
 
 t.test('letters are one exactly where Unicode’s folding, by the engine’s own table, makes them one', async (t) => {
-  /** Unicode folds these into two letters, or it is their mark that does not count: the table of single letters has them as different. */
+  /** Unicode folds these into two letters, or it is their mark that does not count: the table of
+   *  single letters has them as different. */
   const hasMoreThanOne = /[İßẞ]|[\u1f80-\u1faf\u1fbc\u1fcc\u1ffc\u1fb3\u1fc3\u1ff3]|\p{M}/u;
   const wrong: string[] = [];
   for (let code = 0; code <= 0x1ffff; code += 1) {
@@ -56,7 +57,8 @@ t.test('letters are one exactly where Unicode’s folding, by the engine’s own
 });
 
 t.test('what is written in capitals, small, composed or decomposed is found by any other spelling', async () => {
-  // Two capitals say less than their small letters: that of the dotless ı is the I of others, and an iota below a letter, a mark, becomes a letter.
+  // Two capitals say less than their small letters: that of the dotless ı is the I of others, and
+  // an iota below a letter, a mark, becomes a letter.
   const spellings = (given: string) => {
     const plain = given.normalize('NFD').replaceAll(/ı|\u0345/g, 'x');
     return [plain.toUpperCase(), plain.toLowerCase(), plain.normalize('NFC'), plain.normalize('NFD'), plain];

@@ -1,4 +1,5 @@
-/** Judgements for all inputs: amounts add up to the stroop, and terms count exactly while they are in force. */
+/** Judgements for all inputs: amounts add up to the stroop, and terms count exactly while they are
+ *  in force. */
 import fc from 'fast-check';
 import t from 'tap';
 import { PAYMENT_REASONS, PAYMENT_STATUSES } from '../../contracts/payments.js';
@@ -104,7 +105,8 @@ t.test('paying more never makes a payment worse', async () => {
   );
 });
 
-/** A chain of ledgers whose close times are rounded down, up to ten in a second, and a moment that a clock marked between them. */
+/** A chain of ledgers whose close times are rounded down, up to ten in a second, and a moment that
+ *  a clock marked between them. */
 const SECOND = 1000;
 const chain = fc.array(fc.integer({ min: 100, max: 7000 }), { minLength: 2, maxLength: 40 }).map((gaps) => {
   let ms = 1_700_000_000_000;
@@ -113,7 +115,8 @@ const chain = fc.array(fc.integer({ min: 100, max: 7000 }), { minLength: 2, maxL
     return { ms, ledger: 100 + i, closedAt: new Date(Math.floor(ms / SECOND) * SECOND) };
   });
 });
-/** A moment within the chain, with the newest ledger that had closed before it, or one that an older reading knew, or none. */
+/** A moment within the chain, with the newest ledger that had closed before it, or one that an
+ *  older reading knew, or none. */
 const marked = chain.chain((ledgers) =>
   fc
     .record({

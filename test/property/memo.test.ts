@@ -1,4 +1,5 @@
-/** Memos for all inputs: what is made is read back however it is typed, and what is mistyped is never another memo. */
+/** Memos for all inputs: what is made is read back however it is typed, and what is mistyped is
+ *  never another memo. */
 import { Account, MuxedAccount } from '@stellar/stellar-sdk';
 import fc from 'fast-check';
 import t from 'tap';

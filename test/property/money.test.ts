@@ -1,4 +1,5 @@
-/** Money for all inputs: amounts as text, whatever Horizon may send as a record, the search for a ledger, and the request budget. */
+/** Money for all inputs: amounts as text, whatever Horizon may send as a record, the search for a
+ *  ledger, and the request budget. */
 import { Memo } from '@stellar/stellar-sdk';
 import fc from 'fast-check';
 import t from 'tap';

@@ -1,4 +1,5 @@
-/** The form of an order link, for whatever a stranger sends: it is read without an exception, and is taken only if it keeps to the form. */
+/** The form of an order link, for whatever a stranger sends: it is read without an exception, and
+ *  is taken only if it keeps to the form. */
 import fc from 'fast-check';
 import t from 'tap';
 import { FIELD_TYPES } from '../../contracts/payment-links.js';

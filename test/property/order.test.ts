@@ -1,4 +1,5 @@
-/** What orders come to, for all orders: sums that hold whatever is rounded, and that no order of the lines changes. */
+/** What orders come to, for all orders: sums that hold whatever is rounded, and that no order of
+ *  the lines changes. */
 import fc from 'fast-check';
 import t from 'tap';
 import { type Discount, type Order, type OrderLine, totalsOf, unitOf } from '../../src/domain/order.js';

@@ -1,5 +1,6 @@
-/** A payment is the same from XDR and from JSON, over every kind of operation, event and address. The JSON is that of Stellar's own encoder, which
- *  servers use, too: none of it was made by the SDK that reads the XDR. */
+/** A payment is the same from XDR and from JSON, over every kind of operation, event and address.
+ *  The JSON is that of Stellar's own encoder, which servers use, too: none of it was made by the
+ *  SDK that reads the XDR. */
 import { readFileSync } from 'node:fs';
 import { Asset, StrKey, xdr } from '@stellar/stellar-sdk';
 import * as stellar from '@stellar/stellar-xdr-json';
@@ -346,7 +347,8 @@ t.test('addresses of every kind are those of Stellar’s own code', async (t) =>
 });
 
 t.test('a muxed contract is a contract and an id', async (t) => {
-  // No release of Stellar's own code that can be had knows it: these are two of ours, which share nothing.
+  // No release of Stellar's own code that can be had knows it: these are two of ours, which
+  // share nothing.
   t.throws(() => encoded('ScAddress', strkeyOf('W', Buffer.alloc(40))));
   fc.assert(
     fc.property(key, uint64, (bytes, id) => {

@@ -1,4 +1,5 @@
-/** Rates for all inputs: exact decimals, amounts that are enough, values that are never too much. */
+/** Rates for all inputs: exact decimals, amounts that are enough, values that are never
+ *  too much. */
 import fc from 'fast-check';
 import t from 'tap';
 import { CURRENCIES, minorDigits } from '../../contracts/currencies.js';

@@ -138,7 +138,8 @@ t.test(
   },
 );
 
-/** Payments and what was sent back of them, in the order of the ledger, the nth in second n; or read in another order. */
+/** Payments and what was sent back of them, in the order of the ledger, the nth in second n; or
+ *  read in another order. */
 type Step = { nth: number; pays: bigint } | { nth: number; sendsBack: bigint };
 const COSTS = 1000n;
 

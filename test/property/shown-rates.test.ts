@@ -1,4 +1,5 @@
-/** Which rates were shown within the lock, for all histories: what the service finds in little time, and what the definition says word for word. */
+/** Which rates were shown within the lock, for all histories: what the service finds in little
+ *  time, and what the definition says word for word. */
 import fc from 'fast-check';
 import t from 'tap';
 import { NATIVE } from '../../src/domain/asset.js';
@@ -15,8 +16,8 @@ const DAY_MS = 24 * 60 * MINUTE_MS;
 const CLOSE: LedgerClose = { ledger: 100, closedAt: new Date(T) };
 const of = (text: string) => parseRate(text)!;
 
-/** The definition, without any thought for time: at each moment at which something begins, and by each clock that may have been in use then, what was in
- *  force is shown. */
+/** The definition, without any thought for time: at each moment at which something begins, and by
+ *  each clock that may have been in use then, what was in force is shown. */
 function plainlyShown(history: RateHistory, close: LedgerClose): ShownRate[] {
   const shown = [history, dated(history, -MINUTE_MS)].flatMap((each) => plainlyShownOnce(each, close));
   const newest = new Map<string, ShownRate>();
@@ -67,7 +68,8 @@ function plainlyShownOnce(history: RateHistory, close: LedgerClose): ShownRate[]
   });
 }
 
-/** Seconds before the close; some after it. Few moments, so that several things begin at one of them. */
+/** Seconds before the close; some after it. Few moments, so that several things begin at one
+ *  of them. */
 const second = fc.oneof(
   fc.integer({ min: -70, max: 1100 }),
   fc.integer({ min: -2, max: 36 }).map((n) => n * 30),

@@ -1,4 +1,5 @@
-/** Balances of the accounts of a simulated network and all their movements: the truth for judging audits, and the effects that Horizon shows. */
+/** Balances of the accounts of a simulated network and all their movements: the truth for judging
+ *  audits, and the effects that Horizon shows. */
 import { NATIVE_TRIPLE, USDC_TRIPLE } from '../helpers/horizon-records.js';
 import type { Json, Paid, Sending } from './chain.js';
 import { SENT } from './run.js';

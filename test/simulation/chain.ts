@@ -1,4 +1,5 @@
-/** The ledgers of a simulated network, and their payments as the payers know them. A reset begins a new chain of ledgers. */
+/** The ledgers of a simulated network, and their payments as the payers know them. A reset begins a
+ *  new chain of ledgers. */
 import { createHash } from 'node:crypto';
 import { MuxedAccount } from '@stellar/stellar-sdk';
 import { strkeyOf } from '../../src/domain/strkey.js';
@@ -46,14 +47,16 @@ export interface Ledger {
   transactions: Json[];
 }
 
-/** Lists that leave an operation out. `payments`: those of payments, but not those of effects and operations. `everywhere`: all of them. */
+/** Lists that leave an operation out. `payments`: those of payments, but not those of effects and
+ *  operations. `everywhere`: all of them. */
 export type Omitted = 'payments' | 'everywhere';
 
 export type Future = 'envelope' | 'events' | 'both';
 
 /** An operation for the next ledger. */
 export type Sending = Pick<Paid, 'receiver' | 'asset' | 'stroops' | 'memo'> & {
-  /** `claim`, `trade` and `taken` do not pay the receiver: for `taken`, a payment to a stranger takes an offer of the receiver. */
+  /** `claim`, `trade` and `taken` do not pay the receiver: for `taken`, a payment to a stranger
+   *  takes an offer of the receiver. */
   shape:
     | ('payment' | 'unjoined' | 'create' | 'merge' | 'host' | 'failed' | 'self' | 'unknown' | 'burn' | 'muxed')
     | ('fromContract' | 'toContract')
@@ -107,7 +110,8 @@ export class Chain {
   readonly makers = new Map<string, string>();
   /** Operations that Horizon leaves out of lists, with the lists. */
   readonly omitted = new Map<string, Omitted>();
-  /** Operations whose records take up much of a ledger page, and those that old versions leave out of account histories. */
+  /** Operations whose records take up much of a ledger page, and those that old versions leave
+   *  out of account histories. */
   readonly heavy = new Set<string>();
   readonly hidden = new Set<string>();
   /** Ledgers that Horizon no longer has. */
@@ -162,7 +166,8 @@ export class Chain {
     return ledger;
   }
 
-  /** Replaces provisional hashes: a transaction's hash follows from its envelope, which is complete only now. */
+  /** Replaces provisional hashes: a transaction's hash follows from its envelope, which is complete
+   *  only now. */
   #nameByContent({ records, others, transactions }: Ledger): void {
     for (const hash of new Set(records.map((record) => record.transaction_hash as string))) {
       const own = records.filter((record) => record.transaction_hash === hash);

@@ -1,5 +1,6 @@
-/** The stores' MongoDB in a simulated run: each command of the driver is an action of the scheduler, run by a real mongod or by one in memory.
- *  The database name identifies the process that sent a command. */
+/** The stores' MongoDB in a simulated run: each command of the driver is an action of the
+ *  scheduler, run by a real mongod or by one in memory. The database name identifies the process
+ *  that sent a command. */
 import { createRequire } from 'node:module';
 import mongoose from 'mongoose';
 import { connectDatabase, type Database } from '../../src/kit/database.js';
@@ -58,7 +59,8 @@ export interface SimulatedDatabase {
 }
 
 export interface DatabaseServer {
-  /** @param options.maxTransactionWrites documents that the database in memory takes in one transaction; by default any number */
+  /** @param options.maxTransactionWrites documents that the database in memory takes in one
+   *  transaction; by default any number */
   open(options: { plan: (command: string) => Plan; maxTransactionWrites?: number }): Promise<SimulatedDatabase>;
   close(): Promise<void>;
 }
@@ -77,8 +79,9 @@ Connection.prototype.command = function (this: any, ns: any, command: Doc, optio
   return step(seat, { connection: this, ns, command, options, responseType, kind, lsid });
 };
 
-/** Answers the driver's own query for the newest write, which no process sends. It takes no time, as otherwise the order of events would depend on chance.
- *  All writes come from this driver, so it knows the time of the newest one. */
+/** Answers the driver's own query for the newest write, which no process sends. It takes no time,
+ *  as otherwise the order of events would depend on chance. All writes come from this driver, so it
+ *  knows the time of the newest one. */
 async function tellNewestWrite(session: any, responseType: any): Promise<unknown> {
   const { clusterTime } = session.client.topology;
   if (clusterTime) session.advanceOperationTime(clusterTime.clusterTime);
@@ -106,7 +109,8 @@ function step({ process, scheduler, database }: Seat, call: Call): Promise<unkno
   const internals = database as Internals;
   const { kind, lsid, command } = call;
   const label = `${kind} ${typeof command[kind] === 'string' ? command[kind] : ''}${lsid === null ? '' : ' (transaction)'}`;
-  // Draws no random numbers for a dead process, whose remaining commands come at unpredictable times.
+  // Draws no random numbers for a dead process, whose remaining commands come at
+  // unpredictable times.
   if (!process.alive) return Promise.reject(serverError(INTERRUPTED, 'the process died'));
   const { delayMs, heardAfterMs, fault } = internals.plan(kind);
   const isWrite = WRITES.has(kind);
@@ -161,7 +165,8 @@ const serverError = (code: number, errmsg: string, errorLabels: string[] = []) =
 
 interface Internals extends SimulatedDatabase {
   plan(command: string): Plan;
-  /** Sessions with an open transaction: its process, the driver's session, and the collections that it has written to. */
+  /** Sessions with an open transaction: its process, the driver's session, and the collections that
+   *  it has written to. */
   open: Map<string, { process: Process; session: any; written: Set<string> }>;
   /** Whether an open transaction has written to this collection. */
   isWritten(collection: string): boolean;
@@ -258,14 +263,16 @@ export async function openDatabaseServer(uri: string, kind: 'memory' | 'real'): 
         execute,
         isWritten: (collection) => [...open.values()].some(({ written }) => written.has(collection)),
         async abort(lsid) {
-          // A transaction whose first command was refused never began, and its number may still be that of a committed one.
+          // A transaction whose first command was refused never began, and its number may still be
+          // that of a committed one.
           const transaction = open.get(lsid);
           if (!transaction) return;
           open.delete(lsid);
           const { session } = transaction;
           const number = session.serverSession.txnNumber;
           if (memory) return memory.abort(`${lsid}:${number}`);
-          // Imitates the dead session, because the driver puts the session's id and number into the command.
+          // Imitates the dead session, because the driver puts the session's id and number into
+          // the command.
           const inItsName = Object.defineProperty(main.connection.getClient().startSession(), 'serverSession', {
             value: Object.create(session.serverSession, { txnNumber: { value: number, writable: true } }),
           });

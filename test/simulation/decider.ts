@@ -1,4 +1,5 @@
-/** Merchants who send back what is left of a payment first, name the transaction, and only then decide about the payment. */
+/** Merchants who send back what is left of a payment first, name the transaction, and only then
+ *  decide about the payment. */
 import type { Doc } from './knowledge.js';
 import { stroops } from './oracle/verdicts.js';
 import type { Api } from './processes.js';

@@ -1,4 +1,5 @@
-/** Payers other than plain accounts: customers of one exchange, and contracts; and transactions with two hashes. */
+/** Payers other than plain accounts: customers of one exchange, and contracts; and transactions
+ *  with two hashes. */
 import { Keypair, StrKey } from '@stellar/stellar-sdk';
 import type { Sending } from './chain.js';
 import type { Random } from './random.js';

@@ -1,4 +1,5 @@
-/** Draws the scenario of a run from its seed: rates of faults, numbers of servers and wallets, and duration. */
+/** Draws the scenario of a run from its seed: rates of faults, numbers of servers and wallets,
+ *  and duration. */
 import type { Random } from './random.js';
 
 export interface Scenario {
@@ -75,7 +76,8 @@ export function drawScenario(random: Random): Scenario {
     scenario.ledgers += random.between(15, 25);
     scenario.merchantActs += random.between(8, 16);
   }
-  // With both, a ledger page from a lagging server could hide dropped ledgers, and no client could notice.
+  // With both, a ledger page from a lagging server could hide dropped ledgers, and no client
+  // could notice.
   if (scenario.retention) scenario.unevenness = 0;
   return scenario;
 }

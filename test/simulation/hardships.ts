@@ -1,5 +1,5 @@
-/** Hardships that a run may have besides the usual faults. Each is drawn from its own random stream, so that switching one on or off does not change the
- *  seeds without it. */
+/** Hardships that a run may have besides the usual faults. Each is drawn from its own random
+ *  stream, so that switching one on or off does not change the seeds without it. */
 import type { Scenario } from './generator.js';
 import type { Server } from './network.js';
 import { type Blindness, drawBlindness } from './oddities.js';
@@ -7,7 +7,8 @@ import { createRandom, type Random } from './random.js';
 import { START_MS } from './scheduler.js';
 
 export interface Hardships {
-  /** Machines behind each URL, as the number of ledgers by which each lags; root and ledger pages may come from different ones. */
+  /** Machines behind each URL, as the number of ledgers by which each lags; root and ledger pages
+   *  may come from different ones. */
   divergence: readonly number[] | null;
   /** A ledger page with more heavy records than `limit` fails. */
   heavyPages: { limit: number; how: 'too_large' | 'slow' | '504' } | null;
@@ -35,7 +36,8 @@ export interface Hardships {
   rpc: readonly Server['kind'][] | null;
   /** Merchants send money back, and identify the refunded payment by memo or hash. */
   refunds: true | null;
-  /** Wallets are audited, by plan and on demand, from Horizons that may leave records out of their lists. */
+  /** Wallets are audited, by plan and on demand, from Horizons that may leave records out of
+   *  their lists. */
   audits: {
     everyMs: number;
     omits: boolean;
@@ -54,24 +56,29 @@ export interface Hardships {
   twice: true | null;
   /** Strangers look at payment pages all the time. */
   outsiders: true | null;
-  /** Customers of one exchange and contracts pay, some transactions have two hashes, and merchants refund all of them, also several payments in one
-   *  transaction, and as issuers. */
+  /** Customers of one exchange and contracts pay, some transactions have two hashes, and merchants
+   *  refund all of them, also several payments in one transaction, and as issuers. */
   waysBack: true | null;
   /** A share of all transactions that no server has for a while after their ledger's close. */
   lacking: { share: number; forMs: number } | null;
-  /** Prices in a currency, by rates that jump, are missing or differ; merchants set their own, and visitors pay exactly or nearly the shown amount. */
+  /** Prices in a currency, by rates that jump, are missing or differ; merchants set their own, and
+   *  visitors pay exactly or nearly the shown amount. */
   rates: true | null;
-  /** A share of all transactions that no client can decode, nor Stellar RPC servers until `serversKnowMs`. */
+  /** A share of all transactions that no client can decode, nor Stellar RPC servers
+   *  until `serversKnowMs`. */
   future: { share: number; serversKnowMs: number } | null;
   /** Payers pay in another asset, through a market in which wallets trade too. */
   detours: true | null;
-  /** Payers pay twice, and merchants send back exactly what is left of a payment before they decide about it. */
+  /** Payers pay twice, and merchants send back exactly what is left of a payment before they decide
+   *  about it. */
   decisions: true | null;
-  /** Sources of rates repeat an answer for a while, with its own time, and some of these are wrong. */
+  /** Sources of rates repeat an answer for a while, with its own time, and some of these
+   *  are wrong. */
   repeats: true | null;
   /** Merchants set many rates, markups and prices, one right after the other. */
   histories: true | null;
-  /** Orders have tolerances, coupons and pieces of a stock, and payers pay a little less than is asked. */
+  /** Orders have tolerances, coupons and pieces of a stock, and payers pay a little less than
+   *  is asked. */
   orders: true | null;
 }
 
@@ -309,11 +316,13 @@ export const HARDSHIPS: { readonly [Name in HardshipName]: Hardship<NonNullable<
 
 const NAMES = Object.keys(HARDSHIPS) as HardshipName[];
 
-/** Pairs of which chance draws only the first. A small budget takes hours for ledger pages that are requested repeatedly because they are too large, for
- *  audits, for searching all servers for ledgers that one has dropped, and for repeated requests; within minutes it reads no other address beside a broken
- *  account. With an old Horizon, a small budget or ten ledgers per second let addresses fall so far behind that only their histories can catch up, which
- *  leave records out. Stellar RPC has no account histories that could fail. When servers are hours apart and the host's clock is off, nothing tells the
- *  time. */
+/** Pairs of which chance draws only the first. A small budget takes hours for ledger pages that are
+ *  requested repeatedly because they are too large, for audits, for searching all servers for
+ *  ledgers that one has dropped, and for repeated requests; within minutes it reads no other
+ *  address beside a broken account. With an old Horizon, a small budget or ten ledgers per second
+ *  let addresses fall so far behind that only their histories can catch up, which leave records
+ *  out. Stellar RPC has no account histories that could fail. When servers are hours apart and the
+ *  host's clock is off, nothing tells the time. */
 const APART: readonly (readonly [HardshipName, HardshipName])[] = [
   ['heavyPages', 'budget'],
   ['budget', 'audits'],

@@ -1,5 +1,6 @@
-/** An observer's knowledge of a run, independent of the service: the merchants' changes with their times, and the closed ledgers. An act takes some time; a
- *  payment whose ledger closes during it may be judged either way. */
+/** An observer's knowledge of a run, independent of the service: the merchants' changes with their
+ *  times, and the closed ledgers. An act takes some time; a payment whose ledger closes during it
+ *  may be judged either way. */
 import { createSecretBox } from '../../src/kit/secrets.js';
 
 export type Doc = Record<string, any>;
@@ -72,8 +73,8 @@ export interface Knowledge {
   resetsMs: number[];
   /** Database replies came so late that leases expired while their holders lived. */
   stalls: boolean;
-  /** Servers behind one URL differ. Horizon's answers do not distinguish them, so a wallet may claim a ledger too many for a while; still no payment may be
-   *  lost. */
+  /** Servers behind one URL differ. Horizon's answers do not distinguish them, so a wallet may
+   *  claim a ledger too many for a while; still no payment may be lost. */
   isUneven: boolean;
   /** The lead of the hosts' clocks over the ledger's. */
   skewMs: number;
@@ -146,13 +147,14 @@ export const wasActiveBetween = (changes: readonly Change<boolean>[], fromMs: nu
 /** Longer than from one ledger to the next. */
 const LEDGER_MS = 4000;
 
-/** How much too early a moment may be stamped: a wrong clock that was compared with only one ledger is known except for the age of that ledger at the
- *  time. */
+/** How much too early a moment may be stamped: a wrong clock that was compared with only one ledger
+ *  is known except for the age of that ledger at the time. */
 const uncertaintyMs = ({ skewMs }: Pick<Knowledge, 'skewMs'>): number => (skewMs === 0 ? 0 : LEDGER_MS);
 
 type Stamp = { ledger: number | null } | null | undefined;
 
-/** The possible stamps of an act. When no source has answered yet, only the host's clock tells the time. */
+/** The possible stamps of an act. When no source has answered yet, only the host's clock tells
+ *  the time. */
 export function stampedWithin(
   known: Pick<Knowledge, 'skewMs'>,
   { fromMs, untilMs }: { fromMs: number; untilMs: number },
@@ -169,7 +171,8 @@ const always = <T>(value: T): Change<T> => ({
   untilMs: Number.NEGATIVE_INFINITY,
 });
 
-/** Compares the stored state with the known one, and dates each difference to the act that ran from `fromMs` to `untilMs`. */
+/** Compares the stored state with the known one, and dates each difference to the act that ran from
+ *  `fromMs` to `untilMs`. */
 export async function learn(
   known: Knowledge,
   docs: (collection: string) => Promise<Doc[]>,

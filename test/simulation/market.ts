@@ -1,4 +1,5 @@
-/** The market of a run with rates: the price of an XLM in EUR over time, and sources that report it, are unavailable, differ, or report a spike. */
+/** The market of a run with rates: the price of an XLM in EUR over time, and sources that report
+ *  it, are unavailable, differ, or report a spike. */
 import { parseRate, type Rate } from '../../src/domain/rate.js';
 import { BadAnswer, type Quote, type RateSource } from '../../src/rates/sources.js';
 import type { Random } from './random.js';

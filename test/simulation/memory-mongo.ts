@@ -1,5 +1,6 @@
-/** The part of MongoDB that the stores use, in memory: runs commands, with snapshot transactions, write conflicts and unique keys.
- *  Thousands of seeds run on it; the same seeds on a real mongod take the same steps, which proves it faithful. */
+/** The part of MongoDB that the stores use, in memory: runs commands, with snapshot transactions,
+ *  write conflicts and unique keys. Thousands of seeds run on it; the same seeds on a real mongod
+ *  take the same steps, which proves it faithful. */
 import { isDeepStrictEqual } from 'node:util';
 
 type Doc = Record<string, any>;

@@ -1,4 +1,5 @@
-/** The merchants: they set up shop, then change wallets, products, links and webhooks, and decide about payments, all through the API. */
+/** The merchants: they set up shop, then change wallets, products, links and webhooks, and decide
+ *  about payments, all through the API. */
 import { ApiError } from '../../src/kit/api-error.js';
 import { decideAfterRefund } from './decider.js';
 import { type Doc, learn } from './knowledge.js';
@@ -305,7 +306,8 @@ export class Merchant {
     });
   }
 
-  /** Uses an API whose clock is behind, so that the checkout seems older and ends within the run. */
+  /** Uses an API whose clock is behind, so that the checkout seems older and ends within
+   *  the run. */
   async #createCheckout(): Promise<void> {
     const { random, known, run } = { ...this.run, run: this.run };
     const wallet = random.pick([...known.wallets]);
@@ -367,7 +369,8 @@ export class Merchant {
     return { walletId, assetCode, assetIssuer, ...(currency && { currency }), lines };
   }
 
-  /** A payer sends the form of an order link, through an API whose clock is behind, as with other orders. */
+  /** A payer sends the form of an order link, through an API whose clock is behind, as with
+   *  other orders. */
   async #takeOrder(): Promise<void> {
     const { random, known, run } = { ...this.run, run: this.run };
     const link = random.pick([...known.links].filter(([, { terms }]) => terms.at(-1)!.value.takesOrders));
@@ -444,7 +447,8 @@ export class Merchant {
     await this.#act(`audits ${id.slice(-6)}`, ({ wallets }) => wallets.startAudit(callerOf(accountId), { id }));
   }
 
-  /** Sends money back, or names a transaction that did: to the payer or another account, with a smaller or larger amount, with the right memo or not. */
+  /** Sends money back, or names a transaction that did: to the payer or another account, with a
+   *  smaller or larger amount, with the right memo or not. */
   async #refund(): Promise<void> {
     const { random, known, chain, scheduler } = this.run;
     const payment = random.pick(await this.#docs('payments'));

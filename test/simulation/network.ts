@@ -1,4 +1,5 @@
-/** The Horizons and Stellar RPC servers of a simulated network: each URL has its own lag and faults, and all answer from one chain. */
+/** The Horizons and Stellar RPC servers of a simulated network: each URL has its own lag and
+ *  faults, and all answer from one chain. */
 import type { Fetch } from '../../src/ledger/request.js';
 import { PASSPHRASE, toid } from '../helpers/horizon-records.js';
 import { decimal, triple } from './accounts.js';
@@ -24,7 +25,8 @@ export interface Server {
   unevenness: number;
   /** Repeats records within ledger pages. */
   repeats: boolean;
-  /** Machines behind the URL, as the number of ledgers by which each lags; empty when `lag` and `unevenness` apply. */
+  /** Machines behind the URL, as the number of ledgers by which each lags; empty when `lag` and
+   *  `unevenness` apply. */
   machines: readonly number[];
   /** The number of newest ledgers that it keeps; null for as many as the chain. */
   keeps: number | null;
@@ -40,7 +42,8 @@ interface Answer {
   latestLedger?: number;
 }
 
-/** The machines of each URL that answer the root and everything else: requests often meet the same one again. */
+/** The machines of each URL that answer the root and everything else: requests often meet the same
+ *  one again. */
 type Sticky = Map<Server, { root: number; rest: number }>;
 const SWITCH_PROBABILITY = 0.1;
 
@@ -104,7 +107,8 @@ export class Network {
     return closedMs !== false && closedMs !== undefined && this.scheduler.nowMs() < closedMs + forMs;
   }
 
-  /** Whether servers can decode the transaction: like clients, they cannot until they are upgraded. */
+  /** Whether servers can decode the transaction: like clients, they cannot until they
+   *  are upgraded. */
   #decodes(hash: string): boolean {
     const isOld = this.#faultsOn && this.future !== null && this.scheduler.nowMs() < this.future.serversKnowMs;
     const { isOfTheFuture = false, hasUnknownEvents = false } = this.chain.transactions.get(hash) ?? {};
@@ -393,7 +397,8 @@ const placeOf = (token: string): bigint => {
   return BigInt(id) * 1000n + BigInt(order);
 };
 
-/** A ledger page in ascending order, or the newest item, in an answer that names the server's newest ledger. */
+/** A ledger page in ascending order, or the newest item, in an answer that names the server's
+ *  newest ledger. */
 function listed(items: readonly Json[], asked: URLSearchParams, latest: number): Answer {
   const shown = items.map(({ parties: _, ...item }) => item);
   if (asked.get('cursor') === 'now') return endOf(shown, latest);

@@ -3,7 +3,8 @@ import type { Json } from './chain.js';
 import type { Random } from './random.js';
 import { START_MS } from './scheduler.js';
 
-/** A period in which Stellar RPC may be answered by a machine that emits no events of classic operations. */
+/** A period in which Stellar RPC may be answered by a machine that emits no events of
+ *  classic operations. */
 export interface Blindness {
   fromMs: number;
   untilMs: number;

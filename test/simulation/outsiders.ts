@@ -1,4 +1,5 @@
-/** Strangers who look at payment pages and begin to pay, far more often than their share of the request budget allows. */
+/** Strangers who look at payment pages and begin to pay, far more often than their share of the
+ *  request budget allows. */
 import { NATIVE } from './accounts.js';
 import { stroops } from './oracle/verdicts.js';
 import { ADDRESSES, ISSUER, type Run } from './run.js';
@@ -29,7 +30,8 @@ export async function visitPages(run: Run, supervisor: Supervisor): Promise<neve
 /** A visitor's time before paying: mostly less than the lock. */
 const THINKING_MS = { least: 200, most: 20_000 };
 
-/** Visitors look at the page of a link or order, and pay its amount exactly, nearly, or in part. Runs until the end of the run. Never returns. */
+/** Visitors look at the page of a link or order, and pay its amount exactly, nearly, or in part.
+ *  Runs until the end of the run. Never returns. */
 export async function visitShops(run: Run, supervisor: Supervisor): Promise<never> {
   const { random, scheduler } = run;
   for (;;) {

@@ -58,7 +58,8 @@ export function closeOldLedgers({ chain, known, scheduler }: Run, count: number)
   }
 }
 
-/** Draws for each transaction the part that clients cannot decode, and for a call whether it also pays a muxed contract. */
+/** Draws for each transaction the part that clients cannot decode, and for a call whether it also
+ *  pays a muxed contract. */
 function drawFuture({ random, hardships }: Run): Pick<Sending, 'future' | 'isBeside'> {
   if (!hardships.future) return {};
   const isBeside = random.chance(0.5);
@@ -130,7 +131,8 @@ function drawOmitted({ random, hardships, network }: Run, { shape }: Sending): P
   return draw < 0.15 ? { omitted: 'payments' } : draw < 0.2 ? { omitted: 'everywhere' } : {};
 }
 
-/** Pays a checkout, whatever its state: in full, in parts of one or several transactions, too much, in another asset, or to another wallet of the account. */
+/** Pays a checkout, whatever its state: in full, in parts of one or several transactions, too much,
+ *  in another asset, or to another wallet of the account. */
 function payCheckout({ random, known, chain, hardships }: Run): void {
   const { accountId, walletId, memo, assetCode, assetIssuer } = random.pick([...known.checkouts.values()].slice(-4));
   const wallets = [...known.wallets].filter(([, wallet]) => wallet.accountId === accountId);

@@ -1,5 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the strings are source text.
-/** Guards of the sources, and how to remove each. `scripts/planted-bugs.ts` finds the seed of the simulation that notices. */
+/** Guards of the sources, and how to remove each. `scripts/planted-bugs.ts` finds the seed of the
+ *  simulation that notices. */
 
 import type { HardshipName } from './hardships.js';
 

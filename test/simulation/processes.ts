@@ -1,5 +1,5 @@
-/** The processes of the simulation: workers and APIs composed like those of the service, with virtual time and the simulated database, network and
- *  endpoints. */
+/** The processes of the simulation: workers and APIs composed like those of the service, with
+ *  virtual time and the simulated database, network and endpoints. */
 import { pino } from 'pino';
 import { composeAuditor } from '../../src/app/auditing.js';
 import { type Core, createCore } from '../../src/app/core.js';
@@ -33,7 +33,8 @@ export interface SimulatedProcess extends Process {
   /** Rejects when the process ends, never resolves. */
   death: Promise<never>;
   die(how: 'killed' | 'stopped'): void;
-  /** Aborted at the end of the run, so that nothing runs on in the process and nothing outside refers to it. */
+  /** Aborted at the end of the run, so that nothing runs on in the process and nothing outside
+   *  refers to it. */
   buried: AbortController;
 }
 

@@ -1,4 +1,5 @@
-/** The webhook endpoints of the merchants: they answer, fail, hang or are gone, and record every request. */
+/** The webhook endpoints of the merchants: they answer, fail, hang or are gone, and record
+ *  every request. */
 import type { Poster, PostResult } from '../../src/webhooks/poster.js';
 import type { Random } from './random.js';
 import type { Process, Scheduler } from './scheduler.js';

@@ -1,5 +1,6 @@
-/** Merchants' refunds to customers of an exchange, to contracts and as issuers: identified by memo, or by a named transaction with either of its hashes;
- *  several payments in one transaction; also to the wrong customer. */
+/** Merchants' refunds to customers of an exchange, to contracts and as issuers: identified by memo,
+ *  or by a named transaction with either of its hashes; several payments in one transaction; also
+ *  to the wrong customer. */
 import type { Paid } from './chain.js';
 import { CUSTOMERS, EXCHANGE } from './exchange.js';
 import type { Doc } from './knowledge.js';

@@ -1,4 +1,5 @@
-/** Stellar RPC over the chain of a simulated network: the same ledgers as XDR and events, made only from the payers' records. */
+/** Stellar RPC over the chain of a simulated network: the same ledgers as XDR and events, made only
+ *  from the payers' records. */
 import { Address, Asset, nativeToScVal, StrKey, xdr } from '@stellar/stellar-sdk';
 import { parseStrkey } from '../../src/domain/strkey.js';
 import { nameOf } from './accounts.js';
@@ -264,7 +265,8 @@ function valueOfTheFuture(amount: bigint, muxedId: xdr.ScVal | null): Form {
   return { bytes: Buffer.concat([bytes.subarray(0, -FUTURE_ARM.length), FUTURE_ARM]), json: { map: entries } };
 }
 
-/** The muxed id of a classic payment's destination: the id of a muxed account, else the transaction's memo (CAP-67). */
+/** The muxed id of a classic payment's destination: the id of a muxed account, else the
+ *  transaction's memo (CAP-67). */
 function muxedIdOf({ to_muxed_id: id }: Json, { memo_type, memo }: Json): xdr.ScVal | null {
   if (id) return nativeToScVal(BigInt(id), { type: 'u64' });
   if (memo_type === 'id') return nativeToScVal(BigInt(memo), { type: 'u64' });
@@ -359,7 +361,8 @@ function toTransactionJson(telling: Telling, ledger: Ledger, hash: string): Json
 
 const COUNT_BYTES = 4;
 
-/** The XDR of an event ends with the number of its topics, its topics and its data, which the SDK may not know. */
+/** The XDR of an event ends with the number of its topics, its topics and its data, which the SDK
+ *  may not know. */
 function toContractEvent({ contractId, topics, value }: Told): { base64: string; json: unknown } {
   const data = xdr.ScVal.scvVoid();
   const without = new xdr.ContractEvent({

@@ -1,5 +1,5 @@
-/** Virtual time and order. One action runs at a time, chosen by the seed. Time advances only when no action is ready. A dead process never takes another
- *  step. */
+/** Virtual time and order. One action runs at a time, chosen by the seed. Time advances only when
+ *  no action is ready. A dead process never takes another step. */
 import type { Clock } from '../../src/kit/clock.js';
 import type { Random } from './random.js';
 
@@ -73,7 +73,8 @@ export class Scheduler {
     this.#trace?.(`${((this.#nowMs - START_MS) / 1000).toFixed(3).padStart(9)}  ${line}`);
   };
 
-  /** Runs no action before the promise settles. For observers, which must not take simulated time. */
+  /** Runs no action before the promise settles. For observers, which must not take
+   *  simulated time. */
   hold<T>(promise: Promise<T>): Promise<T> {
     this.#held += 1;
     this.#activity += 1;
@@ -90,7 +91,8 @@ export class Scheduler {
     else this.#actions.push(action);
   }
 
-  /** Resolves after `ms` of virtual time or when the signal aborts. Never resolves for a dead process. */
+  /** Resolves after `ms` of virtual time or when the signal aborts. Never resolves for a
+   *  dead process. */
   sleep(ms: number, process: Process | null, signal?: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       this.#activity += 1;
@@ -199,7 +201,8 @@ export class Scheduler {
     }
   }
 
-  /** Advances time to the next moment at which something can happen. @returns false when there is none */
+  /** Advances time to the next moment at which something can happen. @returns false when there
+   *  is none */
   #advance(): boolean {
     let next = Number.POSITIVE_INFINITY;
     for (const { untilMs } of this.#sleepers) next = Math.min(next, untilMs);

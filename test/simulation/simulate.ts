@@ -1,4 +1,5 @@
-/** Runs one seed: workers and an API run under merchants, payers and faults; then the faults stop, and the oracle checks the guarantees. */
+/** Runs one seed: workers and an API run under merchants, payers and faults; then the faults stop,
+ *  and the oracle checks the guarantees. */
 import { Chain } from './chain.js';
 import type { DatabaseServer, Plan, SimulatedDatabase } from './database.js';
 import { drawScenario, type Scenario } from './generator.js';
@@ -66,27 +67,32 @@ const BUDGET_ROUND_MS = 60_000;
 const BUDGET_ROUNDS = 60;
 /** With Stellar RPC each transaction takes its own request. */
 const RPC_BUDGET_ROUNDS = 360;
-/** Each request for a too large ledger page costs a time-out, for every address; a stream that failed for long pauses for a minute; checkouts made by a fast
- *  clock end later. */
+/** Each request for a too large ledger page costs a time-out, for every address; a stream that
+ *  failed for long pauses for a minute; checkouts made by a fast clock end later. */
 const SLOW_ROUNDS = 60;
-/** Heavy pages beside a broken account, after which page sizes have to grow again, or beside machines that are behind, which answer every other request. */
+/** Heavy pages beside a broken account, after which page sizes have to grow again, or beside
+ *  machines that are behind, which answer every other request. */
 const SLOWEST_ROUNDS = 150;
-/** After the dismissal of parked records, the checkouts that they kept OPEN expire within this many rounds. */
+/** After the dismissal of parked records, the checkouts that they kept OPEN expire within this
+ *  many rounds. */
 const DISMISSED_ROUNDS = 12;
 /** A quarter of an hour, which strangers need to use up their share. */
 const OUTSIDERS_ROUNDS = 15;
 const AUDIT_ROUNDS = 40;
-/** Rounds with crashes, while most audits run, so that they are interrupted between any two steps. */
+/** Rounds with crashes, while most audits run, so that they are interrupted between any
+ *  two steps. */
 const AUDIT_ROUNDS_CRASHING = 3;
 const LATE_CRASH = 0.04;
-/** A failing account is skipped within this many rounds; streams that failed before may pause for half a minute. */
+/** A failing account is skipped within this many rounds; streams that failed before may pause for
+ *  half a minute. */
 const BROKEN_ROUNDS = 10;
 /** The same when each heavy ledger page costs a time-out and the following pause. */
 const HEAVY_BROKEN_ROUNDS = 25;
 /** Ledgers from before the run, for servers that are far behind. */
 const OLD_LEDGERS = 320;
 
-/** @param trace gets every step as a line @param always if given, the run has exactly these hardships */
+/** @param trace gets every step as a line @param always if given, the run has exactly
+ *  these hardships */
 export async function simulate(
   server: DatabaseServer,
   seed: number,
@@ -385,7 +391,8 @@ async function dismissParked(run: Run, supervisor: Supervisor): Promise<void> {
   if (state.error) throw state.error;
 }
 
-/** Audits every wallet, and waits until the resulting events are sent. @returns the audits by wallet */
+/** Audits every wallet, and waits until the resulting events are sent. @returns the audits
+ *  by wallet */
 async function auditAll(run: Run, supervisor: Supervisor): Promise<Map<string, string>> {
   const { scheduler, known, network, database } = run;
   const finals = new Map<string, string>();
@@ -415,7 +422,8 @@ async function auditAll(run: Run, supervisor: Supervisor): Promise<Map<string, s
     if (finals.size === known.wallets.size && open.length === 0 && isSent(stored)) break;
   }
   run.lateCrash = 0;
-  // Behind heavy pages that time out, the reading of payments may be later than an audit waits for it.
+  // Behind heavy pages that time out, the reading of payments may be later than an audit waits
+  // for it.
   known.isAudited = network.hasWholeHistories && run.hardships.heavyPages?.how !== 'slow';
   return finals;
 }

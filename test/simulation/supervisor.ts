@@ -1,4 +1,5 @@
-/** Keeps the processes of a run alive: two workers and an API, each restarted after its death. Sets their clocks wrong if the scenario wants it. */
+/** Keeps the processes of a run alive: two workers and an API, each restarted after its death. Sets
+ *  their clocks wrong if the scenario wants it. */
 import { type Api, newProcess, type SimulatedProcess, type Surroundings, startApi, startWorker } from './processes.js';
 import type { Run } from './run.js';
 

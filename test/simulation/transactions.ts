@@ -1,4 +1,5 @@
-/** The transactions of a simulated network as XDR: envelopes, hashes and results. Some are wrapped in a fee bump. */
+/** The transactions of a simulated network as XDR: envelopes, hashes and results. Some are wrapped
+ *  in a fee bump. */
 import { Account, Address, Asset, hash, Memo, MuxedAccount, Operation, StrKey, xdr } from '@stellar/stellar-sdk';
 import type { Chain, Json } from './chain.js';
 

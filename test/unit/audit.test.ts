@@ -1,4 +1,5 @@
-/** The books explain a balance to the stroop: every kind of movement is counted once, under its name, and what is left is the exact difference. */
+/** The books explain a balance to the stroop: every kind of movement is counted once, under its
+ *  name, and what is left is the exact difference. */
 import t from 'tap';
 import { checkEnd, mustShow } from '../../src/audit/pages.js';
 import { chooseServers, endOf, readBalances, startOf, unaskedOf } from '../../src/audit/plan.js';

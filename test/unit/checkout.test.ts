@@ -1,4 +1,5 @@
-/** Checkouts: every outcome of a payment by a table, what cancel and accept do, when a checkout is proven unpaid; then sums for all inputs. */
+/** Checkouts: every outcome of a payment by a table, what cancel and accept do, when a checkout is
+ *  proven unpaid; then sums for all inputs. */
 import fc from 'fast-check';
 import t from 'tap';
 import { formatAmount, parseAmount } from '../../src/domain/amount.js';

@@ -1,4 +1,5 @@
-/** How long lists are cut: the number of segments is what a total costs, the size of one what a change in it costs. */
+/** How long lists are cut: the number of segments is what a total costs, the size of one what a
+ *  change in it costs. */
 import t from 'tap';
 import { roomOfNext } from '../../src/kit/count-segments.js';
 

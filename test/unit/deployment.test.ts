@@ -1,4 +1,5 @@
-/** The files to deploy the service with: what they name is there, and who sees what. Their services are run in test/e2e/compose.test.ts. */
+/** The files to deploy the service with: what they name is there, and who sees what. Their services
+ *  are run in test/e2e/compose.test.ts. */
 import { readFileSync } from 'node:fs';
 import { Ajv } from 'ajv';
 import addFormats from 'ajv-formats';
@@ -15,7 +16,8 @@ const IMAGE = `ghcr.io/stellar-collect/stellar-collect:${version}`;
 
 const ajv = new Ajv({ strict: false });
 addFormats.default(ajv);
-// The Compose Specification's schema (github.com/compose-spec/compose-spec, schema/compose-spec.json, Apache-2.0).
+// The Compose Specification's schema (github.com/compose-spec/compose-spec,
+// schema/compose-spec.json, Apache-2.0).
 const isCompose = ajv.compile({ ...JSON.parse(file('test/helpers/compose-spec.json')), $schema: undefined });
 
 t.test('the image is made of every workspace, by a user without rights, for two processors', async (t) => {

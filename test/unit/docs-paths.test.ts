@@ -1,4 +1,4 @@
-/** Docs name files that exist. */
+/** Docs name files that exist, and comments are not wider than a page. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -26,4 +26,20 @@ t.test('A doc that names a file of the code names one that is there', async (t) 
     });
     t.same(missing, [], doc);
   }
+});
+
+/** They cannot be broken: names for other programs, and commands to be copied. */
+const UNBROKEN = /biome-ignore|=http/;
+
+t.test('A comment ends at column 100', async (t) => {
+  // The client's contract is generated.
+  const sources = files.filter((file) => /\.tsx?$/.test(file) && file !== 'src/client/contract.ts');
+  const tooLong = sources.flatMap((file) =>
+    readFileSync(join(root, file), 'utf8')
+      .split('\n')
+      .filter((line) => line.length > 100 && /^\s*(\/\*\*|\*|\/\/) /.test(line) && !UNBROKEN.test(line))
+      .map((line) => `${file}: ${line}`),
+  );
+  t.ok(sources.length > 500);
+  t.same(tooLong, []);
 });

@@ -1,4 +1,5 @@
-/** Every outcome of SPEC 5.5, one test each, and what stands before the judgement: the memo's meaning, the terms in force, the windows of watching. */
+/** Every outcome of SPEC 5.5, one test each, and what stands before the judgement: the memo's
+ *  meaning, the terms in force, the windows of watching. */
 import t from 'tap';
 import { PAYMENT_REASONS } from '../../contracts/payments.js';
 import { formatAmount, MAX_STROOPS, parseAmount } from '../../src/domain/amount.js';
@@ -283,7 +284,8 @@ t.test('a text that is not a memo of this service is not normalised', async (t) 
   ]) {
     t.equal(normalizeMemo(text), null, JSON.stringify(text));
   }
-  // 'ı'.toUpperCase() is 'I' and 'ſ'.toUpperCase() is 'S': letters of other alphabets must not become ours.
+  // 'ı'.toUpperCase() is 'I' and 'ſ'.toUpperCase() is 'S': letters of other alphabets must not
+  // become ours.
   const withOne = memoFrom([1, 25, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
   t.equal(normalizeMemo(withOne.replace('1', 'ı')), null);
   t.equal(normalizeMemo(withOne.replace('S', 'ſ')), null);

@@ -1,4 +1,5 @@
-/** Which leases a dispatcher takes and gives back, and the time that they leave for attempts, told by a clock that is advanced. */
+/** Which leases a dispatcher takes and gives back, and the time that they leave for attempts, told
+ *  by a clock that is advanced. */
 import t from 'tap';
 import { EndpointQueues } from '../../src/webhooks/endpoint-queues.js';
 import type { WebhookDoc } from '../../src/webhooks/webhook-store.js';
@@ -11,7 +12,8 @@ const webhook = (_id: string, changes: Partial<WebhookDoc> = {}) =>
   ({ _id, status: 'ACTIVE', lease: { holder: 'me', until: new Date(0) }, ...changes }) as WebhookDoc;
 const numbered = (...numbers: number[]) => numbers.map((n) => `hook_${n}`);
 
-/** Queues by a clock that is advanced. Unless `webhooks` says otherwise, each lease that is asked for is given. */
+/** Queues by a clock that is advanced. Unless `webhooks` says otherwise, each lease that is asked
+ *  for is given. */
 const queuesBy = (nowMs: () => number, webhooks: Partial<Webhooks> = {}, maxQueues?: number) =>
   new EndpointQueues({
     webhooks: {

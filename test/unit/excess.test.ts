@@ -1,4 +1,5 @@
-/** What a checkout in a currency shows of money that it did not need, and which payments of it wait for a decision. */
+/** What a checkout in a currency shows of money that it did not need, and which payments of it wait
+ *  for a decision. */
 import t from 'tap';
 import { isUnneeded, needsDecision } from '../../src/payments/checkout.js';
 import { balanceOf } from '../../src/selling/checkout-resource.js';

@@ -1,4 +1,5 @@
-/** An account's exports run side by side up to its limit, and no other account's are counted with them. */
+/** An account's exports run side by side up to its limit, and no other account's are counted
+ *  with them. */
 import t from 'tap';
 import type { ApiError } from '../../src/kit/api-error.js';
 import { createExportService } from '../../src/selling/exports.js';

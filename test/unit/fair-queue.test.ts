@@ -1,4 +1,5 @@
-/** The fair queue: few pieces of work run at once, one for each account, and none for a caller that has hung up. */
+/** The fair queue: few pieces of work run at once, one for each account, and none for a caller that
+ *  has hung up. */
 import t from 'tap';
 import { createFairQueue } from '../../src/kit/fair-queue.js';
 import { createListing } from '../../src/kit/paging.js';

@@ -1,4 +1,5 @@
-/** Every kind of money in, and everything that is none: one test for each, on records made with the official SDK. */
+/** Every kind of money in, and everything that is none: one test for each, on records made with the
+ *  official SDK. */
 import { Memo } from '@stellar/stellar-sdk';
 import t from 'tap';
 import { parsePage } from '../../src/ledger/horizon/page.js';

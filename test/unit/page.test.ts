@@ -441,7 +441,8 @@ t.test('the status knows what came since the page was opened, and nothing of the
   t.equal(payments[0]!.senderShort.length, 9);
 });
 
-/** Sleeps of a quarter of a second pass by themselves; longer ones end when as much time has passed. */
+/** Sleeps of a quarter of a second pass by themselves; longer ones end when as much time
+ *  has passed. */
 function heldClock() {
   let nowMs = Date.now();
   let sleepers: { untilMs: number; end: () => void }[] = [];

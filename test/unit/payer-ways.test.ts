@@ -1,4 +1,5 @@
-/** In which assets a payer can pay: what is asked of the network's market, what is remembered of it, and what a wrong answer comes to. */
+/** In which assets a payer can pay: what is asked of the network's market, what is remembered of
+ *  it, and what a wrong answer comes to. */
 import { Keypair, type Transaction } from '@stellar/stellar-sdk';
 import t from 'tap';
 import { networkInfo } from '../../contracts/networks.js';

@@ -1,4 +1,5 @@
-/** A few hours of looking for ledgers, in no time: how many requests it takes and how long a ledger waits to be seen. */
+/** A few hours of looking for ledgers, in no time: how many requests it takes and how long a ledger
+ *  waits to be seen. */
 import t from 'tap';
 import { createPollScheduler } from '../../src/watching/poll-scheduler.js';
 

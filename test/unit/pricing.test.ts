@@ -171,7 +171,8 @@ t.test('what a clock alone dates may have been shown a minute earlier, and the o
 });
 
 t.test('a rate that follows one which a clock alone dated may have been shown as early', async (t) => {
-  // Sampled at 20 and 10 seconds before the close; the clock was 42 seconds ahead, and no ledger was known at first.
+  // Sampled at 20 and 10 seconds before the close; the clock was 42 seconds ahead, and no ledger
+  // was known at first.
   const first = { ...sample('0.25', 0), from: stampAt(new Date(T + 22_000), null) };
   const second = { ...sample('0.2', 0), from: beginAfter(first, stampAt(new Date(T - 10_000), 99)) };
   t.same(shown({ samples: [first, second] }), ['0.2', '0.25']);
@@ -315,7 +316,8 @@ const paidIn = ({ rates, amount }: Part, nth: number): CheckoutPayment => ({
   by: rates === 'no_rate' ? rates : { currency: 'EUR', rates },
 });
 
-/** In the order of `read`, each with what counts already of those that come after it on the ledger. */
+/** In the order of `read`, each with what counts already of those that come after it on
+ *  the ledger. */
 function payParts(price: bigint, parts: readonly Part[], read: readonly number[]) {
   let checkout = order(price);
   const counted: (Counted & { nth: number })[] = [];
@@ -341,7 +343,8 @@ t.test('parts complete an order whatever the order in which their ledgers are re
     fc.property(cents, all, (price, { parts, read }) => {
       const inOrder = payParts(price, parts, [...parts.keys()]);
       const shuffled = payParts(price, parts, read);
-      // Once it is PAID, `paidAt` stays: it tells which payment completed it as far as was read then.
+      // Once it is PAID, `paidAt` stays: it tells which payment completed it as far as was
+      // read then.
       return inOrder.status === shuffled.status;
     }),
     { numRuns: 3000 },

@@ -1,4 +1,5 @@
-/** A record that lacks something, or is not understood, is set aside when it may concern a wallet here, with all that tells what it may have paid. */
+/** A record that lacks something, or is not understood, is set aside when it may concern a wallet
+ *  here, with all that tells what it may have paid. */
 import t from 'tap';
 import { systemClock } from '../../src/kit/clock.js';
 import type { LedgerSession } from '../../src/ledger/network-ledger.js';

@@ -1,4 +1,5 @@
-/** Ledgers that share a second, and close in less than one: numbers decide, and a time never parts two ledgers of one second. */
+/** Ledgers that share a second, and close in less than one: numbers decide, and a time never parts
+ *  two ledgers of one second. */
 import pino from 'pino';
 import t from 'tap';
 import { firstLedgerOf } from '../../src/audit/plan.js';

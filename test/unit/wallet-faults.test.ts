@@ -1,4 +1,5 @@
-/** What wallets of payers answer when something goes wrong, as far as it is known, and what the page makes of it. */
+/** What wallets of payers answer when something goes wrong, as far as it is known, and what the
+ *  page makes of it. */
 import t from 'tap';
 import { CATALOGUES } from '../../src/page/texts/index.js';
 import { walletTexts } from '../../src/page/view.js';

@@ -1,4 +1,5 @@
-/** What Horizon's answers to a submitted payment mean, and the bounds of what payers may cost: the rest is in test/e2e/wallet-payments.test.ts. */
+/** What Horizon's answers to a submitted payment mean, and the bounds of what payers may cost: the
+ *  rest is in test/e2e/wallet-payments.test.ts. */
 import t from 'tap';
 import { createPayerLedger, type PayerLedger } from '../../src/asking/payer-ways.js';
 import { systemClock } from '../../src/kit/clock.js';

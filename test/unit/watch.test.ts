@@ -1,4 +1,5 @@
-/** The loop around rounds of watching, on a clock that is moved by hand: when it begins a round. What a round does is tested where it is whole. */
+/** The loop around rounds of watching, on a clock that is moved by hand: when it begins a round.
+ *  What a round does is tested where it is whole. */
 import { pino } from 'pino';
 import t from 'tap';
 import { createLedger, type NetworkLedger } from '../../src/ledger/network-ledger.js';
@@ -17,7 +18,8 @@ interface Moment {
   atMs: number;
 }
 
-/** @param newestAt the newest ledger after so many ms. @returns the rounds; each reads when the ledger is another one than at the last reading. */
+/** @param newestAt the newest ledger after so many ms. @returns the rounds; each reads when the
+ *  ledger is another one than at the last reading. */
 async function roundsOf(newestAt: (atMs: number) => number, forMs: number): Promise<Moment[]> {
   const clock = manualClock();
   const startMs = clock.nowMs();

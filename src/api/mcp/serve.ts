@@ -1,4 +1,5 @@
-/** A server of the Model Context Protocol over stdin and stdout, where nothing but its messages is written. */
+/** A server of the Model Context Protocol over stdin and stdout, where nothing but its messages
+ *  is written. */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';
@@ -17,8 +18,8 @@ import { type Operation, operationIdOf } from '../../../contracts/operation.js';
 import { type Clock, within } from '../../kit/clock.js';
 import { createMcpService, type McpService } from './service.js';
 
-// The contract as tools of the Model Context Protocol: one for each operation, under its operationId, with
-// schemas from the same zod contracts.
+// The contract as tools of the Model Context Protocol: one for each operation, under its
+// operationId, with schemas from the same zod contracts.
 
 interface ContractTool {
   operation: Operation;
@@ -121,7 +122,8 @@ interface McpSettings {
   version: string;
 }
 
-/** Serves the operations of a service as tools, until stdin ends or a signal comes. The service need not run yet. */
+/** Serves the operations of a service as tools, until stdin ends or a signal comes. The service
+ *  need not run yet. */
 export async function serveMcp(settings: McpSettings, clock: Pick<Clock, 'sleep'>): Promise<void> {
   const answering = new Set<Promise<unknown>>();
   const server = createMcpServer(createMcpService({ ...settings, clock }), settings.version, answering);

@@ -1,4 +1,5 @@
-/** The service as the tools call it: over tRPC, each call for itself and with an end, and whatever goes wrong as REST's error object. */
+/** The service as the tools call it: over tRPC, each call for itself and with an end, and whatever
+ *  goes wrong as REST's error object. */
 import { createTRPCUntypedClient, httpLink, TRPCClientError } from '@trpc/client';
 import { type ErrorBody, errorSchema } from '../../../contracts/errors.js';
 import type { Operation } from '../../../contracts/operation.js';
@@ -14,7 +15,8 @@ const LONGEST_WAIT_SECONDS = 25;
 type Answer = { ok: unknown; error?: undefined } | { error: ErrorBody };
 
 export interface McpService {
-  /** @param name the tRPC procedure, `products.create`. @param signal ends the call early. Never rejects. */
+  /** @param name the tRPC procedure, `products.create`. @param signal ends the call early.
+   *  Never rejects. */
   call(name: string, operation: Operation, input: Record<string, unknown>, signal: AbortSignal): Promise<Answer>;
   /** Whether the key may only read; null while unknown. */
   isReadOnly(): Promise<boolean | null>;
@@ -50,7 +52,8 @@ export function createMcpService(deps: { url: string; apiKey: string; clock: Pic
     },
     async isReadOnly() {
       if (readOnly !== null) return readOnly;
-      // The service checks the scope before the input, and refuses a product without fields in any scope.
+      // The service checks the scope before the input, and refuses a product without fields in
+      // any scope.
       const probe = await answer((end) => client.mutation('products.create', {}, { signal: end }), PROBE_TIMEOUT_MS);
       const code = probe.error?.code;
       if (code === 'forbidden' || code === 'validation_error') readOnly = code === 'forbidden';

@@ -1,7 +1,8 @@
 /** Agenda runs the jobs of a worker by their table and records each run.
  *
- *  Agenda's locks expire, go by the clocks of the processes, and say nothing about what a handler that lost its lock still does. So a handler may be
- *  called while the job runs already: within a process there is one run at a time all the same, and between processes the data decides (leases,
+ *  Agenda's locks expire, go by the clocks of the processes, and say nothing about what a handler
+ *  that lost its lock still does. So a handler may be called while the job runs already: within a
+ *  process there is one run at a time all the same, and between processes the data decides (leases,
  *  claims, unique keys). */
 import { setMaxListeners } from 'node:events';
 import { MongoBackend } from '@agendajs/mongo-backend';
@@ -15,8 +16,9 @@ import { AGENDA_COLLECTION, type JobStore } from './store.js';
 
 /** Agenda's polling interval for due jobs: a question for each of them. */
 const PROCESS_EVERY_MS = 2000;
-/** Agenda looks after a job's lock at half of its life, also once more after its end: a longer one would delay the end of the process. It reports
- *  a run that ends at that moment as failed, so half of this must not divide a minute, which many runs last. */
+/** Agenda looks after a job's lock at half of its life, also once more after its end: a longer one
+ *  would delay the end of the process. It reports a run that ends at that moment as failed, so
+ *  half of this must not divide a minute, which many runs last. */
 const LOCK_LIFETIME_MS = 4100;
 const NO_LIMIT = 1_000_000;
 const TOUCH_EVERY_MS = 2500;
@@ -63,8 +65,9 @@ export async function startJobs(deps: JobsDeps): Promise<Jobs> {
       }),
     );
 
-  /** Agenda may call a handler whose run still goes on, because its lock expired or was cleared: then it waits for that run. Until it has stopped
-   *  itself it may also call one after the end, when no run is waited for any more: that is left to another process. */
+  /** Agenda may call a handler whose run still goes on, because its lock expired or was cleared:
+   *  then it waits for that run. Until it has stopped itself it may also call one after the end,
+   *  when no run is waited for any more: that is left to another process. */
   async function runOnce(job: Job): Promise<Next> {
     if (ended.signal.aborted) return { nextInMs: LEFT_FOR_MS, atOnce: false };
     const started =
@@ -134,13 +137,14 @@ function define(agenda: Agenda, name: string, run: () => Promise<Next>): void {
         await touching;
       }
     },
-    // No limits of Agenda: where MongoDB is away at a run's end, Agenda counts the run as going on for ever. `runOnce` allows one at a time.
+    // No limits of Agenda: where MongoDB is away at a run's end, Agenda counts the run as going on
+    // for ever. `runOnce` allows one at a time.
     { concurrency: NO_LIMIT, lockLimit: 0 },
   );
 }
 
-/** Agenda holds a lock for lost that it could not touch in time, or whose run has just ended, where MongoDB is slow: a run goes on all the same, and
- *  its end is recorded. So that is no error. */
+/** Agenda holds a lock for lost that it could not touch in time, or whose run has just ended, where
+ *  MongoDB is slow: a run goes on all the same, and its end is recorded. So that is no error. */
 const ABOUT_LOCKS = /^execution of '.*' canceled, /;
 
 function report(err: unknown, log: Logger): void {

@@ -2,7 +2,8 @@
 import type { JobInfo } from './table.js';
 
 interface RunLimits {
-  /** Aborts when the run has lasted its time, and when the process ends: end at the next good moment. */
+  /** Aborts when the run has lasted its time, and when the process ends: end at the next
+   *  good moment. */
   enough: AbortSignal;
   /** Aborts when the process ends: end within seconds. */
   ended: AbortSignal;
@@ -15,8 +16,10 @@ interface RunOutcome {
   nextInMs?: number;
 }
 
-/** May run twice at once and be killed at any moment: what it does is made once by the data, never by the job's lock.
- *  @returns null when there was nothing that is worth a record, as when another process holds the lease
+/** May run twice at once and be killed at any moment: what it does is made once by the data, never
+ *  by the job's lock.
+ *  @returns null when there was nothing that is worth a record, as when another process holds
+ *  the lease
  *  @throws what is to be recorded as the failure of the run */
 export type Run = (limits: RunLimits) => Promise<RunOutcome | null>;
 

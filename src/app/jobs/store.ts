@@ -1,6 +1,8 @@
-/** Jobs: Agenda's documents, which carry the schedule, and one record of each job's runs, which outlives the process that ran it.
+/** Jobs: Agenda's documents, which carry the schedule, and one record of each job's runs, which
+ *  outlives the process that ran it.
  *
- *  A job that one process runs at a time has one Agenda document; a job that each worker runs has one for each process, `name @process`. */
+ *  A job that one process runs at a time has one Agenda document; a job that each worker runs has
+ *  one for each process, `name @process`. */
 import { createHash } from 'node:crypto';
 import mongoose from 'mongoose';
 import { isDuplicateKey } from '../../kit/database.js';
@@ -71,8 +73,8 @@ export function createJobStore(connection: mongoose.Connection) {
   const records = () => connection.db!.collection<JobRecordDoc>('jobs');
 
   return {
-    /** Makes the missing documents. Unlike Agenda's `every()`, keeps the locks of running jobs; corrects a lock or a next run far in the future, as left by a
-     *  clock that was set back. */
+    /** Makes the missing documents. Unlike Agenda's `every()`, keeps the locks of running jobs;
+     *  corrects a lock or a next run far in the future, as left by a clock that was set back. */
     async schedule(jobs: readonly ScheduledJob[]): Promise<void> {
       const write = async () => {
         if (jobs.length > 0) await agenda().bulkWrite(jobs.map(toUpsert), { ordered: false });

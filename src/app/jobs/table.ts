@@ -1,7 +1,9 @@
-/** Every job of the service: when it runs, what a run does, and how many processes may run it at once. Agenda carries this schedule.
+/** Every job of the service: when it runs, what a run does, and how many processes may run it at
+ *  once. Agenda carries this schedule.
  *
- *  A run has a beginning, an end and a result, which `npm run cli -- jobs list` shows. What has to happen faster than Agenda starts jobs (hundreds of
- *  deliveries a second, several polls a second) happens inside a run: such a run lasts for a minute and the next one follows at once. */
+ *  A run has a beginning, an end and a result, which `npm run cli -- jobs list` shows. What has to
+ *  happen faster than Agenda starts jobs (hundreds of deliveries a second, several polls a second)
+ *  happens inside a run: such a run lasts for a minute and the next one follows at once. */
 import { NETWORKS, type Network } from '../../../contracts/networks.js';
 
 export interface JobInfo {
@@ -13,8 +15,9 @@ export interface JobInfo {
   everyMs: number;
   /** How long a run lasts before it ends at the next opportunity; null if it ends with its work. */
   lastsMs: number | null;
-  /** `one`: a run holds Agenda's lock, so that one process runs it at a time. `each`: every worker has its own run, and leases in the data say who
-   *  works on what; such a job never waits for a lock of a process that died, nor for a clock that was set. */
+  /** `one`: a run holds Agenda's lock, so that one process runs it at a time. `each`: every worker
+   *  has its own run, and leases in the data say who works on what; such a job never waits for a
+   *  lock of a process that died, nor for a clock that was set. */
   processes: 'one' | 'each';
 }
 
@@ -22,7 +25,8 @@ const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** Longest interval of checks for retries: one that has just failed may be due before the known ones. */
+/** Longest interval of checks for retries: one that has just failed may be due before the
+ *  known ones. */
 export const RETRIES_LOOK_MS = 10 * SECOND_MS;
 
 const drains = { everyMs: SECOND_MS, lastsMs: MINUTE_MS, processes: 'each' } as const;

@@ -1,13 +1,16 @@
-/** The address holds the state of a view, so that it survives a reload, a bookmark and the back button. */
+/** The address holds the state of a view, so that it survives a reload, a bookmark and the
+ *  back button. */
 import { useSearchParams } from 'wouter-preact';
 import { isSecretSeed, SEED_REFUSED } from '../../../contracts/secret-seed.js';
 import { say } from './parts/toast.js';
 
-/** Path of the dashboard, without a trailing slash. This module is served from its folder `assets`. */
+/** Path of the dashboard, without a trailing slash. This module is served from its
+ *  folder `assets`. */
 export const BASE = new URL(/* @vite-ignore */ '..', import.meta.url).pathname.replace(/\/$/, '');
 
-/** A value in the query of the address; `''` when absent. Setting it returns to the first page of a list, and replaces the history entry unless `isStep`: then
- *  the browser's way back leads to the value before. */
+/** A value in the query of the address; `''` when absent. Setting it returns to the first page of a
+ *  list, and replaces the history entry unless `isStep`: then the browser's way back leads to the
+ *  value before. */
 export function useParam(name: string, { isStep = false } = {}): [value: string, set: (value: string) => void] {
   const [params, setParams] = useSearchParams();
   const set = (value: string) => {

@@ -1,4 +1,5 @@
-/** The views' access to the API: tRPC procedures by name, with the contract's types, cached and refreshed by TanStack Query. */
+/** The views' access to the API: tRPC procedures by name, with the contract's types, cached and
+ *  refreshed by TanStack Query. */
 import {
   keepPreviousData,
   QueryClient,
@@ -52,7 +53,8 @@ const client = createTRPCUntypedClient({
       condition: ({ type }) => type === 'mutation',
       // An Idempotency-Key is of one call alone.
       true: httpLink({ url: TRPC, headers: ({ op }) => ({ 'idempotency-key': String(op.context.key) }) }),
-      // The server takes at most 20 calls in one request, and 16 KiB for request line and headers together.
+      // The server takes at most 20 calls in one request, and 16 KiB for request line and
+      // headers together.
       false: httpBatchLink({ url: TRPC, maxItems: 20, maxURLLength: 8_000 }),
     }),
   ],
@@ -80,7 +82,8 @@ export const toFailure = ({ code, message, details = [] }: ErrorBody): Failure =
   ),
 });
 
-/** The API speaks English. In another language its code is said, and its sentence behind that for what it tells beyond. */
+/** The API speaks English. In another language its code is said, and its sentence behind that for
+ *  what it tells beyond. */
 function inWords(said: string | null, message: string): string {
   return said === null || spokenLanguage() === 'en' ? message : `${said} (${shown(message)})`;
 }
@@ -140,7 +143,8 @@ const SESSION_KEY = ['session'];
 
 const isNotSession = ({ queryKey }: { queryKey: readonly unknown[] }) => queryKey[0] !== SESSION_KEY[0];
 
-/** Ends the session in the browser when the server has ended it, so that the page asks to sign in again. */
+/** Ends the session in the browser when the server has ended it, so that the page asks to sign
+ *  in again. */
 function noteRefusal(error: unknown): void {
   if (failureOf(error).code === 'unauthorized') queryClient.setQueryData(SESSION_KEY, null);
 }
@@ -193,8 +197,9 @@ function readOf<Name extends ReadName>(
   };
 }
 
-/** Writes. All shown data is refreshed before the write counts as done. A write whose answer was lost is the same one when it is sent again; `filled` says what
- *  makes two of them the same, where the input holds times that follow from the moment. */
+/** Writes. All shown data is refreshed before the write counts as done. A write whose answer was
+ *  lost is the same one when it is sent again; `filled` says what makes two of them the same, where
+ *  the input holds times that follow from the moment. */
 export function useWrite<Name extends WriteName>(name: Name) {
   const queries = useQueryClient();
   const { mutateAsync, ...write } = useMutation({
@@ -240,7 +245,8 @@ export function setSession(session: Session | null): void {
   if (language !== null && language !== spokenLanguage()) location.reload();
 }
 
-/** Stores the user's language; null: as the browser prefers. @returns the failure; null once the page comes in it */
+/** Stores the user's language; null: as the browser prefers. @returns the failure; null once the
+ *  page comes in it */
 export async function chooseLanguage(language: Language | null): Promise<Failure | null> {
   const answer = await callSession('PATCH', { language });
   if ('failure' in answer) return answer.failure;

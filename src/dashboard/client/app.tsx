@@ -35,8 +35,8 @@ import { NewWebhook, Webhook } from './views/webhook.js';
 import { Webhooks } from './views/webhooks.js';
 import { roleWord } from './words.js';
 
-// Notices changes with one small query every few seconds, and refreshes the shown data only when its answer
-// changes.
+// Notices changes with one small query every few seconds, and refreshes the shown data only when
+// its answer changes.
 
 /** Below the 5 s within which recorded payments are shown. */
 const EVERY_MS = 3_000;

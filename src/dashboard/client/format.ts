@@ -15,7 +15,8 @@ export const typedMoney = (typed: string, currency: string): string =>
 export const priceText = (amount: string, { currency, assetCode }: { currency: string | null; assetCode: string }) =>
   currency === null ? `${grouped(amount)} ${assetCode}` : money(amount, currency);
 
-/** Reads a typed amount. People write as their browser's language does, or as these texts do: an amount that the two read differently may mean two. */
+/** Reads a typed amount. People write as their browser's language does, or as these texts do: an
+ *  amount that the two read differently may mean two. */
 export function readAmount(written: string, unit: string): TypedAmount {
   const [here, there] = [localeOfTexts(), navigator.language].map((locale) => readTyped(written, { locale, unit }));
   const doubtful = [here!, there!].find(({ state }) => state === 'ambiguous');

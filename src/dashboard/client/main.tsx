@@ -7,8 +7,8 @@ import { BASE } from './address.js';
 import { queryClient } from './api.js';
 import { App } from './app.js';
 
-// After an upgrade the files of this build are gone. The page reloads, once for each build; where that does
-// not help, what needs the file says so.
+// After an upgrade the files of this build are gone. The page reloads, once for each build; where
+// that does not help, what needs the file says so.
 
 const PLACE = 'reloaded';
 /** The name of this build's file, which holds the hash of all of it. */
@@ -34,8 +34,8 @@ function mayReload(): boolean {
   }
 }
 
-// Makes the till installable on a phone: its manifest, and the worker that caches its shell. Called only by
-// the till.
+// Makes the till installable on a phone: its manifest, and the worker that caches its shell. Called
+// only by the till.
 
 export function installTill(): void {
   if (!document.querySelector('link[rel=manifest]')) {

@@ -88,7 +88,8 @@ export async function acceptInvitation(token: string, { options }: Invited): Pro
   }
 }
 
-/** One's own further passkey needs no link. @param invite makes an invitation for oneself. @returns the failure; null once signed in with the passkey */
+/** One's own further passkey needs no link. @param invite makes an invitation for oneself. @returns
+ *  the failure; null once signed in with the passkey */
 export async function addPasskey(invite: () => Promise<{ url: string }>): Promise<Failure | null> {
   try {
     const token = (await invite()).url.split('/').at(-1)!;

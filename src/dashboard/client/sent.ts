@@ -1,5 +1,5 @@
-/** Changes whose answer has not come: each is sent again as it was, under the Idempotency-Key of its first time, so that it makes one thing. A reload of the
- *  tab forgets none. */
+/** Changes whose answer has not come: each is sent again as it was, under the Idempotency-Key of
+ *  its first time, so that it makes one thing. A reload of the tab forgets none. */
 import type { Failure } from './api.js';
 
 interface Sent<Input> {
@@ -13,7 +13,8 @@ const OPEN_CODES: readonly Failure['code'][] = ['unreachable', 'internal', 'unav
 /** They end even a change whose first answer was lost: as it is, it is taken no more. */
 const FINAL_CODES: readonly Failure['code'][] = ['validation_error', 'bad_request', 'not_found'];
 
-/** @param filled what makes two changes the same: the input without the times that follow from the moment
+/** @param filled what makes two changes the same: the input without the times that follow from
+ *  the moment
  *  @param codeOf of a failure of `send` */
 export async function sendOnce<Input, Made>(
   { name, filled, input }: { name: string; filled: unknown; input: Input },
@@ -36,7 +37,8 @@ export async function sendOnce<Input, Made>(
   }
 }
 
-/** Sets fields to values: however often it is sent, and even where the first answer was lost, what is shown afterwards is what was sent last. */
+/** Sets fields to values: however often it is sent, and even where the first answer was lost, what
+ *  is shown afterwards is what was sent last. */
 const isSameTwice = (name: string, input: unknown): boolean =>
   name.endsWith('.update') && !Object.hasOwn(input as object, 'stockChange');
 

@@ -1,5 +1,6 @@
-/** Builds the dashboard into dist. Paths are relative, so that it can be served under any path; the server completes the page's own. Each language is a file
- *  of its own, which the server names in the page. */
+/** Builds the dashboard into dist. Paths are relative, so that it can be served under any path; the
+ *  server completes the page's own. Each language is a file of its own, which the server names in
+ *  the page. */
 import { readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vite';

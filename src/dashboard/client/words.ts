@@ -1,4 +1,5 @@
-/** States and reasons in a merchant's words. The types require a text for every value of the contract. */
+/** States and reasons in a merchant's words. The types require a text for every value of
+ *  the contract. */
 import type { EventType } from '../../../contracts/event-kinds.js';
 import type { Language } from '../../../contracts/languages.js';
 import type { Network } from '../../../contracts/networks.js';

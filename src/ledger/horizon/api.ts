@@ -1,4 +1,5 @@
-/** One Horizon as a ledger source: its requests, and the schemas of its answers. An answer of another form is the server's error, never data. */
+/** One Horizon as a ledger source: its requests, and the schemas of its answers. An answer of
+ *  another form is the server's error, never data. */
 import { z } from 'zod';
 import { ledgerOfCursor } from '../records.js';
 import type { Response } from '../request.js';
@@ -204,7 +205,8 @@ const submit =
     return response === null ? { state: 'pending' } : toSubmission(response);
   };
 
-/** Drops duplicates and known records, which are those up to the cursor, unless no other record with a token is left. */
+/** Drops duplicates and known records, which are those up to the cursor, unless no other record
+ *  with a token is left. */
 function eachOnce(cursor: string, records: ParsedPage['records']): ParsedPage['records'] {
   const known = new Set<string>();
   const fresh = records.filter(({ outcome: { pagingToken } }) => {

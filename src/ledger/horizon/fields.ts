@@ -1,4 +1,5 @@
-/** Schemas of fields that several Horizon answers share. They check a field and convert it to the domain's type. */
+/** Schemas of fields that several Horizon answers share. They check a field and convert it to the
+ *  domain's type. */
 import { z } from 'zod';
 import { isAccountAddress } from '../../../contracts/address.js';
 import { parseAmount } from '../../domain/amount.js';

@@ -1,4 +1,5 @@
-/** An account's history on one Horizon: account record, effects, operations and transactions, each checked field by field. */
+/** An account's history on one Horizon: account record, effects, operations and transactions, each
+ *  checked field by field. */
 import { z } from 'zod';
 import { isAccountAddress } from '../../../contracts/address.js';
 import { type Asset, NATIVE } from '../../domain/asset.js';
@@ -141,8 +142,9 @@ async function endOf(
   };
 }
 
-/** Checks whether the server continues after an unknown operation. @returns the operation if it is found after all, because several servers may
- *  share one URL; null when the server has a later one only. @throws LedgerUnavailable while it has nothing that recent */
+/** Checks whether the server continues after an unknown operation. @returns the operation if it is
+ *  found after all, because several servers may share one URL; null when the server has a later one
+ *  only. @throws LedgerUnavailable while it has nothing that recent */
 async function lookAgain(get: Get, id: string): Promise<unknown> {
   const query = {
     cursor: `${BigInt(id) - 1n}`,

@@ -1,5 +1,5 @@
-/** Movements of Horizon's payment records, by type of operation: the table of all ways in which money comes to an account, or from an account to a
- *  contract. */
+/** Movements of Horizon's payment records, by type of operation: the table of all ways in which
+ *  money comes to an account, or from an account to a contract. */
 import { z } from 'zod';
 import { type Asset, NATIVE } from '../../domain/asset.js';
 import { accountOf, type Muxed } from '../../domain/strkey.js';
@@ -138,7 +138,8 @@ const senderSchema = z.object({ from: z.string() });
 const amountSchema = z.object({ amount });
 const mintedSchema = z.object({ type: z.literal('mint'), amount, destination_muxed_id: uint64.optional() });
 
-/** One entry of `asset_balance_changes`; null when it neither credits an account nor moves money from an account to a contract. */
+/** One entry of `asset_balance_changes`; null when it neither credits an account nor moves money
+ *  from an account to a contract. */
 function readChange(raw: unknown): Change | null {
   const kind = changeTypeSchema.safeParse(raw);
   if (!kind.success) return { ...faultOf(kind.error), receivers: null };
@@ -168,8 +169,8 @@ function readChange(raw: unknown): Change | null {
   return { receiver, sender: data.from, asset: what.data, amount: data.amount, ...contractMuxed(data) };
 }
 
-/** Money from an account to a contract, perhaps a refund. A contract's holdings may exceed int64, but an account cannot have been paid such an
- *  amount. */
+/** Money from an account to a contract, perhaps a refund. A contract's holdings may exceed int64,
+ *  but an account cannot have been paid such an amount. */
 function readChangeToContract(to: string, type: string, raw: unknown): Change | null {
   const receiver = contractOf(to);
   if (receiver === null || (type !== 'transfer' && type !== 'mint')) return null;
@@ -206,7 +207,8 @@ const contractMuxed = ({ destination_muxed_id: id }: { destination_muxed_id?: st
   senderMuxedAddress: null,
 });
 
-/** The id comes from the M… address, because Horizon omits `to_muxed_id` when it is 0. An M… address of another account is ignored. */
+/** The id comes from the M… address, because Horizon omits `to_muxed_id` when it is 0. An M…
+ *  address of another account is ignored. */
 function muxedParts(
   receiver: string,
   receiverMuxed: Muxed | undefined,
@@ -234,7 +236,8 @@ const OPERATION_TYPES: ReadonlyMap<string, OperationType> = new Map([
 export const readMovements = (type: string, fields: Fields): Movements | FieldFault | null =>
   OPERATION_TYPES.get(type)?.read(fields) ?? null;
 
-/** Accounts that an unreadable record may have paid; for an unknown type all accounts that it names. Null when unknown. */
+/** Accounts that an unreadable record may have paid; for an unknown type all accounts that it
+ *  names. Null when unknown. */
 export function possibleReceivers(fields: Fields): readonly string[] | null {
   const type = typeof fields.type === 'string' ? OPERATION_TYPES.get(fields.type) : undefined;
   if (type) return type.receivers(fields);

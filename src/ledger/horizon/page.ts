@@ -1,4 +1,5 @@
-/** Pages of records, parsed one by one: a faulty record does not affect the others, and an incomplete one is completed by its transaction or effects. */
+/** Pages of records, parsed one by one: a faulty record does not affect the others, and an
+ *  incomplete one is completed by its transaction or effects. */
 import { z } from 'zod';
 import { type LedgerRecord, ledgerOf, type Place, parseToid, partiesOf } from '../records.js';
 import { type LedgerSource, SourceError } from '../source.js';
@@ -30,13 +31,14 @@ export function parsePage(body: unknown): ParsedPage | null {
 /** If no record of a page is readable, only the server's own link leads past it. */
 const nextCursor = (links: unknown): string | null => cursorIn(links, 'next');
 
-/** Horizon resolves `now` once for the query and again for its link. In between the server ingests at most ten ledgers a second, and several at
- *  once while catching up. The bound is twice that rate and a few ledgers more. */
+/** Horizon resolves `now` once for the query and again for its link. In between the server ingests
+ *  at most ten ledgers a second, and several at once while catching up. The bound is twice that
+ *  rate and a few ledgers more. */
 const TAKEN_IN_PER_SECOND = 20;
 const TAKEN_IN_AT_ONCE = 5;
 
-/** A ledger that the server certainly had when it answered a query from `now`: the answer's link to itself names the resolved cursor. Null when
- *  the link is missing. */
+/** A ledger that the server certainly had when it answered a query from `now`: the answer's link to
+ *  itself names the resolved cursor. Null when the link is missing. */
 export function shownByNow({ body, tookMs }: { body: unknown; tookMs: number }): number | null {
   const cursor = cursorIn(pageSchema.safeParse(body).data?._links, 'self');
   if (cursor === null) return null;
@@ -54,7 +56,8 @@ function cursorIn(links: unknown, name: 'next' | 'self'): string | null {
 
 const TOO_LARGE = Symbol('too large ever to be read');
 
-/** Completes an incomplete record by fetching its transaction or effects. A record from Stellar RPC is replaced by Horizon's own. */
+/** Completes an incomplete record by fetching its transaction or effects. A record from Stellar RPC
+ *  is replaced by Horizon's own. */
 export function createSupplements(get: Get): Pick<LedgerSource, 'complete' | 'transactionRecords'> {
   /** The raw answer; null when Horizon does not have it. */
   async function fetchSupplement(path: string, query?: Record<string, string>): Promise<unknown> {

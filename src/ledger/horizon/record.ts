@@ -1,4 +1,5 @@
-/** Parses a record of Horizon's payments. It is untrusted JSON: any content leads to exactly one outcome, and none makes the parser throw. */
+/** Parses a record of Horizon's payments. It is untrusted JSON: any content leads to exactly one
+ *  outcome, and none makes the parser throw. */
 import { isUtf8 } from 'node:buffer';
 import { z } from 'zod';
 import type { CreditMemo } from '../../domain/memo.js';
@@ -15,10 +16,11 @@ import {
 import { account, amount, type FieldFault, faultOf, hash, isObject, moment, toid, uint64 } from './fields.js';
 import { type Movement, possibleReceivers, readMovements } from './movements.js';
 
-// What a payment takes from its transaction: the memo, and the amount of a merge, which the operation's
-// record does not hold.
+// What a payment takes from its transaction: the memo, and the amount of a merge, which the
+// operation's record does not hold.
 
-/** A text memo has at most 28 bytes, hence at most as many characters, including those shown as U+FFFD. */
+/** A text memo has at most 28 bytes, hence at most as many characters, including those shown
+ *  as U+FFFD. */
 const MAX_TEXT_BYTES = 28;
 
 const base64Bytes = z.base64({ error: 'is not base64' }).transform((text) => Buffer.from(text, 'base64'));
@@ -66,14 +68,16 @@ function memoOf(transaction: Transaction): CreditMemo {
   }
 }
 
-/** Horizon's `memo` drops NUL and shows U+FFFD for bytes that are not UTF-8; `memo_bytes`, which old versions lack, is exact. */
+/** Horizon's `memo` drops NUL and shows U+FFFD for bytes that are not UTF-8; `memo_bytes`, which
+ *  old versions lack, is exact. */
 function textMemo(shown: string | undefined, bytes: Buffer | undefined): CreditMemo {
   if (bytes === undefined) return { type: 'text', text: shown ?? '', valid: !shown?.includes('\u{FFFD}') };
   const text = bytes.toString('utf8');
   return isUtf8(bytes) ? { type: 'text', text, valid: true } : { type: 'text', text: shown ?? text, valid: false };
 }
 
-/** Stroops moved by the merge at this 1-based place in the transaction; null when the result does not tell. */
+/** Stroops moved by the merge at this 1-based place in the transaction; null when the result does
+ *  not tell. */
 function mergedByResult(resultXdr: string | undefined, operationOrder: number): bigint | null {
   if (resultXdr === undefined) return null;
   try {

@@ -19,7 +19,8 @@ import {
 import { type Answer, createHorizonSource, type Get } from './api.js';
 import { amount, asset, hash, isObject } from './fields.js';
 
-// A ledger's bytes as Horizon shows them, for proofs: its header, and what its transactions were and did.
+// A ledger's bytes as Horizon shows them, for proofs: its header, and what its transactions were
+// and did.
 
 const PAGE = 200;
 /** More transactions than a ledger of the network holds. */
@@ -122,8 +123,9 @@ const answerSchema = z.object({ _embedded: z.object({ records: z.array(recordSch
 const end = (record: Record<string, unknown>, prefix: string) =>
   Object.fromEntries(['asset_type', 'asset_code', 'asset_issuer'].map((name) => [name, record[prefix + name]]));
 
-/** A Horizon may find no paths, or have old books, and be right about everything else, so that its failure here must not bar it. @throws
- *  LedgerUnavailable, or SourceError when it asks for a pause */
+/** A Horizon may find no paths, or have old books, and be right about everything else, so that its
+ *  failure here must not bar it. @throws LedgerUnavailable, or SourceError when it asks for
+ *  a pause */
 export async function readWays(get: Get, due: Amount, from: readonly Asset[]): Promise<Way[]> {
   if (from.length > MOST_WAYS) throw new RangeError('more assets than one request can name');
   if (from.length === 0) return [];
@@ -201,10 +203,12 @@ export function horizonServer(
   };
 }
 
-/** Only a 429 may ask for a longer pause: a proxy's guess at the end of an outage must not prolong it. */
+/** Only a 429 may ask for a longer pause: a proxy's guess at the end of an outage must not
+ *  prolong it. */
 const LONGEST_PAUSE_MS = 60_000;
 
-/** @param tookMs duration of the request. @throws SourceError for an answer that no working Horizon gives */
+/** @param tookMs duration of the request. @throws SourceError for an answer that no working
+ *  Horizon gives */
 function toAnswer(response: Response, tookMs: number): Answer {
   const { status, body, retryAfterMs, latestLedger } = response;
   // A proxy's 404 or 200 may be HTML: only JSON counts as Horizon's answer.

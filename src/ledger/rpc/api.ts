@@ -1,4 +1,5 @@
-/** One Stellar RPC server as a ledger source. An answer of another form than expected is the server's error, never data. */
+/** One Stellar RPC server as a ledger source. An answer of another form than expected is the
+ *  server's error, never data. */
 import { z } from 'zod';
 import type { MonotonicClock } from '../../kit/clock.js';
 import { hash } from '../horizon/fields.js';
@@ -44,10 +45,11 @@ export const newMemory = (): ServerMemory => ({
 
 /** A server may restart with other settings without a failed request. */
 const CHECK_AGAIN_MS = 300_000;
-/** A check takes up to six calls. A small budget may allow no more than that in five minutes, so that checks by time alone would leave none for
- *  other work. */
+/** A check takes up to six calls. A small budget may allow no more than that in five minutes, so
+ *  that checks by time alone would leave none for other work. */
 const CHECK_AGAIN_CALLS = 50;
-/** How many of the newest ledgers are searched for one with a transaction. On a network in use the first number suffices. */
+/** How many of the newest ledgers are searched for one with a transaction. On a network in use the
+ *  first number suffices. */
 const LOOKED_AT = [10, 10_000];
 /** A quiet check looks for any payment at all. */
 const QUIET_LIMIT = 40;
@@ -135,7 +137,8 @@ async function check(
   memory.uncheckedCalls = CHECK_AGAIN_CALLS;
 }
 
-/** Whether a ledger is too old for the server, or too new. @throws SourceError when it is neither: something else was refused */
+/** Whether a ledger is too old for the server, or too new. @throws SourceError when it is neither:
+ *  something else was refused */
 async function missing(
   { call }: RpcSourceDeps,
   sequence: number,
@@ -192,7 +195,8 @@ async function ifKept<T>(deps: RpcSourceDeps, sequence: number, read: () => Prom
   }
 }
 
-/** A ledger's close time: from one of its events, which is small, otherwise from the whole ledger. Null when it is gone. */
+/** A ledger's close time: from one of its events, which is small, otherwise from the whole ledger.
+ *  Null when it is gone. */
 async function closeOf(deps: RpcSourceDeps, sequence: number): Promise<Pick<Ledger, 'sequence' | 'closedAt'> | null> {
   try {
     const { events } = await getEvents(deps.call, { startLedger: sequence, endLedger: sequence + 1 }, [], 1);

@@ -1,10 +1,11 @@
-/** JSON-RPC 2.0 over HTTP: one call, one answer. Anything but an answer to the call is the server's error, never data. */
+/** JSON-RPC 2.0 over HTTP: one call, one answer. Anything but an answer to the call is the server's
+ *  error, never data. */
 import { z } from 'zod';
 import type { Response } from '../request.js';
 import { SourceError } from '../source.js';
 
-// Schemas of fields that several Stellar RPC answers share. They check a field and convert it to the
-// domain's type.
+// Schemas of fields that several Stellar RPC answers share. They check a field and convert it to
+// the domain's type.
 
 export const ledgerNumber = z.int().positive();
 export const base64 = z.base64();
@@ -36,7 +37,8 @@ export const INVALID_PARAMS = -32602;
 /** The call took longer than the server allows. */
 const TOO_MUCH_WORK = -32001;
 
-/** Only a 429 may ask for a longer pause: a proxy's guess at the end of an outage must not prolong it. */
+/** Only a 429 may ask for a longer pause: a proxy's guess at the end of an outage must not
+ *  prolong it. */
 const LONGEST_PAUSE_MS = 60_000;
 
 const answerSchema = z.union([

@@ -9,7 +9,8 @@ import { scValAsJson } from './xdr-json.js';
 
 /** Topics in one filter. A request takes five filters. */
 const TOPICS_EACH = 5;
-/** Addresses in one request. Each takes two of its 25 topics; one is for mints and one for burns. */
+/** Addresses in one request. Each takes two of its 25 topics; one is for mints and one
+ *  for burns. */
 export const MOST_NAMED = 8;
 /** The rest of the request's topics. */
 export const MOST_WITNESSES = 7;
@@ -23,8 +24,9 @@ const ANY = '*';
 /** The first topics of possible payments. */
 const MOVES = ['transfer', 'mint', 'burn'] as const;
 
-/** Topics of payments to these accounts, and by them, because those may be refunds. A mint or burn names its issuer only inside the asset, which
- *  no filter reads: all are requested, so that payments from and to an issuer's own wallet are found.
+/** Topics of payments to these accounts, and by them, because those may be refunds. A mint or burn
+ *  names its issuer only inside the asset, which no filter reads: all are requested, so that
+ *  payments from and to an issuer's own wallet are found.
  *  @param addresses at most `MOST_NAMED`; null requests all movements */
 export function paymentTopics(addresses: readonly string[] | null): string[][] {
   const [transfer, mint, burn] = [symbol('transfer'), symbol('mint'), symbol('burn')];
@@ -47,7 +49,8 @@ export const filtersFor = (topics: readonly string[][]): EventFilter[] =>
     topics: topics.slice(index * TOPICS_EACH, (index + 1) * TOPICS_EACH),
   }));
 
-/** The payer of a fee event, as a topic; null for other events. A blind server has no fee events either. */
+/** The payer of a fee event, as a topic; null for other events. A blind server has no fee
+ *  events either. */
 export function feePayerOf({ contractId, topic }: RpcEvent, contractIdOf: ContractIdOf): string | null {
   const isFee = topic.length === 2 && topic[0] === symbol('fee') && contractId === contractIdOf('native');
   return isFee ? topic[1]! : null;
@@ -140,7 +143,8 @@ export function operationIdOf({ id }: RpcEvent): bigint | null {
   return (place & NO_OPERATION) === NO_OPERATION ? null : place + 1n;
 }
 
-/** The account that the event pays and the one that pays; both null for an event that is not of the asset's own contract. */
+/** The account that the event pays and the one that pays; both null for an event that is not of the
+ *  asset's own contract. */
 export function partiesOfEvent(
   { contractId = null, topic }: RpcEvent,
   contractIdOf: ContractIdOf,

@@ -1,5 +1,6 @@
-/** Turns one operation of a transaction into Horizon's record of it, so that one parser judges both. It reads envelope, result and events; what
- *  the SDK cannot decode is read from the server's JSON, or else from the events alone. */
+/** Turns one operation of a transaction into Horizon's record of it, so that one parser judges
+ *  both. It reads envelope, result and events; what the SDK cannot decode is read from the server's
+ *  JSON, or else from the events alone. */
 import { z } from 'zod';
 import { hash, toid } from '../horizon/fields.js';
 import { parseRecord } from '../horizon/record.js';
@@ -20,7 +21,8 @@ import {
   transferFields,
 } from './xdr-json.js';
 
-// Turns events of asset contracts into entries of Horizon's `asset_balance_changes`, in Horizon's order.
+// Turns events of asset contracts into entries of Horizon's `asset_balance_changes`, in
+// Horizon's order.
 
 /** An event of an asset's own contract. */
 interface BalanceChangeEvent {
@@ -39,7 +41,8 @@ const contractEventSchema = z.object({
   body: z.object({ v0: z.object({ topics: z.array(z.unknown()), data: z.unknown() }) }),
 });
 
-/** Null for an event that is not of an asset's own contract; `unreadable` when neither the XDR nor the server's JSON can be read. */
+/** Null for an event that is not of an asset's own contract; `unreadable` when neither the XDR nor
+ *  the server's JSON can be read. */
 function readBalanceChange(
   base64: string,
   json: unknown,
@@ -63,7 +66,8 @@ function movedBy(value: unknown): Pick<BalanceChangeEvent, 'amount' | 'toMuxedId
   return { amount, toMuxedId: byKey.get('to_muxed_id') };
 }
 
-/** An entry of Horizon's `asset_balance_changes`. Without an amount it will be parked as malformed. */
+/** An entry of Horizon's `asset_balance_changes`. Without an amount it will be parked
+ *  as malformed. */
 function changeOf({ event, amount, toMuxedId }: BalanceChangeEvent): Fields {
   const { type, from, to, asset } = event;
   const muxedId = integer.safeParse(inArm(toMuxedId, 'u64')).data;
@@ -77,7 +81,8 @@ function changeOf({ event, amount, toMuxedId }: BalanceChangeEvent): Fields {
   };
 }
 
-/** What is kept of a transaction for one of its operations: everything that parsing needs, as the server gave it. */
+/** What is kept of a transaction for one of its operations: everything that parsing needs, as the
+ *  server gave it. */
 export interface RpcOperation {
   /** Horizon's id. */
   operationId: string;
@@ -205,8 +210,8 @@ const parked = (
   receivers,
 });
 
-/** Horizon's fields of the operation and its transaction; null for a kind of operation that pays no account. @throws when neither envelope nor
- *  events tell them */
+/** Horizon's fields of the operation and its transaction; null for a kind of operation that pays no
+ *  account. @throws when neither envelope nor events tell them */
 function toFields(
   operation: Pick<RpcOperation, 'transactionHash' | 'resultXdr'>,
   decoded: DecodedTransaction,
@@ -249,8 +254,8 @@ const kindIn = (decoded: DecodedTransaction, index: number): string | null =>
     ),
   )?.name ?? null;
 
-/** What the events alone tell. Only in a contract call do they count as Horizon counts; elsewhere a single event is the payment, and several
- *  cannot be told apart. */
+/** What the events alone tell. Only in a contract call do they count as Horizon counts; elsewhere a
+ *  single event is the payment, and several cannot be told apart. */
 function byEvents(kind: string | null, told: Told): Moved {
   const changes = changesIn(told);
   const [change] = changes;
@@ -350,7 +355,8 @@ function operationFields(body: unknown, source: string, result: () => unknown, t
 
 const arrivedSchema = z.object({ last: z.object({ amount: integer }) });
 
-/** The amount that a path payment with a fixed sent amount delivered. @throws for any other result */
+/** The amount that a path payment with a fixed sent amount delivered. @throws for any
+ *  other result */
 function arrivedBy(result: unknown): bigint {
   const outcome = inArm(inArm(result, 'op_inner'), 'path_payment_strict_send');
   return arrivedSchema.parse(inArm(outcome, 'success')).last.amount;

@@ -1,5 +1,6 @@
-/** A page of payments from events. Each operation that may be a payment is one incomplete record: its transaction tells what was paid, and is
- *  fetched only if the operation concerns a watched wallet. */
+/** A page of payments from events. Each operation that may be a payment is one incomplete record:
+ *  its transaction tells what was paid, and is fetched only if the operation concerns a
+ *  watched wallet. */
 
 import { cursorAfter, type LedgerRecord, ledgerOf, ledgerOfCursor, type RecordOutcome } from '../records.js';
 import { type Page, SourceError } from '../source.js';
@@ -39,7 +40,8 @@ export interface WholeLedgers {
 const MOST_OF_LEDGER = 100_000;
 
 /** Reads on until the first ledger is complete, and omits an incomplete last one.
- *  @param limit of one answer, at least 2. @throws SourceError, an `RpcError` for ledgers that the server does not have */
+ *  @param limit of one answer, at least 2. @throws SourceError, an `RpcError` for ledgers that the
+ *  server does not have */
 export async function readWholeLedgers(
   call: Call,
   range: LedgerRange,
@@ -52,8 +54,8 @@ export async function readWholeLedgers(
     const [before, last] = answer.events.slice(-2);
     if (!before || !last) throw new SourceError('a full answer without events');
     answer = await getEvents(call, { cursor: before.id }, filters, limit);
-    // Another machine may answer now. Events of contract calls come last in a ledger and every machine shows them; if a classic payment shows again,
-    // so do those after it.
+    // Another machine may answer now. Events of contract calls come last in a ledger and every
+    // machine shows them; if a classic payment shows again, so do those after it.
     if (answer.events[0]?.id !== last.id) throw new SourceError('an event that it showed is missing');
     events.push(...answer.events.slice(1));
     odd.push(...answer.odd);
@@ -74,14 +76,17 @@ export interface PageRequest {
   limit: number;
 }
 
-/** Answers hold other events too: mints, burns and fees beside the payments of an address, and payments of unwatched accounts beside those of all. */
+/** Answers hold other events too: mints, burns and fees beside the payments of an address, and
+ *  payments of unwatched accounts beside those of all. */
 const EVENTS_PER_RECORD = { named: 20, all: 10 };
 const MOST_EVENTS = 10_000;
-/** Ledgers that a request may search for each requested record. Searching takes the time, so a request for fewer records searches less. */
+/** Ledgers that a request may search for each requested record. Searching takes the time, so a
+ *  request for fewer records searches less. */
 const LEDGERS_PER_RECORD = 50;
 const USUAL_LIMIT = 200;
 
-/** Ledgers are read whole. If the cursor is within a ledger, records up to the cursor are skipped. */
+/** Ledgers are read whole. If the cursor is within a ledger, records up to the cursor
+ *  are skipped. */
 export function rangeOf({ cursor, shownLedger, limit }: PageRequest): LedgerRange {
   const ledger = ledgerOf(BigInt(cursor));
   const startLedger = Math.max(cursor === cursorAfter(ledger) ? ledger + 1 : ledger, shownLedger + 1, 1);
@@ -185,8 +190,8 @@ const awaitsTransaction = (
   return { kind: 'incomplete', needs: 'transaction', ...parties, ...place };
 };
 
-/** An event that was parked because its transaction was unavailable: it still needs the transaction. Null for anything but an event of an
- *  operation. */
+/** An event that was parked because its transaction was unavailable: it still needs the
+ *  transaction. Null for anything but an event of an operation. */
 export function parseEvent(raw: unknown, contractIdOf: ContractIdOf): RecordOutcome | null {
   const event = readEvent(raw);
   const operationId = event && operationIdOf(event);

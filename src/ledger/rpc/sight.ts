@@ -1,6 +1,7 @@
-/** Whether a server shows events of classic payments. A stellar-core that emits none reports no error: payments are just missing. Every
- *  transaction has a fee event, so a ledger is seen if the answer with its payments also holds a fee event, or if it has no transaction. Each
- *  answer may come from another machine and proves nothing about the next. */
+/** Whether a server shows events of classic payments. A stellar-core that emits none reports no
+ *  error: payments are just missing. Every transaction has a fee event, so a ledger is seen if the
+ *  answer with its payments also holds a fee event, or if it has no transaction. Each answer may
+ *  come from another machine and proves nothing about the next. */
 import { z } from 'zod';
 import { SourceError } from '../source.js';
 import { type Call, INVALID_PARAMS, ledgerNumber, OUT_OF_RANGE, RpcError } from './call.js';
@@ -45,7 +46,8 @@ const transactionsSchema = z.object({
   latestLedger: ledgerNumber,
 });
 
-/** Reads whole ledgers as far as they are proven to be seen, perhaps none. @throws UnseenLedger when the first one is not */
+/** Reads whole ledgers as far as they are proven to be seen, perhaps none. @throws UnseenLedger
+ *  when the first one is not */
 export async function readSeenLedgers(
   looking: Looking,
   range: LedgerRange,
@@ -91,7 +93,8 @@ async function look(
   return { read, seen: new Set(paid.map(({ ledger }) => ledger)) };
 }
 
-/** The last of the consecutive ledgers that show a fee; the one before the first when that shows none. */
+/** The last of the consecutive ledgers that show a fee; the one before the first when that
+ *  shows none. */
 function runOf(seen: ReadonlySet<number>, from: number, end: number): number {
   let at = from;
   while (at <= end && seen.has(at)) at += 1;
@@ -126,7 +129,8 @@ function chooseWitnesses(witnesses: Witnesses, paid: readonly PaidFee[], ledgers
   witnesses.payers = ranked.slice(0, MOST_WITNESSES).map(([payer]) => payer);
 }
 
-/** The last of the consecutive ledgers that each show a fee or have no transaction. `unseen`: the first one has transactions but shows no fee. */
+/** The last of the consecutive ledgers that each show a fee or have no transaction. `unseen`: the
+ *  first one has transactions but shows no fee. */
 async function lastSeen(call: Call, seen: ReadonlySet<number>, from: number, end: number): Promise<number | 'unseen'> {
   let at = runOf(seen, from, end) + 1;
   while (at <= end) {
@@ -164,7 +168,8 @@ async function usedLedgers(call: Call, startLedger: number, limit: number): Prom
   }
 }
 
-/** `nothing`: no transaction from this ledger on. @throws SourceError, an `RpcError` for a ledger that the server does not have */
+/** `nothing`: no transaction from this ledger on. @throws SourceError, an `RpcError` for a ledger
+ *  that the server does not have */
 export async function probeSight(call: Call, startLedger: number): Promise<'sees' | 'blind' | 'nothing'> {
   const params = { startLedger, pagination: { limit: 1 } };
   const { transactions } = await call('getTransactions', params, transactionsSchema);

@@ -1,5 +1,6 @@
-/** Submits a transaction to Stellar RPC, which answers at once, and polls until a ledger shows the result. The codes of a refusal are Horizon's. Reads the
- *  entries of accounts that a submission and a check of it need. */
+/** Submits a transaction to Stellar RPC, which answers at once, and polls until a ledger shows the
+ *  result. The codes of a refusal are Horizon's. Reads the entries of accounts that a submission
+ *  and a check of it need. */
 
 import type { xdr } from '@stellar/stellar-sdk/base';
 import { z } from 'zod';
@@ -19,8 +20,8 @@ import {
 } from '../source.js';
 import { base64, type Call, INVALID_PARAMS, ledgerNumber, RpcError } from './call.js';
 
-// A ledger's bytes as Stellar RPC shows them, for proofs: its header, and what its transactions were and
-// did.
+// A ledger's bytes as Stellar RPC shows them, for proofs: its header, and what its transactions
+// were and did.
 
 const PAGE = 200;
 /** More transactions than a ledger of the network holds. */
@@ -179,7 +180,8 @@ const outcomeSchema = z.discriminatedUnion('status', [
   z.object({ status: z.literal('FAILED'), resultXdr: z.string().nullish() }),
 ]);
 
-/** @param envelope base64 of a TransactionEnvelope. @throws SourceError only when the network did not accept it */
+/** @param envelope base64 of a TransactionEnvelope. @throws SourceError only when the network did
+ *  not accept it */
 export async function submitTransaction(
   call: Call,
   envelope: string,
@@ -210,8 +212,8 @@ async function send(call: Call, envelope: string): Promise<z.output<typeof sentS
   }
 }
 
-/** A transaction that is already in a ledger is rejected for its sequence number. While that is possible, or the reason cannot be decoded, the
- *  payer must not be asked to pay again. */
+/** A transaction that is already in a ledger is rejected for its sequence number. While that is
+ *  possible, or the reason cannot be decoded, the payer must not be asked to pay again. */
 async function rejected(
   call: Call,
   { hash, errorResultXdr }: Pick<z.output<typeof sentSchema>, 'hash' | 'errorResultXdr'>,
@@ -223,7 +225,8 @@ async function rejected(
   return found === 'unknown' ? { state: 'pending' } : found;
 }
 
-/** `not_found`: no ledger has it. `unknown`: no server answers, or the request budget is used up. */
+/** `not_found`: no ledger has it. `unknown`: no server answers, or the request budget is
+ *  used up. */
 async function outcomeOf(call: Call, hash: string): Promise<Submission | 'not_found' | 'unknown'> {
   try {
     const found = await call('getTransaction', { hash }, outcomeSchema);

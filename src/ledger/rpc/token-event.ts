@@ -1,5 +1,5 @@
-/** Events of assets (CAP-67): movements reported by the asset's own contract. Any contract can emit an event of the same form; only the contract's
- *  id tells them apart. */
+/** Events of assets (CAP-67): movements reported by the asset's own contract. Any contract can emit
+ *  an event of the same form; only the contract's id tells them apart. */
 import type { Asset as SdkAsset } from '@stellar/stellar-sdk/base';
 import { type Asset, NATIVE } from '../../domain/asset.js';
 import { sdk } from '../../domain/stellar-sdk.js';
@@ -66,7 +66,8 @@ const PARTIES: Readonly<Record<TokenEvent['type'], readonly ('from' | 'to')[]>> 
 
 const isType = (word: unknown): word is TokenEvent['type'] => typeof word === 'string' && Object.hasOwn(PARTIES, word);
 
-/** The event if it is of an asset's own contract; null for every other event. @param topics ScVals as JSON, null for unreadable ones */
+/** The event if it is of an asset's own contract; null for every other event. @param topics ScVals
+ *  as JSON, null for unreadable ones */
 export function readTokenEvent(
   contractId: string | null,
   topics: readonly unknown[],
@@ -84,13 +85,15 @@ export function readTokenEvent(
   return event;
 }
 
-/** The account that pays; null when no account pays. A payment by the issuer shows as a mint, which does not name the issuer among the parties. */
+/** The account that pays; null when no account pays. A payment by the issuer shows as a mint, which
+ *  does not name the issuer among the parties. */
 export function senderOf({ type, from, asset }: TokenEvent): string | null {
   const sender = type === 'mint' ? asset.issuer : from;
   return sender?.startsWith('G') ? sender : null;
 }
 
-/** The paid account or contract; null when neither is paid. A transfer to the asset's issuer shows as a burn. */
+/** The paid account or contract; null when neither is paid. A transfer to the asset's issuer shows
+ *  as a burn. */
 export function receiverOf({ type, to, asset }: TokenEvent): string | null {
   const receiver = type === 'burn' ? asset.issuer : to;
   return receiver && /^[GCW]/.test(receiver) ? receiver : null;

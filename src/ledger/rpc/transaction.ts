@@ -1,4 +1,5 @@
-/** Reads transactions from Stellar RPC. The last ones are remembered, because a transaction may hold many operations. */
+/** Reads transactions from Stellar RPC. The last ones are remembered, because a transaction may
+ *  hold many operations. */
 
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
@@ -28,8 +29,8 @@ interface OperationParts {
   body: unknown;
 }
 
-/** A transaction's envelope and result, shared by its operations and read on first use. Both calls throw when neither the XDR nor the JSON can be
- *  read. */
+/** A transaction's envelope and result, shared by its operations and read on first use. Both calls
+ *  throw when neither the XDR nor the JSON can be read. */
 export interface DecodedTransaction {
   envelope(): TransactionParts;
   /** One result for each operation, XDR as JSON. */
@@ -70,7 +71,8 @@ const oldTransactionSchema = envelopeTransactionSchema.omit({ source_account: tr
 });
 const inAnyArm = z.unknown().transform((union) => armOf(union)?.value);
 const innerSchema = inAnyArm.pipe(z.object({ tx: envelopeTransactionSchema }));
-/** Read by their form, whatever the arms are called: a newer kind of envelope, too, names source, memo and operations. */
+/** Read by their form, whatever the arms are called: a newer kind of envelope, too, names source,
+ *  memo and operations. */
 const envelopeSchema = inAnyArm.pipe(
   z.union([
     z.object({ tx: z.object({ inner_tx: innerSchema }) }).transform(({ tx }) => tx.inner_tx.tx),
@@ -102,18 +104,21 @@ function resultsIn(json: unknown): readonly unknown[] {
   return z.array(z.unknown()).parse(inner?.value);
 }
 
-// Computes a transaction's hash from the bytes of its envelope, without understanding the transaction.
+// Computes a transaction's hash from the bytes of its envelope, without understanding
+// the transaction.
 
 const int32 = (value: number): Buffer => Buffer.from([0, 0, 0, value]);
 
-/** How each kind of envelope is signed: its EnvelopeType in the signature payload, and what a transaction of version 0 lacks of version 1. */
+/** How each kind of envelope is signed: its EnvelopeType in the signature payload, and what a
+ *  transaction of version 0 lacks of version 1. */
 const KINDS: ReadonlyMap<number, readonly [tag: Buffer, before: Buffer]> = new Map([
   [0, [int32(2), int32(0)]],
   [2, [int32(2), Buffer.alloc(0)]],
   [5, [int32(5), Buffer.alloc(0)]],
 ]);
 
-/** The transaction's hash; for a fee bump the outer one. @returns lower-case hex; null where the bytes alone do not tell it */
+/** The transaction's hash; for a fee bump the outer one. @returns lower-case hex; null where the
+ *  bytes alone do not tell it */
 export function transactionHashOf(envelopeXdr: string, passphrase: string): string | null {
   const bytes = Buffer.from(envelopeXdr, 'base64');
   const end = signaturesIn(bytes);
@@ -128,8 +133,8 @@ const MOST_SIGNATURES = 20;
 /** Hint, length and 64 bytes. */
 const LONGEST_SIGNATURE = 72;
 
-/** Start of the list of signatures, which ends the envelope. Null without a list, and if there may be several: the preimage of a `hash(x)` signer can
- *  itself look like the end of a list. */
+/** Start of the list of signatures, which ends the envelope. Null without a list, and if there may
+ *  be several: the preimage of a `hash(x)` signer can itself look like the end of a list. */
 function signaturesIn(bytes: Buffer): number | null {
   const earliest = Math.max(4, bytes.length - 4 - MOST_SIGNATURES * LONGEST_SIGNATURE);
   let found: number | null = null;
@@ -217,7 +222,8 @@ interface Asking {
 export type Transactions = Map<string, Promise<Transaction>>;
 
 /** One operation; null when its transaction failed.
- *  @throws SourceError also when the server does not have the transaction yet, or has another one in its place */
+ *  @throws SourceError also when the server does not have the transaction yet, or has another one
+ *  in its place */
 export async function getOperation(
   asking: Asking,
   { operationId, transactionHash, ledger }: Place,
@@ -237,8 +243,10 @@ export async function getOperation(
   return toOperation(await withJson(asking, transaction, hash), hash, id);
 }
 
-/** The operations of one transaction, none for a failed one; null when the server does not know the transaction or no longer keeps it.
- *  @param hash of the transaction; a fee bump is also found by its inner hash. @throws SourceError */
+/** The operations of one transaction, none for a failed one; null when the server does not know the
+ *  transaction or no longer keeps it.
+ *  @param hash of the transaction; a fee bump is also found by its inner hash.
+ *  @throws SourceError */
 export async function getOperations(asking: Asking, hash: string): Promise<FoundOperation[] | null> {
   const transaction = await getTransaction(asking, hash);
   if (transaction.status === 'NOT_FOUND') return null;
@@ -257,7 +265,8 @@ export async function getOperations(asking: Asking, hash: string): Promise<Found
   return operationsOf(whole);
 }
 
-/** The hash of a transaction whose envelope does not tell it: its events name the ledger's hash. @param place its TOID. @throws SourceError */
+/** The hash of a transaction whose envelope does not tell it: its events name the ledger's hash.
+ *  @param place its TOID. @throws SourceError */
 async function hashByEvent(call: Call, place: bigint): Promise<string> {
   const cursor = eventIdOf(place - 1n, LAST_INDEX);
   const [event] = (await getEvents(call, { cursor }, [], 1)).events;
@@ -284,13 +293,15 @@ async function decodedByServer(call: Call, hash: string): Promise<TransactionJso
       events: answer.events?.contractEventsJson ?? [],
     };
   } catch (error) {
-    // Old servers lack this format, and a server that cannot decode the transaction either reports an error.
+    // Old servers lack this format, and a server that cannot decode the transaction either reports
+    // an error.
     if (error instanceof RpcError && error.kind === 'server') return null;
     throw error;
   }
 }
 
-/** The number of operations in the envelope, or else in the result; null when neither can be read. */
+/** The number of operations in the envelope, or else in the result; null when neither can
+ *  be read. */
 function countIn({ decoded }: Applied): number | null {
   for (const count of [() => decoded.envelope().operations.length, () => decoded.results().length]) {
     try {

@@ -1,5 +1,6 @@
-/** XDR as JSON (SEP-51). Stellar RPC returns the same on request, decoded by its own definitions: one reader serves both, and reads arms that the
- *  SDK does not know. The form follows the XDR and is not guaranteed, so it is read leniently. */
+/** XDR as JSON (SEP-51). Stellar RPC returns the same on request, decoded by its own definitions:
+ *  one reader serves both, and reads arms that the SDK does not know. The form follows the XDR and
+ *  is not guaranteed, so it is read leniently. */
 import { isUtf8 } from 'node:buffer';
 import { z } from 'zod';
 import { type Asset, NATIVE } from '../../domain/asset.js';
@@ -115,7 +116,8 @@ export function scValAsJson(base64: string): unknown {
   }
 }
 
-/** A union's arm and its value; an arm without a value is a string. Null for anything but a union. */
+/** A union's arm and its value; an arm without a value is a string. Null for anything but
+ *  a union. */
 export function armOf(union: unknown): { name: string; value: unknown } | null {
   if (typeof union === 'string') return { name: union, value: null };
   if (typeof union !== 'object' || union === null) return null;

@@ -47,7 +47,8 @@ export interface ContractPayment {
 /** What a test account keeps for its fees and reserves. */
 const PAYER_KEEPS = 100n * STROOPS_PER_UNIT;
 
-/** Pays in a transaction of its own: from the account of `fromSecret`, otherwise from a test account that is funded first. */
+/** Pays in a transaction of its own: from the account of `fromSecret`, otherwise from a test
+ *  account that is funded first. */
 export function createPay({ submit }: Submitter, accounts: TestAccounts, root: Keypair) {
   return async (request: PayRequest): Promise<Submitted> => {
     const { amount, assetIssuer = null, assetCode = 'XLM', fromSecret, fromMuxedId } = request;

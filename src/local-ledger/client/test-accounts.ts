@@ -1,4 +1,5 @@
-/** Test accounts and test assets. Their keys are derived or made on the spot, so that any process can pay with any asset that was issued here. */
+/** Test accounts and test assets. Their keys are derived or made on the spot, so that any process
+ *  can pay with any asset that was issued here. */
 import { createHash } from 'node:crypto';
 import { Asset, Keypair, Operation } from '@stellar/stellar-sdk/base';
 import type { LedgerAccess, Submitted } from './access.js';
@@ -80,7 +81,8 @@ export function createTestAccounts(
       return key.publicKey() === address ? key : null;
     },
 
-    /** Runs `pay` with a test account for its sole use, and its lumens. After a failure the account is not used again. */
+    /** Runs `pay` with a test account for its sole use, and its lumens. After a failure the account
+     *  is not used again. */
     async withPayer<T>(pay: (payer: Keypair, lumens: bigint) => Promise<T>): Promise<T> {
       let payer = idlePayers.pop();
       let found = payer === undefined ? null : await find(payer.publicKey());
@@ -94,7 +96,8 @@ export function createTestAccounts(
       return result;
     },
 
-    /** Creates the issuer of `code` (one for each name), and pays out `amount`: to the account of `toSecret`, to `to`, otherwise to a new account. */
+    /** Creates the issuer of `code` (one for each name), and pays out `amount`: to the account of
+     *  `toSecret`, to `to`, otherwise to a new account. */
     async issue({ code, amount, name = '', to, toSecret }: IssueRequest): Promise<Issued> {
       const issuer = issuerKey(code, name);
       const asset = new Asset(code, issuer.publicKey());

@@ -28,7 +28,8 @@ export async function sendHal(req: Request, res: Response, body: unknown, status
   }
 }
 
-/** The path by which faults match a request: its own, or `/rpc/` and the method for a call of Stellar RPC. */
+/** The path by which faults match a request: its own, or `/rpc/` and the method for a call of
+ *  Stellar RPC. */
 export const faultPath = (req: Request, res: Response): string =>
   typeof res.locals.faultPath === 'string' ? res.locals.faultPath : req.path;
 

@@ -1,4 +1,5 @@
-/** The ledger's HTTP interface: Horizon and Stellar RPC behind the fault gate, the control endpoints before it. */
+/** The ledger's HTTP interface: Horizon and Stellar RPC behind the fault gate, the control
+ *  endpoints before it. */
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express';
 import { MongoError } from 'mongodb';
 import type { Logger } from 'pino';

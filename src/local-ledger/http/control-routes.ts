@@ -1,4 +1,5 @@
-/** Control endpoints beyond Horizon: faults on demand, injected records, a reset. Faults do not affect them. */
+/** Control endpoints beyond Horizon: faults on demand, injected records, a reset. Faults do not
+ *  affect them. */
 import { StrKey } from '@stellar/stellar-sdk/base';
 import express, { Router } from 'express';
 import { z } from 'zod';

@@ -50,7 +50,8 @@ export const ledgerList = (ledger: Ledger, base: string): List => ({
   read: async (page) => (await ledger.history.ledgers(range(page))).map((record) => renderLedger(base, record)),
 });
 
-/** The transaction named in the path by its hash, or by the hash of the transaction inside a fee bump. */
+/** The transaction named in the path by its hash, or by the hash of the transaction inside a
+ *  fee bump. */
 export async function knownTransaction({ history }: Ledger, req: Request): Promise<TransactionDocument> {
   const found = await history.transactionByHash(transactionHash(req));
   if (found === null) throw new Problem('not_found');

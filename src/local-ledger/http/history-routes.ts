@@ -1,4 +1,5 @@
-/** All that was closed: payments, operations, transactions, effects and ledgers, by account, ledger or transaction. */
+/** All that was closed: payments, operations, transactions, effects and ledgers, by account, ledger
+ *  or transaction. */
 import { Router } from 'express';
 import type { Ledger } from '../ledger.js';
 import { asInner, type TransactionDocument } from '../records.js';
@@ -26,7 +27,8 @@ export function historyRoutes(ledger: Ledger): Router {
   return router;
 }
 
-/** The meta of a contract call, which tells what its result covers. Of other transactions this ledger has none to tell. */
+/** The meta of a contract call, which tells what its result covers. Of other transactions this
+ *  ledger has none to tell. */
 async function metaOf({ events }: Ledger, transaction: TransactionDocument): Promise<Record<string, unknown>> {
   if (transaction.phase !== 'call') return {};
   const told = (await events.ofTransactions([transaction._id])).get(transaction._id)!;

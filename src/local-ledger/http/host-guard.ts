@@ -1,5 +1,6 @@
-/** Refuses requests that name a host which this ledger does not have. A web page can point its own name at this machine (DNS rebinding) and would
- *  then share the ledger's origin, faults included; its requests still carry that name. */
+/** Refuses requests that name a host which this ledger does not have. A web page can point its own
+ *  name at this machine (DNS rebinding) and would then share the ledger's origin, faults included;
+ *  its requests still carry that name. */
 import { BlockList, isIP } from 'node:net';
 import type { RequestHandler } from 'express';
 import { sendProblem } from './answer.js';
@@ -22,7 +23,8 @@ export function isOwnHost(header: string | undefined, listensOn: string): boolea
   return ALL_ADDRESSES.includes(listensOn) || LOOPBACK.check(host, version === 4 ? 'ipv4' : 'ipv6');
 }
 
-/** The host of a `Host` header in lower case, without port and brackets; null for an invalid header. */
+/** The host of a `Host` header in lower case, without port and brackets; null for an
+ *  invalid header. */
 function hostOf(header: string | undefined): string | null {
   const [, bracketed, plain] = /^(?:\[([0-9a-f:.]+)\]|([a-z0-9._-]+))(?::\d{1,5})?$/i.exec(header ?? '') ?? [];
   return (bracketed ?? plain)?.toLowerCase() ?? null;

@@ -1,4 +1,5 @@
-/** Answers every list endpoint with a page of records as JSON, or with the same records as a stream. */
+/** Answers every list endpoint with a page of records as JSON, or with the same records as
+ *  a stream. */
 import type { Request, Response } from 'express';
 import type { Ledger } from '../ledger.js';
 import { afterLedger, ledgerOf, ledgerStart } from '../toid.js';
@@ -43,7 +44,8 @@ export async function answerList(
 const resolveNow = (ledger: Ledger, cursor: string): string =>
   cursor === 'now' ? afterLedger(ledger.visible().latest).toString() : cursor;
 
-/** Refuses to page backwards from before the retention edge. Forwards, Horizon silently starts at the edge. */
+/** Refuses to page backwards from before the retention edge. Forwards, Horizon silently starts at
+ *  the edge. */
 function refusePruned(ledger: Ledger, { cursor, order }: PageQuery): void {
   const id = /^\d+/.exec(cursor)?.[0];
   if (order === 'asc' || id === undefined) return;

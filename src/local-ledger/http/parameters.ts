@@ -56,7 +56,8 @@ export function toidCursor(text: string): bigint | null {
   return value;
 }
 
-/** An effect cursor, `operation-order`; an operation id alone means all of its effects, or none of them when going backwards. */
+/** An effect cursor, `operation-order`; an operation id alone means all of its effects, or none of
+ *  them when going backwards. */
 export function effectCursor(text: string, order: 'asc' | 'desc'): { operation: bigint; order: number } | null {
   if (text === '') return null;
   const [id = '', index] = text.split('-');

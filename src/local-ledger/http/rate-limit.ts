@@ -1,4 +1,5 @@
-/** Horizon's rate limit headers and its refusal. Streams have neither: they spend one unit for each ledger. */
+/** Horizon's rate limit headers and its refusal. Streams have neither: they spend one unit for
+ *  each ledger. */
 import type { RequestHandler } from 'express';
 import type { Ledger } from '../ledger.js';
 import { faultPath, sendProblem } from './answer.js';

@@ -1,4 +1,5 @@
-/** Stellar RPC: JSON-RPC 2.0 over `POST /rpc`. Faults match a call by the path `/rpc/` and its method. */
+/** Stellar RPC: JSON-RPC 2.0 over `POST /rpc`. Faults match a call by the path `/rpc/` and
+ *  its method. */
 import express, { type ErrorRequestHandler, type RequestHandler, Router } from 'express';
 import type { Logger } from 'pino';
 import type { Ledger } from '../ledger.js';

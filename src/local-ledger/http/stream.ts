@@ -12,8 +12,8 @@ const STREAM_MS = 55_000;
 const HELLO = 'retry: 1000\nevent: open\ndata: "hello"\n\n';
 const BYEBYE = 'retry: 10\nevent: close\ndata: "byebye"\n\n';
 
-/** Sends records until the page's limit, the time, the address's rate limit or the client ends it. Each check of a ledger costs a unit. An error
- *  before the first byte is an ordinary answer. */
+/** Sends records until the page's limit, the time, the address's rate limit or the client ends it.
+ *  Each check of a ledger costs a unit. An error before the first byte is an ordinary answer. */
 export async function streamRecords(
   ledger: Ledger,
   req: Request,

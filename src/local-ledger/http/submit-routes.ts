@@ -1,4 +1,5 @@
-/** Submission: `POST /transactions` answers when the transaction is in a ledger, `POST /transactions_async` at once. */
+/** Submission: `POST /transactions` answers when the transaction is in a ledger,
+ *  `POST /transactions_async` at once. */
 import { type Request, type Response, Router } from 'express';
 import type { Envelope } from '../envelope.js';
 import type { Ledger } from '../ledger.js';

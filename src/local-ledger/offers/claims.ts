@@ -40,7 +40,8 @@ export const toXdrOffer = (offer: Readonly<OfferEntry>): xdr.OfferEntry =>
     ext: xdr.OfferEntryExt.v0(),
   });
 
-/** Both sides of each trade, without offers that were only removed because rounding made them worthless. */
+/** Both sides of each trade, without offers that were only removed because rounding made
+ *  them worthless. */
 export const tradeEffects = (taker: string, claims: Claim[]): Effect[] =>
   claims
     .filter(({ soldAmount, boughtAmount }) => soldAmount !== 0n || boughtAmount !== 0n)

@@ -1,4 +1,5 @@
-/** Takes offers from a book, the best price first and the oldest at equal price, until the taker has enough. */
+/** Takes offers from a book, the best price first and the oldest at equal price, until the taker
+ *  has enough. */
 import { bookName, type LedgerAsset } from '../asset.js';
 import type { OfferEntry, View } from '../entries.js';
 import { countEntry, release } from '../operations/sponsorship.js';

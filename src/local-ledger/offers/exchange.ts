@@ -1,5 +1,6 @@
-/** Core's arithmetic of two crossing offers. Prices are fractions and amounts whole stroops: rounding favours the offer that stays, by at most 1
- *  %, beyond which nothing is exchanged. A path payment has its own bound and may lose more. */
+/** Core's arithmetic of two crossing offers. Prices are fractions and amounts whole stroops:
+ *  rounding favours the offer that stays, by at most 1 %, beyond which nothing is exchanged. A path
+ *  payment has its own bound and may lose more. */
 import { MAX_INT64 } from '../stroops.js';
 
 /** `strict_receive` meets the wanted amount to the stroop, `strict_send` the amount to pay. */

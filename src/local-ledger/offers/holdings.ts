@@ -1,4 +1,5 @@
-/** What an account holds of an asset. An issuer has an unlimited amount of its own asset, without a trustline. */
+/** What an account holds of an asset. An issuer has an unlimited amount of its own asset, without
+ *  a trustline. */
 import type { LedgerAsset } from '../asset.js';
 import {
   type AccountEntry,

@@ -1,4 +1,5 @@
-/** Carries out an operation's offer: it first takes what it can from the other side of the book, and the rest becomes a standing offer. */
+/** Carries out an operation's offer: it first takes what it can from the other side of the book,
+ *  and the rest becomes a standing offer. */
 import { xdr } from '@stellar/stellar-sdk/base';
 import { bookName, type LedgerAsset } from '../asset.js';
 import {

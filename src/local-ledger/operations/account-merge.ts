@@ -27,7 +27,8 @@ export const accountMerge: OperationKind<xdr.MuxedAccount> = {
     if (account.subentries !== account.signers.length) {
       return result(AccountMergeResult.accountMergeHasSubEntries());
     }
-    // Recreated in this ledger, the account would start with the same sequence number, and its transactions could be replayed.
+    // Recreated in this ledger, the account would start with the same sequence number, and its
+    // transactions could be replayed.
     if (account.sequence >= ledgerStart(ledger.sequence)) {
       return result(AccountMergeResult.accountMergeSeqnumTooFar());
     }

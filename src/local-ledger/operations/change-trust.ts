@@ -45,7 +45,8 @@ export const changeTrust: OperationKind<xdr.ChangeTrustOp> = {
     if (asset.issuer === source) return result(ChangeTrustResult.changeTrustSelfNotAllowed());
     const owner = view.account(source)!;
     const line = view.trustline(source, asset);
-    // Closing a missing trustline has the same code as a limit below the balance plus what offers may bring.
+    // Closing a missing trustline has the same code as a limit below the balance plus what offers
+    // may bring.
     if (limit < (line === null ? 1n : line.balance + liabilitiesOf(line).buying))
       return result(ChangeTrustResult.changeTrustInvalidLimit());
     const effect = { account: source, ...assetFields(asset), limit: toAmount(limit) };

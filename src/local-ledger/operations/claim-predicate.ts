@@ -52,7 +52,8 @@ export function toAbsolute(predicate: xdr.ClaimPredicate, closeTime: number): xd
   }
 }
 
-/** Whether it allows a claim in a ledger that closes at that second. It must not have relative times. */
+/** Whether it allows a claim in a ledger that closes at that second. It must not have
+ *  relative times. */
 export function holds(predicate: xdr.ClaimPredicate, closeTime: number): boolean {
   switch (predicate.type) {
     case 'claimPredicateUnconditional':

@@ -1,4 +1,5 @@
-/** create_claimable_balance and claim_claimable_balance: money outside of any account that waits for one of its claimants. */
+/** create_claimable_balance and claim_claimable_balance: money outside of any account that waits
+ *  for one of its claimants. */
 import { createHash } from 'node:crypto';
 import { Keypair, StrKey, xdr } from '@stellar/stellar-sdk/base';
 import { assetFields, canonicalAsset, fromXdrAsset, type LedgerAsset } from '../asset.js';
@@ -51,7 +52,8 @@ const withdrawals = {
   underfunded: Create.createClaimableBalanceUnderfunded,
 };
 
-/** Takes the amount from its owner, or returns the reason for not doing so. Also returns whether the asset may be clawed back. */
+/** Takes the amount from its owner, or returns the reason for not doing so. Also returns whether
+ *  the asset may be clawed back. */
 function withdraw(
   { view }: Context,
   from: string,
@@ -64,7 +66,8 @@ function withdraw(
   return { isClawbackEnabled: (view.trustline(from, asset)!.flags & LINE_CLAWBACK) !== 0 };
 }
 
-/** A claimable balance has no owner, so a sponsor always pays its reserve. Null if the sponsor cannot. */
+/** A claimable balance has no owner, so a sponsor always pays its reserve. Null if the
+ *  sponsor cannot. */
 function sponsorClaimants({ view, sponsorships }: Context, source: string, claimants: number): string | null {
   const sponsor = view.account(sponsorships.get(source) ?? source)!;
   if (availableBalance(sponsor) < BigInt(claimants) * BASE_RESERVE) return null;

@@ -46,7 +46,8 @@ export interface BoundOperation {
   keys(source: string): string[];
   offers(): OfferSearch[];
   participants(): string[];
-  /** The account at the other end, which the operation may name by a muxed address; null without one. */
+  /** The account at the other end, which the operation may name by a muxed address; null
+   *  without one. */
   counterparty: Party | null;
   check(source: string): xdr.OperationResult | null;
   apply(source: string, context: Context): xdr.OperationResult;

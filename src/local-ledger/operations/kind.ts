@@ -17,7 +17,8 @@ export interface Effect {
 export interface Context {
   view: View;
   ledger: { sequence: number; closeTime: number };
-  /** The operation's place: its transaction's source account and sequence number, and its index from 0. */
+  /** The operation's place: its transaction's source account and sequence number, and its index
+   *  from 0. */
   origin: { source: string; sequence: bigint; index: number };
   /** A successful operation adds its effects and movements. */
   effects: Effect[];

@@ -1,4 +1,5 @@
-/** manage_data: sets or removes a named value of an account; `config.memo_required` (SEP-29) is the one that matters here. */
+/** manage_data: sets or removes a named value of an account; `config.memo_required` (SEP-29) is the
+ *  one that matters here. */
 import { xdr } from '@stellar/stellar-sdk/base';
 import { dataKey } from '../entries.js';
 import { MAX_SUBENTRIES } from './change-trust.js';

@@ -1,5 +1,6 @@
-/** Sponsorship of reserves: between `begin` and `end` the sponsor pays for all entries that the sponsored account creates. The entry keeps its
- *  sponsor until it is gone; transfers (revoke_sponsorship) are not supported. */
+/** Sponsorship of reserves: between `begin` and `end` the sponsor pays for all entries that the
+ *  sponsored account creates. The entry keeps its sponsor until it is gone; transfers
+ *  (revoke_sponsorship) are not supported. */
 import { xdr } from '@stellar/stellar-sdk/base';
 import { type AccountEntry, accountKey, availableBalance, type View } from '../entries.js';
 import { toAddress } from '../party.js';
@@ -12,8 +13,8 @@ const beginResult = (of: xdr.BeginSponsoringFutureReservesResult) =>
 const endResult = (of: xdr.EndSponsoringFutureReservesResult) =>
   inner(xdr.OperationResultTr.endSponsoringFutureReserves(of));
 
-/** Finds the payer of `units` reserves for a new entry of `owner`, and counts them for a sponsor. @returns null if the owner pays, undefined if
- *  the payer cannot */
+/** Finds the payer of `units` reserves for a new entry of `owner`, and counts them for a sponsor.
+ *  @returns null if the owner pays, undefined if the payer cannot */
 export function reserve(context: Context, owner: string, units: number): string | null | undefined {
   const { view, sponsorships } = context;
   const sponsorId = sponsorships.get(owner) ?? null;

@@ -1,4 +1,5 @@
-/** The movement of money in payments and path payments. Like core, it checks the destination before the source. */
+/** The movement of money in payments and path payments. Like core, it checks the destination before
+ *  the source. */
 import type { LedgerAsset } from '../asset.js';
 import { assetFields } from '../asset.js';
 import { accountKey, trustlineKey } from '../entries.js';
@@ -13,8 +14,8 @@ export function transferKeys(from: string, to: string, asset: LedgerAsset): stri
   return asset === null ? [accountKey(to)] : [accountKey(to), trustlineKey(to, asset), trustlineKey(from, asset)];
 }
 
-/** Moves `amount` and notes the effects, or returns the reason for not doing so. An issuer needs no trustline: paying out mints, paying back
- *  burns. */
+/** Moves `amount` and notes the effects, or returns the reason for not doing so. An issuer needs no
+ *  trustline: paying out mints, paying back burns. */
 export function transfer(
   { view, effects: done, movements }: Context,
   from: string,

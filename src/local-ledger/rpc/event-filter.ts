@@ -18,7 +18,8 @@ export const eventFilterSchema = z.object({
 });
 export type EventFilter = z.output<typeof eventFilterSchema>;
 
-/** The query for the events that a call asks for. Throws the error that stellar-rpc answers with. */
+/** The query for the events that a call asks for. Throws the error that stellar-rpc
+ *  answers with. */
 export function toQuery(filters: EventFilter[]): Filter<EventDocument> {
   if (filters.length > MAX_EACH) throw invalidParams('maximum 5 filters per request');
   const wanted = filters.map((filter, index) => {

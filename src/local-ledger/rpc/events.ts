@@ -9,7 +9,8 @@ import { ledgerStart, toid } from '../toid.js';
 
 /** A stored event, found by id, topics and contract. */
 export interface EventDocument {
-  /** The TOID in 19 digits (operations from 0), a dash and the index in 10 digits, which sorts by time. */
+  /** The TOID in 19 digits (operations from 0), a dash and the index in 10 digits, which sorts
+   *  by time. */
   _id: string;
   ledger: number;
   /** Seconds since the epoch. */
@@ -124,7 +125,8 @@ export function toEvent(movement: Movement, memo: xdr.Memo, contractIdOf: Contra
   }
 }
 
-/** The event of a contract call. `addresses` are from and to; mint, burn and clawback have only one. */
+/** The event of a contract call. `addresses` are from and to; mint, burn and clawback have
+ *  only one. */
 export function contractEvent(of: {
   contractId: string;
   name: 'transfer' | 'mint' | 'burn' | 'clawback';

@@ -56,7 +56,8 @@ export async function getTransactions(ledger: Ledger, params: z.output<typeof pa
   const pageRange = { cursor, order: 'asc' as const, limit: page.limit };
   const found = await ledger.rpcHistory.transactions({ includeFailed: true }, pageRange);
   const events = await ledger.events.ofTransactions(found.map(({ _id }) => _id));
-  // The cursor is the last transaction's place; without a full page the last ledger was read to its end.
+  // The cursor is the last transaction's place; without a full page the last ledger was read to
+  // its end.
   const end = found.length === page.limit ? found.at(-1)!._id : afterLedger(range.latest);
   return {
     transactions: found.map((transaction) => ({

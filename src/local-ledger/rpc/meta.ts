@@ -1,4 +1,5 @@
-/** Transactions and ledgers in Stellar RPC's XDR. Changes of ledger entries are omitted, because they are not kept. */
+/** Transactions and ledgers in Stellar RPC's XDR. Changes of ledger entries are omitted, because
+ *  they are not kept. */
 import { xdr } from '@stellar/stellar-sdk/base';
 import type { Patch } from '../patch.js';
 import type { TransactionDocument } from '../records.js';
@@ -96,7 +97,8 @@ export interface LedgerPieces {
   metadata: Piece;
 }
 
-/** @param record Horizon's record of the ledger. @param transactions in order; those without an envelope are omitted */
+/** @param record Horizon's record of the ledger. @param transactions in order; those without an
+ *  envelope are omitted */
 export function ledgerPieces(record: Record<string, unknown>, transactions: Told[]): LedgerPieces {
   const header = xdr.LedgerHeader.fromXdr(String(record.header_xdr), 'base64');
   const historyEntry = new xdr.LedgerHeaderHistoryEntry({

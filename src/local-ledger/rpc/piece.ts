@@ -1,4 +1,5 @@
-/** Pieces of XDR in the requested `xdrFormat`: base64 in fields that end in `Xdr`, or JSON in fields that end in `Json`. */
+/** Pieces of XDR in the requested `xdrFormat`: base64 in fields that end in `Xdr`, or JSON in
+ *  fields that end in `Json`. */
 import { z } from 'zod';
 import { type Patch, patchedBytes, patchedJson } from '../patch.js';
 

@@ -1,4 +1,5 @@
-/** The ledger's hashes and archive are those of the protocol: held against the SDK's reading of the same bytes, and against a verifier of proofs. */
+/** The ledger's hashes and archive are those of the protocol: held against the SDK's reading of the
+ *  same bytes, and against a verifier of proofs. */
 import { createHash } from 'node:crypto';
 import { gunzipSync } from 'node:zlib';
 import { xdr } from '@stellar/stellar-sdk/base';

@@ -1,4 +1,5 @@
-/** Offers, books and path payments by real signed transactions, as shown by Horizon and Stellar RPC. */
+/** Offers, books and path payments by real signed transactions, as shown by Horizon and
+ *  Stellar RPC. */
 import { Asset, Keypair, Operation, rpc, scValToNative, xdr } from '@stellar/stellar-sdk';
 import t from 'tap';
 import { startTestLedger } from '../../../test/helpers/ledger.js';

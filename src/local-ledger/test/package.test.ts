@@ -1,4 +1,5 @@
-/** The packages of the ledger and its MongoDB as users get them: packed, installed into an empty folder, and used with the official SDK. */
+/** The packages of the ledger and its MongoDB as users get them: packed, installed into an empty
+ *  folder, and used with the official SDK. */
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';

@@ -1,4 +1,5 @@
-/** The local ledger outlives its processes: a restart continues, a crash leaves whole ledgers, and of many processes one closes. */
+/** The local ledger outlives its processes: a restart continues, a crash leaves whole ledgers,
+ *  and of many processes one closes. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -138,7 +139,8 @@ t.test('the timer closes at whole multiples of its pace', async (t) => {
   t.strictSame(ticks, [1_001_000, 1_002_000, 1_003_000, 1_004_000]);
 });
 
-/** Closes a ledger with the envelopes in it, and is killed as soon as its MongoDB client reports the event `DIE_AT` for `DIE_OF`. */
+/** Closes a ledger with the envelopes in it, and is killed as soon as its MongoDB client reports
+ *  the event `DIE_AT` for `DIE_OF`. */
 const CLOSE_AND_DIE = `
   const { MongoClient } = await import('mongodb');
   const { pino } = await import('pino');

@@ -1,4 +1,5 @@
-/** The local ledger shows future protocols: bytes that no current SDK decodes, and the JSON of a server of that protocol. */
+/** The local ledger shows future protocols: bytes that no current SDK decodes, and the JSON of a
+ *  server of that protocol. */
 import { Address, Keypair, StrKey, xdr } from '@stellar/stellar-sdk';
 import t from 'tap';
 import { startTestLedger } from '../../../test/helpers/ledger.js';

@@ -1,4 +1,5 @@
-/** The local ledger judges transactions like core: every result code by a real signed transaction. */
+/** The local ledger judges transactions like core: every result code by a real
+ *  signed transaction. */
 import { createHash } from 'node:crypto';
 import {
   Account,
@@ -58,7 +59,8 @@ interface Shape {
   hasTimeBounds?: boolean;
 }
 
-/** Signed and ready to be posted; by default with the right fee, sequence and signature, and without time bounds. */
+/** Signed and ready to be posted; by default with the right fee, sequence and signature, and
+ *  without time bounds. */
 async function build(source: Keypair, operations: xdr.Operation[], shape: Shape = {}) {
   const address = source.publicKey();
   const known = shape.sequence ?? (await client.server.loadAccount(address)).sequenceNumber();

@@ -1,4 +1,5 @@
-/** The embedded MongoDB of systems other than Linux on x64: a stand-in of MongoDB's downloads has this machine's programs under the other systems' names. */
+/** The embedded MongoDB of systems other than Linux on x64: a stand-in of MongoDB's downloads has
+ *  this machine's programs under the other systems' names. */
 import { execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {

@@ -1,5 +1,6 @@
-/** A process that holds the embedded MongoDB of a data directory and obeys stdin: `write` a document, `close`.
- *  `member.ts <dataDir> [cacheDir [downloads platform arch]]`, the last as if it ran there; it prints `ready <uri>`, `wrote <documents>`, `closed`, or `failed <message>`. */
+/** A process that holds the embedded MongoDB of a data directory and obeys stdin: `write` a
+ *  document, `close`. `member.ts <dataDir> [cacheDir [downloads platform arch]]`, the last as if it
+ *  ran there; it prints `ready <uri>`, `wrote <documents>`, `closed`, or `failed <message>`. */
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { MongoClient, ObjectId } from 'mongodb';
@@ -36,7 +37,8 @@ async function main(): Promise<void> {
   }
 }
 
-/** Retries longer than the driver, which retries a broken connection once: the database may be away for a second. */
+/** Retries longer than the driver, which retries a broken connection once: the database may be away
+ *  for a second. */
 async function untilItWorks<T>(work: () => Promise<T>): Promise<T> {
   const deadlineMs = Date.now() + 20_000;
   for (;;) {

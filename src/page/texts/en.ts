@@ -1,4 +1,5 @@
-/** English, and by its keys and placeholders the list of all texts of the pages. A text of several forms has those of `Intl.PluralRules`, by `n`. */
+/** English, and by its keys and placeholders the list of all texts of the pages. A text of several
+ *  forms has those of `Intl.PluralRules`, by `n`. */
 export const en = {
   // Around every page
   languages: 'Language',

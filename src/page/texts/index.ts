@@ -1,4 +1,5 @@
-/** The languages of the pages, and the choice among them: `?lang=`, else the browser's first available one. */
+/** The languages of the pages, and the choice among them: `?lang=`, else the browser's first
+ *  available one. */
 import type { IncomingMessage } from 'node:http';
 import type { Language } from '../../../contracts/languages.js';
 import { acceptedLanguage, toLanguage } from '../../domain/accepted-language.js';

@@ -1,4 +1,5 @@
-/** Proofs from recorded ledgers of the real networks. Skipped where the recordings are not there. */
+/** Proofs from recorded ledgers of the real networks. Skipped where the recordings are
+ *  not there. */
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { gunzipSync } from 'node:zlib';

@@ -1,5 +1,5 @@
-/** Ledgers of a network that exists in a test alone: transactions and results made by the Stellar SDK, hashed, chained and signed as the network does, in an
- *  archive's files. */
+/** Ledgers of a network that exists in a test alone: transactions and results made by the Stellar
+ *  SDK, hashed, chained and signed as the network does, in an archive's files. */
 import { createHash } from 'node:crypto';
 import { type FeeBumpTransaction, Keypair, type Transaction, xdr } from '@stellar/stellar-sdk/base';
 import { concat, uint32 } from '../encoding.js';

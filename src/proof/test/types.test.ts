@@ -1,4 +1,5 @@
-/** The reader's types are the network's: random values of each type, written by the Stellar SDK's own description of it, are read to their last byte. */
+/** The reader's types are the network's: random values of each type, written by the Stellar SDK's
+ *  own description of it, are read to their last byte. */
 import { xdr } from '@stellar/stellar-sdk/base';
 import fc from 'fast-check';
 import t from 'tap';

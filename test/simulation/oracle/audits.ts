@@ -1,5 +1,6 @@
-/** What must hold of audits: each that ended tells the books of its ledgers as they were, a difference where records were withheld and nowhere else, and
- *  what was missed is recorded and counted. */
+/** What must hold of audits: each that ended tells the books of its ledgers as they were, a
+ *  difference where records were withheld and nowhere else, and what was missed is recorded
+ *  and counted. */
 import { MOVEMENT_KINDS, type Movement, nameOf } from '../accounts.js';
 import { type Chain, firstLedger, type Paid } from '../chain.js';
 import { type Doc, type Knowledge, possible } from '../knowledge.js';
@@ -49,7 +50,8 @@ function endedFaults(known: Knowledge, chain: Chain, address: string, audit: Doc
   const [resetMs] = known.resetsMs;
   const isAfterReset = resetMs !== undefined && audit.createdAt.getTime() > resetMs + 1000;
   const began = toLedger >= firstLedger(0) && !isAfterReset ? 0 : 1;
-  // What was taken of one network may have been read of the next, but no difference may come of that.
+  // What was taken of one network may have been read of the next, but no difference may come
+  // of that.
   const mayMix =
     resetMs !== undefined && audit.createdAt.getTime() <= resetMs + 1000 && audit.finishedAt.getTime() >= resetMs;
   if (mayMix && status !== 'DIFFERENT') return [];
@@ -115,8 +117,9 @@ function countFaults(
   const isSetAside = ({ operationId, transactionHash }: Doc) =>
     known.isLacking(transactionHash) || known.wasParked.has(operationId);
   const healed = own.filter((doc) => chain.omitted.has(doc.operationId) && !isSetAside(doc)).length;
-  // Watcher and audits both set aside what lacks its transaction or its effects, and whichever comes next records it. The watcher may have passed over a
-  // payment in the last moment before a wallet was active, for which its stamp was too early by then.
+  // Watcher and audits both set aside what lacks its transaction or its effects, and whichever
+  // comes next records it. The watcher may have passed over a payment in the last moment before a
+  // wallet was active, for which its stamp was too early by then.
   const { active } = known.wallets.get(walletId)!;
   const isPassedOver = ({ operationId, ledgerClosedAt }: Doc) =>
     !chain.omitted.has(operationId) && possible(active, ledgerClosedAt.getTime()).includes(false);
@@ -130,7 +133,8 @@ function countFaults(
 export class AuditObserver {
   readonly #proven = new Set<string>();
 
-  /** No audit is PROVEN while a payment that the ledger shows to have come to its wallet is parked. @returns what is wrong */
+  /** No audit is PROVEN while a payment that the ledger shows to have come to its wallet is parked.
+   *  @returns what is wrong */
   see(
     known: Knowledge,
     chain: Chain,

@@ -1,6 +1,7 @@
-/** What must hold of checkouts: parts add up to the stroop, each payment is judged once and rightly, PAID and EXPIRED are told once, and nobody is told
- *  EXPIRED while a payment in time could still turn up. The rules are written a second time here, and every change that was ever committed is held
- *  against them. */
+/** What must hold of checkouts: parts add up to the stroop, each payment is judged once and
+ *  rightly, PAID and EXPIRED are told once, and nobody is told EXPIRED while a payment in time
+ *  could still turn up. The rules are written a second time here, and every change that was ever
+ *  committed is held against them. */
 import { memoIdOf } from '../../../src/domain/memo.js';
 import type { Chain, Paid } from '../chain.js';
 import { type Change, type Doc, type Knowledge, possible, stampedWithin } from '../knowledge.js';
@@ -68,7 +69,8 @@ const takenBack = (before: Doc, after: Doc): bigint => sumOf(freshReturns(after,
 /** Stroops that were sent back and no longer count. */
 const notCounting = ({ returned }: Doc): bigint => sumOf((returned ?? []).filter((each: Doc) => !each.countsOn));
 
-/** Whether the order was not complete where this was sent back, though it is PAID by now. @param all its payments */
+/** Whether the order was not complete where this was sent back, though it is PAID by now. @param
+ *  all its payments */
 function wasDueAt(checkout: Doc, back: Doc, all: readonly Doc[]): boolean {
   const isLater = (each: Doc) => inLedgerOrder(each, { changeIndex: 0, ...back }) > 0;
   const later = all.filter((each) => each.status !== 'REJECTED' && isAssetOf(checkout, each) && isLater(each));
@@ -197,7 +199,8 @@ export class CheckoutObserver {
     return faults.includes(null) ? [] : [faults[0]!];
   }
 
-  /** Why the payments that came do not lead from the one to the other; null where they do. @param gone stroops that were sent back and no longer count */
+  /** Why the payments that came do not lead from the one to the other; null where they do. @param
+   *  gone stroops that were sent back and no longer count */
   #fault(
     known: Knowledge,
     name: string,
@@ -224,8 +227,9 @@ export class CheckoutObserver {
     return isRight ? null : `${name} does not follow from its payments`;
   }
 
-  /** Stroops that were sent back and no longer count. What was sent back of an order that was complete or accepted by then goes on counting; an
-   *  acceptance leaves open what was due before it, so there are two answers. */
+  /** Stroops that were sent back and no longer count. What was sent back of an order that was
+   *  complete or accepted by then goes on counting; an acceptance leaves open what was due before
+   *  it, so there are two answers. */
   #returnedOf({ before, after, all }: Pick<Transition, 'before' | 'after' | 'all'>): bigint[] {
     const fresh = freshReturns(before, after);
     if (before.status !== 'PAID') return [sumOf(fresh)];
@@ -303,8 +307,8 @@ function judge(
 ): { verdict: string; state: State } {
   const total = stroops(checkout.amount)!;
   const enough = enoughOf(checkout);
-  // What was sent back after the payment had not been sent back yet, and still counts where the order was complete by then; an assignment asks what is due
-  // now.
+  // What was sent back after the payment had not been sent back yet, and still counts where the
+  // order was complete by then; an assignment asks what is due now.
   const undone = isAssigned
     ? []
     : state.returned.filter((each) => !each.countsOn && inLedgerOrder(payment, { changeIndex: 0, ...each }) < 0);
@@ -361,8 +365,9 @@ function judge(
 export const checkoutOf = (paid: Paid, accountId: string, checkouts: readonly Doc[]): Doc | null =>
   checkouts.find((checkout) => checkout.accountId === accountId && isNamedBy(paid, checkout)) ?? null;
 
-/** Whether a checkout is OPEN although all that could pay it was read. Ledgers that are missing keep it OPEN, and so do records that are parked; so
- *  does, in a run as short as this one, an address that no record names: what Horizon says of it does not show how far Horizon is. */
+/** Whether a checkout is OPEN although all that could pay it was read. Ledgers that are missing
+ *  keep it OPEN, and so do records that are parked; so does, in a run as short as this one, an
+ *  address that no record names: what Horizon says of it does not show how far Horizon is. */
 export function mustHaveEnded(
   known: Knowledge,
   chain: Chain,

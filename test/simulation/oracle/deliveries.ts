@@ -1,4 +1,5 @@
-/** What must hold of deliveries: every event reaches every endpoint that asked for it, signed, in order, and not twice without need. */
+/** What must hold of deliveries: every event reaches every endpoint that asked for it, signed, in
+ *  order, and not twice without need. */
 import { verifySignature } from '../../../src/domain/signature.js';
 import type { Doc, Knowledge, KnownWebhook } from '../knowledge.js';
 import type { SimulatedProcess } from '../processes.js';
@@ -26,7 +27,8 @@ export const isUnopened = ({ events, webhooks }: Pick<StoredDeliveries, 'events'
     ),
   );
 
-/** A settled delivery is opened again by the merchant alone. @param settled the status of those that were settled so far, by id; updated. */
+/** A settled delivery is opened again by the merchant alone. @param settled the status of those
+ *  that were settled so far, by id; updated. */
 export function checkSettled(known: Knowledge, deliveries: readonly Doc[], settled: Map<string, string>): string[] {
   const faults: string[] = [];
   for (const { _id, status } of deliveries) {
@@ -118,7 +120,8 @@ function arrivalFaults(known: Knowledge, webhook: KnownWebhook, delivery: Doc, o
       (died !== null && died >= before.startedMs && died <= next.startedMs) ||
       redelivered.some(({ atMs }) => atMs >= before.startedMs);
     const overlaps = before.endedMs === null || before.endedMs > next.startedMs;
-    // What arrived is sent again when its record came too late for the lease, but never at the same time.
+    // What arrived is sent again when its record came too late for the lease, but never at the
+    // same time.
     const isOver = before.answered === 204 && !known.stalls;
     if ((isOver || overlaps) && !isExcused) faults.push('was sent twice, though no process died in between');
   }

@@ -1,5 +1,5 @@
-/** What must hold of what runs out, after every commit: taken and left add up, no redemption and no order of a link is one too many, and an order of which
- *  money came keeps its own. */
+/** What must hold of what runs out, after every commit: taken and left add up, no redemption and no
+ *  order of a link is one too many, and an order of which money came keeps its own. */
 import type { Doc } from '../knowledge.js';
 
 export class HoldingObserver {

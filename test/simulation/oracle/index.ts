@@ -1,5 +1,5 @@
-/** The oracle: pure functions that say what must hold of a run, worked out from what the payers sent and when the merchants acted. Each returns
- *  the broken promises, one sentence each. */
+/** The oracle: pure functions that say what must hold of a run, worked out from what the payers
+ *  sent and when the merchants acted. Each returns the broken promises, one sentence each. */
 import type { Chain } from '../chain.js';
 import type { Doc, Knowledge } from '../knowledge.js';
 import type { Arrival } from '../receiver.js';
@@ -47,7 +47,8 @@ const everything = () => Number.POSITIVE_INFINITY;
 export const isSent = (stored: Pick<Stored, 'events' | 'deliveries' | 'webhooks'>): boolean =>
   unnumbered(stored.events).length === 0 && !isUnopened(stored) && undelivered(stored).length === 0;
 
-/** Whether nothing is left to do: everything that must be read is read, and everything that must be sent is sent. */
+/** Whether nothing is left to do: everything that must be read is read, and everything that must be
+ *  sent is sent. */
 export const isAtRest = (known: Knowledge, chain: Chain, stored: Stored): boolean =>
   isSent(stored) &&
   !stored.checkouts.some((checkout) => mustHaveEnded(known, chain, checkout, stored)) &&
@@ -60,7 +61,8 @@ export const checkOthers = (known: Knowledge, chain: Chain, stored: Stored, brok
   const others = stored.wallets.filter(({ address }) => address !== broken);
   // What lists leave out is found by audits, later.
   const isAudited = false;
-  // As for what a wallet claims to have read, parked counts: it is read again at longer and longer intervals.
+  // As for what a wallet claims to have read, parked counts: it is read again at longer and
+  // longer intervals.
   const upToNow = () => chain.latest.sequence;
   return missing({ ...known, isAudited }, chain, { ...stored, wallets: others }, upToNow).map(
     (each) => `${each}, because another account cannot be read`,

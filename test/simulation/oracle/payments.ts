@@ -1,4 +1,5 @@
-/** What must hold of stored payments: none is invented, doubled or misjudged, and each has its events and is counted. */
+/** What must hold of stored payments: none is invented, doubled or misjudged, and each has its
+ *  events and is counted. */
 import type { Chain } from '../chain.js';
 import { type Doc, type Knowledge, possible } from '../knowledge.js';
 import { checkoutOf } from './checkouts.js';
@@ -83,7 +84,8 @@ export function checkPayments(known: Knowledge, chain: Chain, stored: StoredPaym
   return [...faults, ...checkCounters(stored)];
 }
 
-/** A decision is due about what was not taken, while money of it is left that is in no PAID order, unless the merchant dismissed it as it is. */
+/** A decision is due about what was not taken, while money of it is left that is in no PAID order,
+ *  unless the merchant dismissed it as it is. */
 function checkDecision(doc: Doc, known: Knowledge, { checkouts }: StoredPayments): string[] {
   const { _id, status, reason, checkoutId, amount, refundedAmount, dismissal, needsDecision } = doc;
   const isDismissed = dismissal !== undefined;
@@ -97,7 +99,8 @@ function checkDecision(doc: Doc, known: Knowledge, { checkouts }: StoredPayments
   return faults;
 }
 
-/** Money of a kind that no client knows, of which Stellar RPC's event tells the parties and the amount. */
+/** Money of a kind that no client knows, of which Stellar RPC's event tells the parties and
+ *  the amount. */
 const toldByEvent = (chain: Chain, doc: Doc, address: string | undefined): boolean =>
   doc.amount === '1' &&
   doc.assetIssuer === null &&
@@ -115,7 +118,8 @@ function checkEvents(doc: Doc, name: string, events: readonly Doc[]): string[] {
   return faults;
 }
 
-/** Told once of each payment that belonged to nothing when it was recorded, and of each that needs a decision. */
+/** Told once of each payment that belonged to nothing when it was recorded, and of each that needs
+ *  a decision. */
 function checkUnmatched({ _id, status, needsDecision }: Doc, known: Knowledge, events: readonly Doc[]): string[] {
   const told = events.filter((event) => event.subjectId === _id && event.type === 'payment.unmatched').length;
   const wasUnmatched = status === 'UNMATCHED' || known.assigned.has(_id) || known.assignedToCheckout.has(_id);

@@ -1,5 +1,6 @@
-/** What must hold of prices in a currency: what a payer was shown is enough, less than the least that was shown is not, and a rate is shown only when
- *  sources agree and confirm it. What was shown is known from the moments at which it was stored, not from how the service dates it. */
+/** What must hold of prices in a currency: what a payer was shown is enough, less than the least
+ *  that was shown is not, and a rate is shown only when sources agree and confirm it. What was
+ *  shown is known from the moments at which it was stored, not from how the service dates it. */
 import type { Paid } from '../chain.js';
 import { type Doc, type Knowledge, possible, type Terms } from '../knowledge.js';
 import { INTERVAL_MS, RATE_TIMES } from '../market.js';
@@ -29,14 +30,16 @@ const SCALE = 10n ** 14n;
 const CLOCKS_MS = 60_000;
 /** A close time has whole seconds. */
 const SECOND_MS = 1000;
-/** Between the stamp of a rate and the moment at which it is stored lie a question for the newest ledger and slow commands. */
+/** Between the stamp of a rate and the moment at which it is stored lie a question for the newest
+ *  ledger and slow commands. */
 const STORING_MS = 6000;
 const STALLED_MS = 25_000;
 /** Prices of the market, and what one of them and another make together, lie between. */
 const LEAST_RATE = '0.12';
 const MOST_RATE = '0.42';
 const ROUNDS_TO_SAMPLE = 4;
-/** Samples that show how often a pair is sampled: a claim that stalls for longer than two intervals leads to one or two more. */
+/** Samples that show how often a pair is sampled: a claim that stalls for longer than two intervals
+ *  leads to one or two more. */
 const MANY = 10;
 
 const scaled = (rate: string): bigint => {
@@ -52,7 +55,8 @@ const worthBy = (amount: bigint, rate: bigint): bigint => ((amount * rate) / SCA
 const least = (all: readonly bigint[]): bigint => all.reduce((a, b) => (b < a ? b : a));
 const most = (all: readonly bigint[]): bigint => all.reduce((a, b) => (b > a ? b : a));
 
-/** What an account's pages go by at first: a clock that begins its first markup late still goes by none. */
+/** What an account's pages go by at first: a clock that begins its first markup late still goes
+ *  by none. */
 const FIRST: Shown = { atMs: Number.NEGATIVE_INFINITY, isByClock: false, sample: null, own: null, markup: '0' };
 
 /** Watches what is stored of rates. */
@@ -87,8 +91,10 @@ export class RateObserver {
     return faults;
   }
 
-  /** Every rate that may have been shown at some time between; what clocks begin counts for a minute more.
-   *  @param orderMs an own rate and a sample that changed within that time are dated in either order; those that a clock alone dates within `clocksMs` */
+  /** Every rate that may have been shown at some time between; what clocks begin counts for a
+   *  minute more.
+   *  @param orderMs an own rate and a sample that changed within that time are dated in either
+   *  order; those that a clock alone dates within `clocksMs` */
   #between(
     accountId: string,
     [fromMs, untilMs]: readonly [number, number],
@@ -228,8 +234,9 @@ export class RateObserver {
     return faults;
   }
 
-  /** What a PAID order keeps was enough by the best rate that was shown, and is no more than the worst one asked for. All else that came is its excess, also
-   *  parts that came without a rate. */
+  /** What a PAID order keeps was enough by the best rate that was shown, and is no more than the
+   *  worst one asked for. All else that came is its excess, also parts that came without
+   *  a rate. */
   #excessFaults(known: Knowledge, name: string, checkout: Doc, counted: readonly Doc[]): string[] {
     if (checkout.status !== 'PAID') return [];
     const rates = counted.flatMap(
@@ -248,7 +255,8 @@ export class RateObserver {
       : [`${name} keeps ${kept} stroops and gives ${checkout.excess ?? 0} as its excess`];
   }
 
-  /** Payments of what a page asked for the rest, within the lock, that did not complete the order. */
+  /** Payments of what a page asked for the rest, within the lock, that did not complete
+   *  the order. */
   #looksUnheeded(name: string, checkout: Doc, counted: readonly Doc[]): string[] {
     return counted
       .filter(({ status }) => status === 'UNDERPAID')

@@ -1,4 +1,5 @@
-/** What must hold of refunds: what a watched wallet sent back with the memo of a refund is booked once, where it belongs, and told once. */
+/** What must hold of refunds: what a watched wallet sent back with the memo of a refund is booked
+ *  once, where it belongs, and told once. */
 import type { Chain, Paid } from '../chain.js';
 import { type Doc, type Knowledge, possible } from '../knowledge.js';
 import { stroops } from './verdicts.js';
@@ -66,7 +67,8 @@ export function unbooked(known: Knowledge, chain: Chain, stored: StoredRefunds):
   });
 }
 
-/** Everything that a payer got in a transaction that was taken as giving back a payment is booked. */
+/** Everything that a payer got in a transaction that was taken as giving back a payment
+ *  is booked. */
 function unbookedOfNamed({ named }: Knowledge, chain: Chain, stored: StoredRefunds): string[] {
   return named.flatMap(({ payment, transactionHash }) => {
     const { accountId, _id } = payment;
@@ -119,7 +121,8 @@ export function checkRefunds(known: Knowledge, chain: Chain, stored: StoredRefun
   return faults;
 }
 
-/** A move is told of both payments: where the refund is now, and where it was. What moved as a whole keeps its name. */
+/** A move is told of both payments: where the refund is now, and where it was. What moved as a
+ *  whole keeps its name. */
 function movedFaults(told: readonly Doc[], booked: readonly Doc[]): string[] {
   const paymentOf = new Map(booked.map(({ _id, paymentId }) => [_id, paymentId]));
   const [moves, bookings] = [told.filter(isMove), told.filter((event) => !isMove(event))];
@@ -161,7 +164,8 @@ export class RefundObserver {
   }
 }
 
-/** What was booked by its hash is more than was paid only where nothing else of that payer is left. */
+/** What was booked by its hash is more than was paid only where nothing else of that payer
+ *  is left. */
 function tooMuchOf(refund: Doc, { payments }: Pick<StoredRefunds, 'payments'>): string[] {
   const payment = payments.find(({ _id }) => _id === refund.paymentId);
   if (!payment || refund.targetId !== null || leftOf(payment) >= 0n) return [];
@@ -181,8 +185,9 @@ const completedByNothing = (before: ReadonlyMap<string, Doc>, { payments }: Pick
     })
     .map(({ _id }) => `payment ${_id} became COMPLETED, though all of it had been sent back`);
 
-/** A refund by memo goes to what needs a decision, then to what was paid too much, of these to what has exactly as much left, else to the newest; then to
- *  the oldest. More than any one has left is spread in that order. Commits that change more than one refund's payments are left out. */
+/** A refund by memo goes to what needs a decision, then to what was paid too much, of these to what
+ *  has exactly as much left, else to the newest; then to the oldest. More than any one has left is
+ *  spread in that order. Commits that change more than one refund's payments are left out. */
 function outOfTurn(
   fresh: readonly Doc[],
   before: ReadonlyMap<string, Doc>,

@@ -1,5 +1,6 @@
-/** What must hold of the numbers of events and deliveries, at every moment: a reader that asks for what comes after the last number it saw gets
- *  everything, once, in an order that never changes. */
+/** What must hold of the numbers of events and deliveries, at every moment: a reader that asks for
+ *  what comes after the last number it saw gets everything, once, in an order that
+ *  never changes. */
 import type { Doc } from '../knowledge.js';
 
 /** A reader polls each account's events by number, after every commit. */
@@ -41,7 +42,8 @@ export function checkGapsTold({ wallets, events }: { wallets: readonly Doc[]; ev
     .map(({ _id }) => `no event told of the gap of ${_id}`);
 }
 
-/** Once everything is at rest: every event has a number, after its predecessor's, and each webhook's deliveries are numbered in that order. */
+/** Once everything is at rest: every event has a number, after its predecessor's, and each
+ *  webhook's deliveries are numbered in that order. */
 export function checkSequences({
   events,
   deliveries,

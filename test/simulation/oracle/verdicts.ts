@@ -1,4 +1,5 @@
-/** How a payment must be judged: the rules of the service, written a second time and in another way. */
+/** How a payment must be judged: the rules of the service, written a second time and in
+ *  another way. */
 import type { Paid } from '../chain.js';
 import { type Knowledge, type LinkState, possible, type Terms } from '../knowledge.js';
 
@@ -50,8 +51,10 @@ function judge(refusal: string | null, terms: Terms, paid: Pick<Paid, 'asset' | 
   return ['COMPLETED', null, shown, null, null];
 }
 
-/** The verdicts that a payment may have, as JSON. More than one when something changed while its ledger closed. @param linkId null for none.
- *  @param back what was sent back of an assigned payment, in order: some of it before the assignment */
+/** The verdicts that a payment may have, as JSON. More than one when something changed while its
+ *  ledger closed. @param linkId null for none.
+ *  @param back what was sent back of an assigned payment, in order: some of it before
+ *  the assignment */
 export function allowedVerdicts(
   paid: Paid,
   linkId: string | null,

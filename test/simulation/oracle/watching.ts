@@ -1,4 +1,5 @@
-/** What must hold of watching: no payment is missing, no ledger is claimed that was not read, no gap is flagged that is none. */
+/** What must hold of watching: no payment is missing, no ledger is claimed that was not read, no
+ *  gap is flagged that is none. */
 import { syncOf } from '../../../src/watching/watched-wallets.js';
 import type { Chain, Paid } from '../chain.js';
 import { type Change, closeOf, type Doc, type Knowledge, possible, wasActiveBetween } from '../knowledge.js';
@@ -11,7 +12,8 @@ export interface StoredForWatching {
   parkedRecords: Doc[];
 }
 
-/** The watcher begins this many ledgers before what it knows, or ends that many after it, to be safe. */
+/** The watcher begins this many ledgers before what it knows, or ends that many after it, to
+ *  be safe. */
 const OVERLAP_LEDGERS = 11;
 
 export const keyOf = (
@@ -28,7 +30,8 @@ export const surelyActive = (active: readonly Change<boolean>[], closedMs: numbe
   return values.length > 0 && !values.includes(false);
 };
 
-/** Whether a gap says that this may have been missed: what was dropped, or closed on a new network before that was noticed. */
+/** Whether a gap says that this may have been missed: what was dropped, or closed on a new network
+ *  before that was noticed. */
 export const isExcused = (
   known: Knowledge,
   chain: Chain,
@@ -42,7 +45,8 @@ export const isExcused = (
   );
 };
 
-/** Whether Horizon's lists left it out, and no audit had to find it (yet): audits prove what the server that answers keeps. */
+/** Whether Horizon's lists left it out, and no audit had to find it (yet): audits prove what the
+ *  server that answers keeps. */
 function isWithheld(known: Knowledge, chain: Chain, at: Pick<Paid, 'chain' | 'ledger' | 'operationId'>): boolean {
   const omitted = chain.omitted.get(at.operationId);
   if (omitted === undefined) return false;
@@ -50,7 +54,8 @@ function isWithheld(known: Knowledge, chain: Chain, at: Pick<Paid, 'chain' | 'le
 }
 
 /** Payments that must be stored by now and are not.
- *  @param upTo by wallet: the ledger up to which it claims to be read; Infinity when everything must be there. */
+ *  @param upTo by wallet: the ledger up to which it claims to be read; Infinity when everything
+ *  must be there. */
 export function missing(
   known: Knowledge,
   chain: Chain,
@@ -86,7 +91,8 @@ function lack(walletId: string, paid: Paid, wasDropped: boolean, limit: number):
   return `${walletId.slice(-6)} lacks the payment ${paid.operationId}[${paid.changeIndex}] of ledger ${paid.ledger}${dropped}${claim}`;
 }
 
-/** Records that no client understands, that name a wallet of ours, and that were neither parked nor recorded by what their event tells. */
+/** Records that no client understands, that name a wallet of ours, and that were neither parked nor
+ *  recorded by what their event tells. */
 export function forgotten(
   known: Knowledge,
   chain: Chain,
@@ -120,12 +126,14 @@ function mayConcern(known: Knowledge, wallet: Doc, gap: Doc, hasFeed: boolean): 
   if (gap.toLedger < known.ledgers[0]!.sequence || sharing.length === 0) return true;
   // A feed that begins some ledgers back speaks for every wallet.
   if (hasFeed) return true;
-  // A window begins with the newest ledger that was known then, which may be an older one: what was dropped behind it has no date. By a server that is
-  // behind, its reading begins up to 15 s before it.
+  // A window begins with the newest ledger that was known then, which may be an older one: what was
+  // dropped behind it has no date. By a server that is behind, its reading begins up to 15 s
+  // before it.
   const beginsWithin = ({ ledger }: Doc) =>
     ledger !== null && ledger + 1 >= gap.fromLedger && ledger - OVERLAP_LEDGERS <= gap.toLedger;
   if (wallet.windows.some(({ from }: Doc) => beginsWithin(from))) return true;
-  // Where no ledger was known then, and the server that is asked has dropped it since, its reading begins with the first of all.
+  // Where no ledger was known then, and the server that is asked has dropped it since, its reading
+  // begins with the first of all.
   if (gap.fromLedger === 1 && wallet.windows.some(({ from }: Doc) => from.ledger === null)) return true;
   // What closes behind an earlier gap is not dated before the next ledger that is asked for.
   const { fromLedger } = known.gaps.get(wallet._id)![0]!;
@@ -135,7 +143,8 @@ function mayConcern(known: Knowledge, wallet: Doc, gap: Doc, hasFeed: boolean): 
   return sharing.some(({ active }) => wasActiveBetween(active, fromMs, untilMs));
 }
 
-/** Notes the gaps that are flagged, and checks them and the ledgers that wallets claim to be read up to. */
+/** Notes the gaps that are flagged, and checks them and the ledgers that wallets claim to be read
+ *  up to. */
 export function checkSync(known: Knowledge, chain: Chain, stored: StoredForWatching, nowMs: number): string[] {
   const faults: string[] = [];
   const cursors = new Map(stored.cursors.map((cursor) => [cursor._id, cursor]));
@@ -157,7 +166,8 @@ export function checkSync(known: Knowledge, chain: Chain, stored: StoredForWatch
   }
   const state = stored.networkStates.find(({ seenAt }) => seenAt !== undefined);
   if (known.isUneven) return faults;
-  // Until a reset is noticed, ledger numbers are those of the old network, whose last ledger may have closed in the second of the reset.
+  // Until a reset is noticed, ledger numbers are those of the old network, whose last ledger may
+  // have closed in the second of the reset.
   if (known.resetsMs.some((resetMs) => !state || state.latestClosedAt.getTime() <= resetMs)) return faults;
   const claimed = (wallet: Doc): number => {
     if (wallet.gap) return -1;
@@ -171,7 +181,8 @@ export function checkSync(known: Knowledge, chain: Chain, stored: StoredForWatch
 /** A grant may be as old as the database is slow when its request is sent. */
 const BUDGET_SPAN_MS = 3_600_000 - 5000;
 
-/** In no hour there are more requests than the budget grants. @param sentMs in their order. @param perHour null without a budget */
+/** In no hour there are more requests than the budget grants. @param sentMs in their order. @param
+ *  perHour null without a budget */
 export const checkBudget = (sentMs: readonly number[], perHour: number | null): string[] =>
   perHour === null || !isOver(sentMs, perHour) ? [] : [`more than ${perHour} requests were sent within an hour`];
 

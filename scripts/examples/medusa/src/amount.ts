@@ -1,4 +1,5 @@
-/** Converts amounts between Medusa and stellar-collect exactly: as decimal text, and as integers of a ten-millionth for calculations, never as floats. */
+/** Converts amounts between Medusa and stellar-collect exactly: as decimal text, and as integers of
+ *  a ten-millionth for calculations, never as floats. */
 import type { BigNumberInput } from '@medusajs/framework/types';
 
 const DECIMALS = 7;
@@ -7,7 +8,8 @@ interface Exact {
   value: string | number;
 }
 
-/** The decimal text of an amount in any of Medusa's forms. @throws Error when it has none that is exact */
+/** The decimal text of an amount in any of Medusa's forms. @throws Error when it has none that
+ *  is exact */
 export function decimalOf(amount: BigNumberInput): string {
   if (typeof amount === 'object') {
     if ('toFixed' in amount && typeof amount.toFixed === 'function') return decimalOf(amount.toFixed());

@@ -1,6 +1,8 @@
-/** stellar-collect as a payment provider for Medusa 2: each payment session is a checkout, whose page the storefront opens (`session.data.url`).
+/** stellar-collect as a payment provider for Medusa 2: each payment session is a checkout, whose
+ *  page the storefront opens (`session.data.url`).
  *
- *  The session is captured when the checkout is PAID, which Medusa learns from a signed webhook or by a request; a browser's word proves nothing. */
+ *  The session is captured when the checkout is PAID, which Medusa learns from a signed webhook or
+ *  by a request; a browser's word proves nothing. */
 import type {
   AuthorizePaymentInput,
   AuthorizePaymentOutput,
@@ -32,8 +34,8 @@ export interface Options {
   url: string;
   /** FULL scope. */
   apiKey: string;
-  /** Signing secret of the webhook for `checkout.paid` and `checkout.expired`, whose URL is `https://shop.example/hooks/payment/stellar-collect_ID` with the ID
-   *  of medusa-config. */
+  /** Signing secret of the webhook for `checkout.paid` and `checkout.expired`, whose URL is
+   *  `https://shop.example/hooks/payment/stellar-collect_ID` with the ID of medusa-config. */
   webhookSecret: string;
   walletId: string;
   /** Assets by Medusa's currency code, in lower case. A price is paid one to one in its asset. */
@@ -130,7 +132,8 @@ export class StellarCollectProvider extends AbstractPaymentProvider<Options> {
     return { data };
   }
 
-  /** The service has no keys, so only the merchant can send money: a refund is booked once the ledger shows it. */
+  /** The service has no keys, so only the merchant can send money: a refund is booked once the
+   *  ledger shows it. */
   async refundPayment({ amount, data }: RefundPaymentInput): Promise<RefundPaymentOutput> {
     const { id, assetCode } = await this.checkoutOf(data);
     const booked = stroopsOf(typeof data?.refunded === 'string' ? data.refunded : '0');

@@ -1,5 +1,5 @@
-/** Controls that change something: buttons with a confirmation, switches that show the new state at once and revert when it is refused, and secrets that
- *  are shown once. */
+/** Controls that change something: buttons with a confirmation, switches that show the new state at
+ *  once and revert when it is refused, and secrets that are shown once. */
 import type { ComponentChildren } from 'preact';
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
@@ -208,7 +208,8 @@ export function Toggle({ what, isOn, set, on = t('on'), off = t('off') }: Toggle
   );
 }
 
-/** A secret that the API returns only once. @param secret undefined where the answer that had it was lost, and a repetition found the thing made */
+/** A secret that the API returns only once. @param secret undefined where the answer that had it
+ *  was lost, and a repetition found the thing made */
 export function Once({
   title,
   secret,

@@ -1,4 +1,5 @@
-/** The choice of an asset: lumens, assets that the wallet can receive, known assets, or any other by code and issuer. */
+/** The choice of an asset: lumens, assets that the wallet can receive, known assets, or any other
+ *  by code and issuer. */
 import { useState } from 'preact/hooks';
 import { KNOWN_ASSETS } from '../../../../contracts/known-assets.js';
 import { type Item, useRead } from '../api.js';
@@ -50,7 +51,8 @@ const labelOf = ({ assetCode, assetIssuer, name, domain, canReceive }: Offered):
   return `${assetCode} (${what})${canReceive === false ? t('walletCannotReceiveYet') : ''}`;
 };
 
-/** The fields `assetCode` and `assetIssuer` of a form. @param value the stored asset; lumens by default */
+/** The fields `assetCode` and `assetIssuer` of a form. @param value the stored asset; lumens
+ *  by default */
 export function AssetFields({
   walletId,
   value,

@@ -1,4 +1,5 @@
-/** Choices of products and wallets. When there are more than one request returns, they are searched by a part of their name. */
+/** Choices of products and wallets. When there are more than one request returns, they are searched
+ *  by a part of their name. */
 import type { UseQueryResult } from '@tanstack/preact-query';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { useParam } from '../address.js';

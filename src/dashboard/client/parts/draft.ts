@@ -1,5 +1,6 @@
-/** Drafts: input of a form that was not sent yet. A draft survives a reload and the back button, because it is kept in the history entry: not in the address,
- *  which may be passed on, nor in the browser's storage, which outlasts the tab. */
+/** Drafts: input of a form that was not sent yet. A draft survives a reload and the back button,
+ *  because it is kept in the history entry: not in the address, which may be passed on, nor in the
+ *  browser's storage, which outlasts the tab. */
 import { useEffect, useRef } from 'preact/hooks';
 import { useSearch } from 'wouter-preact';
 import { isSecretSeed } from '../../../../contracts/secret-seed.js';

@@ -8,7 +8,8 @@ import { Dialog, useMay } from './act.js';
 
 type Filters = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
 
-/** What a spreadsheet of the reader's country takes: where decimals have a comma, it separates cells by semicolons. */
+/** What a spreadsheet of the reader's country takes: where decimals have a comma, it separates
+ *  cells by semicolons. */
 const SEPARATOR = new Intl.NumberFormat().format(1.5).includes(',') ? ';' : ',';
 
 /** @param filters of the list */
@@ -54,7 +55,8 @@ export const File = ({ href, label }: { href: string; label: string }) => (
   </a>
 );
 
-/** Asks how CSV is to be written. @param children links to the files, given the query that says it */
+/** Asks how CSV is to be written. @param children links to the files, given the query that
+ *  says it */
 export function Download({
   title,
   onClose,

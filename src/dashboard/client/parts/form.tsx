@@ -73,7 +73,8 @@ export function Form({ onSubmit, submit, isBusy, failure, children, beside, draf
     setProblem(shown && form.current ? problemOf(shown, form.current) : null);
     if (shown && form.current) focusFirst(shown.fields, form.current);
   };
-  // Renderings repeat the same refusal: move the focus only once. Another answer may be the same refusal.
+  // Renderings repeat the same refusal: move the focus only once. Another answer may be the
+  // same refusal.
   const said = failure && JSON.stringify(failure);
   useLayoutEffect(() => show(failure), [said, answered]);
   const trySending = (sent: HTMLFormElement) => {
@@ -132,7 +133,8 @@ function inWords(fields: Failure['fields'], form: HTMLFormElement): Failure['fie
   return Object.fromEntries(Object.entries(fields).map(said));
 }
 
-/** Does not repeat faults that fields show: the API's message counts them and uses the names of programs. */
+/** Does not repeat faults that fields show: the API's message counts them and uses the names
+ *  of programs. */
 function problemOf({ message, fields }: Failure, form: HTMLFormElement): string {
   const faults = Object.entries(fields);
   if (faults.length === 0) return message;

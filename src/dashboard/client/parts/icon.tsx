@@ -1,4 +1,5 @@
-/** Line icons in the colour of the text beside them. They are decoration: the text says everything. */
+/** Line icons in the colour of the text beside them. They are decoration: the text
+ *  says everything. */
 const PATHS = {
   overview: 'M4 13h6V4H4zm10 7h6V4h-6zM4 20h6v-3H4z',
   till: 'M5 3h14v6H5zM4 9h16v12H4zm4 4h.01M12 13h.01M16 13h.01M8 17h.01M12 17h.01M16 17h.01',

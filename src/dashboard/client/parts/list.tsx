@@ -1,4 +1,5 @@
-/** Lists: a table, on a phone rows of two lines, with empty, loading and error states and list pages. */
+/** Lists: a table, on a phone rows of two lines, with empty, loading and error states and
+ *  list pages. */
 import type { UseQueryResult } from '@tanstack/preact-query';
 import type { ComponentChildren } from 'preact';
 import { Link, useLocation, useSearchParams } from 'wouter-preact';

@@ -1,4 +1,5 @@
-/** Draws QR codes for the screen and for downloads: dark on light in every theme, with the quiet zone that readers need. */
+/** Draws QR codes for the screen and for downloads: dark on light in every theme, with the quiet
+ *  zone that readers need. */
 
 import { useMemo } from 'preact/hooks';
 import { create } from 'qrcode';

@@ -5,7 +5,8 @@ import { formOf, type NamesOf, PLACEHOLDER, shown, type TextKey } from '../texts
 type Part = ComponentChildren | ((words: string) => ComponentChildren);
 type Filled<Key extends TextKey> = { readonly [Name in NamesOf<Key>]: Name extends 'n' ? number : Part };
 
-/** The text with its placeholders filled in. A function gets the words that its element surrounds. */
+/** The text with its placeholders filled in. A function gets the words that its
+ *  element surrounds. */
 export function rich<Key extends TextKey>(key: Key, values: Filled<Key>): VNode {
   const given = values as Readonly<Record<string, Part>>;
   const parts = formOf(key, given.n).split(PLACEHOLDER);

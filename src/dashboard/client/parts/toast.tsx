@@ -1,4 +1,5 @@
-/** Announcements of what just happened, shown at the foot of the page and spoken by screen readers. */
+/** Announcements of what just happened, shown at the foot of the page and spoken by
+ *  screen readers. */
 import { useEffect, useState } from 'preact/hooks';
 import { t } from '../texts/texts.js';
 

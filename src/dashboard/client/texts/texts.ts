@@ -1,5 +1,5 @@
-/** The dashboard's texts in the reader's language. The page loads the file of one language before the application, so every module may say its texts
- *  as it is loaded. */
+/** The dashboard's texts in the reader's language. The page loads the file of one language before
+ *  the application, so every module may say its texts as it is loaded. */
 import type { Language } from '../../../../contracts/languages.js';
 import type { en } from './en/index.js';
 

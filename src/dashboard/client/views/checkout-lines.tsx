@@ -1,4 +1,5 @@
-/** Fields of an order in the form of a new checkout: its lines, and discount, coupon and tip, which any order may have. */
+/** Fields of an order in the form of a new checkout: its lines, and discount, coupon and tip, which
+ *  any order may have. */
 import { useState } from 'preact/hooks';
 import { useRead } from '../api.js';
 import { priceText } from '../format.js';

@@ -161,7 +161,8 @@ function Answers({ checkout: { answers } }: { checkout: Checkout }) {
   );
 }
 
-/** Accepting takes money in the checkout's asset that was not sent back, and is refused without any. */
+/** Accepting takes money in the checkout's asset that was not sent back, and is refused
+ *  without any. */
 const isLeftFor = ({ assetCode, assetIssuer, amount, refundedAmount }: Item<'payments.list'>, checkout: Checkout) =>
   assetCode === checkout.assetCode &&
   assetIssuer === checkout.assetIssuer &&

@@ -13,8 +13,8 @@ import { say } from '../parts/toast.js';
 import { t, wholeNumber } from '../texts/texts.js';
 import { DELIVERY_STATUS, WEBHOOK_HEALTH } from '../words.js';
 
-// Health of a webhook: whether deliveries arrive, how many wait, how fast the endpoint answers; and a form
-// that replays a period.
+// Health of a webhook: whether deliveries arrive, how many wait, how fast the endpoint answers; and
+// a form that replays a period.
 
 export function Health({ webhookId }: { webhookId: string }) {
   const health = useRead('webhooks.health', { id: webhookId }, { refetchInterval: 10_000, keepPrevious: false });

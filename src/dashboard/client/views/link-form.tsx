@@ -1,4 +1,5 @@
-/** Fields of a payment link: when it ends and what it says, and the form of an order link, which makes a checkout for each payer. */
+/** Fields of a payment link: when it ends and what it says, and the form of an order link, which
+ *  makes a checkout for each payer. */
 import { useState } from 'preact/hooks';
 import type { Input, Item } from '../api.js';
 import { localTime, momentOf } from '../format.js';

@@ -247,7 +247,8 @@ function Dismiss({ id }: { id: string }) {
   );
 }
 
-/** The proof of the payment as a file. It is made when it is asked for; with the signatures of a network's validators that takes minutes. */
+/** The proof of the payment as a file. It is made when it is asked for; with the signatures of a
+ *  network's validators that takes minutes. */
 function Proof({ id }: { id: string }) {
   const [isMade, setMade] = useState(false);
   const proof = useRead('payments.proof', { id }, { keepPrevious: false, refetchInterval: !isMade && PROOF_LOOK_MS });
@@ -286,7 +287,8 @@ function Proof({ id }: { id: string }) {
   );
 }
 
-/** Instructions to refund all that is left, the excess, or another part; none for money that was sent back already. */
+/** Instructions to refund all that is left, the excess, or another part; none for money that was
+ *  sent back already. */
 function Refund({ payment }: { payment: Received }) {
   const { id, refundedAmount, assetCode } = payment;
   const left = leftOf(payment);

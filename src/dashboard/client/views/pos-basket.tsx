@@ -1,4 +1,5 @@
-/** A basket at the till: products as tiles with a search, how many of each, discount, tax and tip. It is added up as the service adds it up. */
+/** A basket at the till: products as tiles with a search, how many of each, discount, tax and tip.
+ *  It is added up as the service adds it up. */
 import { useState } from 'preact/hooks';
 import { formatAmount, parseAmount } from '../../../domain/amount.js';
 import { type Discount, type OrderTotals, parsePercent, totalsOf } from '../../../domain/order.js';

@@ -1,4 +1,5 @@
-/** Sales of this till that left the screen before they were over: none is paid unseen. Their ids are in the browser's storage, which outlasts the app. */
+/** Sales of this till that left the screen before they were over: none is paid unseen. Their ids
+ *  are in the browser's storage, which outlasts the app. */
 import { useEffect, useState } from 'preact/hooks';
 import { type Output, useReads, useSession } from '../api.js';
 import { priceText } from '../format.js';

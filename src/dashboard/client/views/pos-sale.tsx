@@ -1,4 +1,5 @@
-/** A sale at the till: its code fills the screen until it is paid, which the screen shows both sides. */
+/** A sale at the till: its code fills the screen until it is paid, which the screen shows
+ *  both sides. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { minorDigits } from '../../../../contracts/currencies.js';
 import { failureOf, type Input, type Output, useRead, useWrite } from '../api.js';
@@ -147,7 +148,8 @@ type Checkout = Output<'checkouts.get'>;
 
 const LOOK_MS = 1_000;
 
-/** @param next leads to the next sale @param ended is told when this one is over, and on the screen */
+/** @param next leads to the next sale @param ended is told when this one is over, and on
+ *  the screen */
 export function Sale({ id, next, ended }: { id: string; next: () => void; ended: (id: string) => void }) {
   const sale = useRead('checkouts.get', { id }, { refetchInterval: LOOK_MS, keepPrevious: false });
   const { data } = sale;
@@ -169,8 +171,9 @@ export function Sale({ id, next, ended }: { id: string; next: () => void; ended:
   return <Waiting sale={data} failure={sale.error} next={next} />;
 }
 
-/** The sale and its code, of one moment. A payment changes what is due, and until the code asks for the new amount there is none; a moved rate leaves the
- *  earlier code good until the next one is there. */
+/** The sale and its code, of one moment. A payment changes what is due, and until the code asks for
+ *  the new amount there is none; a moved rate leaves the earlier code good until the next one
+ *  is there. */
 function useCode(sale: Checkout): { sale: Checkout; uri: string | null; error: unknown } {
   const { id, receivedAmount, remainingAmount } = sale;
   const pay = useRead('checkouts.instructions', { id }, { refetchInterval: LOOK_MS * 5, keepPrevious: true });

@@ -1,4 +1,5 @@
-/** The till: the cashier types an amount, its code fills the screen, and both sides see when it is paid. */
+/** The till: the cashier types an amount, its code fills the screen, and both sides see when it
+ *  is paid. */
 import { useEffect, useState } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 import { useParam } from '../address.js';
@@ -144,7 +145,8 @@ export function Pos() {
   useEffect(() => {
     document.title = `${t('pointOfSale')} · stellar-collect`;
     installTill();
-    // A till stays open through an upgrade, which takes its files away. Where they are gone already, the sale says so.
+    // A till stays open through an upgrade, which takes its files away. Where they are gone
+    // already, the sale says so.
     loadQr().catch(() => undefined);
   }, []);
   const [way, setWay] = useParam('by');

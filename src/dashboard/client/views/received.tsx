@@ -1,5 +1,6 @@
-/** Received money today and lately, by days of the browser's zone: completed payments of each asset, and the parts of paid orders; and how much of
- *  them was sent back since. Sums are exact and never mix assets. */
+/** Received money today and lately, by days of the browser's zone: completed payments of each
+ *  asset, and the parts of paid orders; and how much of them was sent back since. Sums are exact
+ *  and never mix assets. */
 import { useState } from 'preact/hooks';
 import { type Output, useRead } from '../api.js';
 import { amountOf, dayOf, grouped, short, shortDay, startOfDay, stroopsOf, timezone } from '../format.js';
@@ -16,7 +17,8 @@ interface Asset {
   key: string;
   code: string;
   issuer: string | null;
-  /** Stroops that came on each day, and what of them was sent back since; oldest first, the last day is today. */
+  /** Stroops that came on each day, and what of them was sent back since; oldest first, the last
+   *  day is today. */
   days: { day: string; stroops: bigint; refunded: bigint }[];
 }
 

@@ -1,4 +1,5 @@
-/** The page of the setup: who holds the code, which is in the hash of its address, makes the account and a passkey in one visit. It may be left and opened again at any moment. */
+/** The page of the setup: who holds the code, which is in the hash of its address, makes the
+ *  account and a passkey in one visit. It may be left and opened again at any moment. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';

@@ -1,4 +1,5 @@
-/** Sign-in with a passkey or an API key. The address stays, so that a user who signs in again continues where they were. */
+/** Sign-in with a passkey or an API key. The address stays, so that a user who signs in again
+ *  continues where they were. */
 import { useEffect, useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
 import { type Failure, signIn } from '../api.js';

@@ -1,4 +1,5 @@
-/** A wallet's statement: its balances at the start and end of a period, and all movements between. It is read from the ledger, so only on request. */
+/** A wallet's statement: its balances at the start and end of a period, and all movements between.
+ *  It is read from the ledger, so only on request. */
 import { useState } from 'preact/hooks';
 import { BASE, usePage, useParam } from '../address.js';
 import { type Item, type Output, useRead } from '../api.js';

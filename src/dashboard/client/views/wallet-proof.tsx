@@ -1,4 +1,5 @@
-/** Evidence for the completeness of a wallet's books: missed ledgers, and audits of its balances. */
+/** Evidence for the completeness of a wallet's books: missed ledgers, and audits of
+ *  its balances. */
 import { type Item, type Output, useRead, useWrite } from '../api.js';
 import { signed } from '../format.js';
 import { Act, useCanWrite } from '../parts/act.js';

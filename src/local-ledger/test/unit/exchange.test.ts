@@ -1,4 +1,5 @@
-/** Offers cross as in core: known cases, the arithmetic in exact fractions, and books of random offers. */
+/** Offers cross as in core: known cases, the arithmetic in exact fractions, and books of
+ *  random offers. */
 import { Asset, Keypair, Operation } from '@stellar/stellar-sdk/base';
 import fc from 'fast-check';
 import t from 'tap';
@@ -305,7 +306,8 @@ function faultOf(view: View): string | null {
   return null;
 }
 
-/** Each account's gains by effects. For a path payment's own sender the debit includes its trades. */
+/** Each account's gains by effects. For a path payment's own sender the debit includes
+ *  its trades. */
 function gainsBy(effects: Effect[], source: string, isPath: boolean): Map<string, bigint> {
   const gains = new Map<string, bigint>();
   const add = (owner: string, effect: Effect, prefix: string, amount: bigint) => {

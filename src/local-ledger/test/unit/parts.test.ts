@@ -24,7 +24,8 @@ t.test('a text memo is scrubbed byte by byte, as Go does', async (t) => {
     [[0x68, 0x69], 'hi'],
     [[0x49, 0x00, 0x2d], 'I-'],
     [[0xff, 0xfe], '\ufffd\ufffd'],
-    // A truncated sequence becomes one replacement for each of its bytes, where TextDecoder makes one for all.
+    // A truncated sequence becomes one replacement for each of its bytes, where TextDecoder makes
+    // one for all.
     [[0xe2, 0x82, 0x41], '\ufffd\ufffdA'],
     [[0xf0, 0x9f, 0x98], '\ufffd\ufffd\ufffd'],
     [[0xf0, 0x9f, 0x98, 0x80], '\u{1f600}'],
