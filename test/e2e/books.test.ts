@@ -437,24 +437,19 @@ t.test('a long export is of the moment of its request, whatever is paid and deci
   const nameOf = new Map(products.map(({ _id, name }) => [_id, name]));
   const before = await payments.countDocuments({ accountId, status: { $ne: 'UNMATCHED' } });
   // Read slowly: the answer is far longer than what fits between server and client.
-  const rows = await new Promise<any[]>((resolve, reject) => {
-    const headers = { authorization: `Bearer ${apiKey}` };
-    http
-      .get(`${service.url}/api/v1/payments/export?format=jsonl`, { headers }, async (response) => {
-        response.pause();
-        await payments.updateMany({ accountId }, { $set: { status: 'REJECTED', amount: '1' } });
-        await payments.deleteMany({ accountId, assetCode: 'USDC' });
-        let text = '';
-        for await (const chunk of response) text += chunk;
-        resolve(
-          text
-            .trimEnd()
-            .split('\n')
-            .map((line) => JSON.parse(line)),
-        );
-      })
-      .on('error', reject);
-  });
+  const headers = { authorization: `Bearer ${apiKey}` };
+  const response = await new Promise<http.IncomingMessage>((resolve, reject) =>
+    http.get(`${service.url}/api/v1/payments/export?format=jsonl`, { headers }, resolve).on('error', reject),
+  );
+  response.pause();
+  await payments.updateMany({ accountId }, { $set: { status: 'REJECTED', amount: '1' } });
+  await payments.deleteMany({ accountId, assetCode: 'USDC' });
+  let text = '';
+  for await (const chunk of response) text += chunk;
+  const rows: any[] = text
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
   t.equal(rows.length, before);
   t.ok(rows.every(({ amount }) => amount === '25'));
   t.ok(rows.some(({ status }) => status === 'COMPLETED'));
