@@ -46,6 +46,12 @@ class DocumentsHeld extends Error {
 
 const DATABASE_NAME = 'stellar-collect';
 
+/** Connections to a sharded cluster. */
+const sharded = new WeakSet<mongoose.Connection>();
+
+/** Whether `connectDatabase` found a sharded cluster at its end. */
+export const isSharded = (connection: mongoose.Connection): boolean => sharded.has(connection);
+
 /** What all schemas share: no hidden fields, no indexes made behind our back, nothing stored that
  *  the schema does not name. */
 export const SCHEMA_OPTIONS = {
@@ -107,17 +113,17 @@ export async function connectDatabase(uri: string, { onChange, onSession }: Watc
   await connection.asPromise();
   const availability = createAvailability(monotonicClock, onChange);
   followMonitors(connection.getClient(), availability.observe);
-  const isSharded = (await connection.db!.command({ hello: 1 })).msg === 'isdbgrid';
+  if ((await connection.db!.command({ hello: 1 })).msg === 'isdbgrid') sharded.add(connection);
   return {
     connection,
-    isSharded,
+    isSharded: isSharded(connection),
     guard: availability.guard,
     wrote: availability.wrote,
     refusesWrites: availability.refusesWrites,
     transaction: (work, { attempts = Number.POSITIVE_INFINITY } = {}) =>
       connection.getClient().withSession(async (session) => {
         await onSession?.(session.id!.id);
-        await twice(() => (isSharded ? meet(connection, session) : beginAfterReads(connection, session)));
+        await twice(() => (isSharded(connection) ? meet(connection, session) : beginAfterReads(connection, session)));
         let left = attempts;
         const attempt = async () => {
           if (left === 0) throw new DocumentsHeld(`another transaction held the documents for ${attempts} attempts`);
@@ -129,11 +135,11 @@ export async function connectDatabase(uri: string, { onChange, onSession }: Watc
           writeConcern: { w: 'majority' },
         });
         // The commit stands even if `meet` fails.
-        if (isSharded) await twice(() => meet(connection)).catch(() => undefined);
+        if (isSharded(connection)) await twice(() => meet(connection)).catch(() => undefined);
         return result;
       }),
     async *snapshot(read) {
-      if (isSharded) await twice(() => meet(connection));
+      if (isSharded(connection)) await twice(() => meet(connection));
       yield* inSnapshot(connection, read);
     },
     ping: async () => {

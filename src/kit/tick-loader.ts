@@ -3,10 +3,10 @@
 
 import DataLoader from 'dataloader';
 import mongoose, { type Model, type QueryFilter } from 'mongoose';
-import { projectionOf, type Session } from './database.js';
+import { isSharded, projectionOf, type Session } from './database.js';
 
-// Documents by id. Requests in the same tick of the event loop share one query, whichever account
-// they are of.
+// Documents by id. Requests in the same tick of the event loop share one query, whatever their
+// accounts. On a cluster each account has its own: the others must not wait for its shard.
 
 interface Key {
   accountId: string;
@@ -22,21 +22,25 @@ export function createById<Doc extends { _id: string; accountId: string }>(model
     return model.collection.find<Doc>(filter, { projection, session }).toArray();
   };
 
-  const loader = createTickLoader<Key, Doc | null>(async (keys) => {
-    const accountIds = new Set(keys.map((key) => key.accountId));
-    try {
-      const found = await find(accountIds, new Set(keys.map(({ id }) => id)));
-      const byId = new Map(found.map((doc) => [doc._id, doc]));
-      return keys.map(({ accountId, id }) => {
-        const doc = byId.get(id);
-        return doc?.accountId === accountId ? doc : null;
-      });
-    } catch (error) {
-      if (accountIds.size === 1) throw error;
-      // A cluster's shards hold different accounts: one that is away keeps no other's waiting.
-      const alone = ({ accountId, id }: Key) => find([accountId], [id]).then(([doc = null]) => doc);
-      return Promise.all(keys.map((key) => alone(key).catch((reason: Error) => reason)));
-    }
+  const byIdOf = async (keys: readonly Key[]): Promise<Map<string, Doc>> => {
+    const found = await find(new Set(keys.map((key) => key.accountId)), new Set(keys.map(({ id }) => id)));
+    return new Map(found.map((doc) => [doc._id, doc]));
+  };
+  const loader = createTickLoader<Key, Doc | null>((keys) => {
+    const groupOf = ({ accountId }: Key) => (isSharded(model.db) ? accountId : '');
+    const groups = new Set(keys.map(groupOf));
+    const found = new Map([...groups].map((group) => [group, byIdOf(keys.filter((key) => groupOf(key) === group))]));
+    return Promise.all(
+      keys.map((key) =>
+        found.get(groupOf(key))!.then(
+          (docs) => {
+            const doc = docs.get(key.id);
+            return doc?.accountId === key.accountId ? doc : null;
+          },
+          (error: Error) => error,
+        ),
+      ),
+    );
   });
   return {
     /** Null when there is none. */

@@ -6,6 +6,7 @@ import { connectDatabase } from '../../src/kit/database.js';
 import { testCluster } from '../helpers/cluster.js';
 import { startReceiver } from '../helpers/receiver.js';
 import { eventually, startSelling, startTestService } from '../helpers/service.js';
+import { newId, openStoresOn } from '../helpers/stores.js';
 
 // A change stream through a router waits for a note of the shard that rests: by default up to 10 s,
 // here for ever.
@@ -82,4 +83,20 @@ t.test('a transaction sees what another process has committed through another ro
     await other!.store(`back ${round}`);
     t.ok(await one!.find(`back ${round}`));
   }
+});
+
+t.test('what several accounts ask for in one moment → a query for each, because they have other shards', async (t) => {
+  const monitored = new URL(cluster.database([0]).uri);
+  monitored.searchParams.set('monitorCommands', 'true');
+  const { connection, stores } = await openStoresOn(t, monitored.href);
+  const asked: unknown[] = [];
+  connection.getClient().on('commandStarted', ({ command }) => {
+    if (command.find === 'products') asked.push(command.filter.accountId);
+  });
+  const ids = [newId('prod'), newId('prod')];
+  const found = await Promise.all(
+    ['acct_one', 'acct_other'].flatMap((accountId) => ids.map((id) => stores.forAccount(accountId).products.byId(id))),
+  );
+  t.same(found, [null, null, null, null]);
+  t.same(asked, [{ $in: ['acct_one'] }, { $in: ['acct_other'] }]);
 });
