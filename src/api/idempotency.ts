@@ -1,6 +1,6 @@
 /** Idempotency-Key: for 24 h the same request gets the first one's answer again.
  *
- *  Of the requests with one key, account, method and path one runs at a time, in whatever process.
+ *  Requests with one key, account, method and path run one at a time, in whatever process.
  *  Only a 2xx answer is kept; after a failure the key is free again. Effect and answer are not
  *  stored in one step: if the process dies between the two, the next request runs again. A creation
  *  gets the same `reservedId` then and makes no second thing; what can be done once only, such as

@@ -4,8 +4,8 @@
  *  Each account's events get the numbers 1, 2, 3 … without holes, in an order that never changes: a
  *  client that has read up to n has everything up to n. One process does it at a time, under a
  *  lease, which only avoids conflicts: the transaction that gives numbers fails if another process
- *  gave them meanwhile. Every transaction is bounded, whatever the number of events and webhooks,
- *  and accounts take turns. */
+ *  has given them. Every transaction is bounded, whatever the number of events and webhooks, and
+ *  accounts take turns. */
 
 import type { Logger } from 'pino';
 import { predecessorOf } from '../../contracts/event-kinds.js';

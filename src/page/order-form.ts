@@ -81,8 +81,8 @@ export function readOrder(
 
 const MOST_STRAYS = 50;
 
-/** Null for what no input has. Of several values the last that says something: of suggestions and a
- *  field to type in, what was typed. */
+/** Null for what no input has. The last of several values that says something: what was typed,
+ *  where there are suggestions too. */
 function textOf(value: unknown): string | null {
   if (value === undefined || value === null || value === false) return '';
   if (value === true) return 'on';

@@ -86,8 +86,8 @@ function createBudget(take: ReturnType<typeof createTake>, network: string, perH
 
   /** The watcher's first requests in a session, for the tip and the newest ledger, may use the
    *  spare ones. Later ones catch up and compete with other purposes, so that an hour of catching
-   *  up leaves each purpose its share. Of a small budget even a second address would wait until it
-   *  is full. */
+   *  up leaves each purpose its share. With a small budget even a second address would wait until
+   *  it is full. */
   const ofWatcher = (): RequestBudget => {
     let granted = 0;
     return {

@@ -1,5 +1,5 @@
 /** Two readers of an account's events while everything around them dies: one polls by `after`, one
- *  follows the stream. A third webhook gets replays meanwhile. A reader that resumes after the last
+ *  follows the stream. A third webhook gets replays as well. A reader that resumes after the last
  *  number it saw must see every event once. */
 import { createClient } from '../../src/index.js';
 import { eventually } from '../helpers/service.js';

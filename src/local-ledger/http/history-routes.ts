@@ -27,8 +27,8 @@ export function historyRoutes(ledger: Ledger): Router {
   return router;
 }
 
-/** The meta of a contract call, which tells what its result covers. Of other transactions this
- *  ledger has none to tell. */
+/** The meta of a contract call, which tells what its result covers. Other transactions have none
+ *  in this ledger. */
 async function metaOf({ events }: Ledger, transaction: TransactionDocument): Promise<Record<string, unknown>> {
   if (transaction.phase !== 'call') return {};
   const told = (await events.ofTransactions([transaction._id])).get(transaction._id)!;

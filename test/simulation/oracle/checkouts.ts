@@ -1,5 +1,5 @@
 /** What must hold of checkouts: parts add up to the stroop, each payment is judged once and
- *  rightly, PAID and EXPIRED are told once, and nobody is told EXPIRED while a payment in time
+ *  rightly, PAID and EXPIRED are told once, and EXPIRED is not told while a payment in time
  *  could still turn up. The rules are written a second time here, and every change that was ever
  *  committed is held against them. */
 import { memoIdOf } from '../../../src/domain/memo.js';
