@@ -5,7 +5,14 @@ import { createRequire } from 'node:module';
 import mongoose from 'mongoose';
 import { connectDatabase, type Database } from '../../src/kit/database.js';
 import { createStores } from '../../src/stores.js';
-import { CommandError, createMemoryMongo, NotSimulated, type UniqueKey, WRITE_CONFLICT } from './memory-mongo.js';
+import {
+  CommandError,
+  createMemoryMongo,
+  hexOf,
+  NotSimulated,
+  type UniqueKey,
+  WRITE_CONFLICT,
+} from './memory-mongo.js';
 import type { Action, Process, Scheduler } from './scheduler.js';
 
 const require = createRequire(createRequire(import.meta.url).resolve('mongoose'));
@@ -21,6 +28,8 @@ type Doc = Record<string, any>;
 const WRITES = new Set(['insert', 'update', 'delete', 'findAndModify']);
 const CONNECTIONS = 40;
 const CONFLICT_MS = 20;
+/** The same while a dead process holds documents: the driver waits longer with every attempt. */
+const HELD_MS = 250;
 const INTERRUPTED = 11_601;
 const OUT_OF_DISK = 14_031;
 const WRITE_CONCERN_TIMEOUT = 64;
@@ -53,6 +62,11 @@ export interface SimulatedDatabase {
   transaction: Database['transaction'];
   /** Aborts a dead process's open transactions, as mongod does after their time limit. */
   forget(process: Process): Promise<void>;
+  /** Leaves a dead process's open transactions as they are: they hold their documents until they
+   *  are killed. */
+  abandon(process: Process): void;
+  /** Dead processes that hold documents in an open transaction. */
+  holders(): string[];
   docs(collection: string): Promise<Doc[]>;
   /** Returns its connections to the server. */
   release(): void;
@@ -93,7 +107,7 @@ function replyOf(doc: Doc, responseType: any): unknown {
   return responseType ? responseType.make(reply) : BSON.deserialize(reply);
 }
 
-const lsidOf = (session: any): string => Buffer.from(session.serverSession.id.id.buffer).toString('hex');
+const lsidOf = (session: any): string => hexOf(session.serverSession.id.id);
 
 interface Call {
   connection: any;
@@ -145,7 +159,7 @@ function step({ process, scheduler, database }: Seat, call: Call): Promise<unkno
           scheduler.log(`    ${(error as Doc).code ?? error}`);
           if (lsid !== null) internals.open.delete(lsid);
           // Gives the other transaction time to end, because the driver's own wait is switched off.
-          action.heardAfterMs ||= CONFLICT_MS;
+          action.heardAfterMs ||= internals.holders().length > 0 ? HELD_MS : CONFLICT_MS;
           return () => reject(error as Error);
         }
       },
@@ -223,6 +237,7 @@ export async function openDatabaseServer(uri: string, kind: 'memory' | 'real'): 
       async function execute(call: Call, nowMs: number, process: Process): Promise<unknown> {
         const { connection, ns, options, responseType, kind: command, lsid } = call;
         const now = new Date(nowMs);
+        for (const { id } of call.command.killSessions ?? []) open.delete(hexOf(id));
         if (lsid !== null) {
           if (command === 'commitTransaction' || command === 'abortTransaction') open.delete(lsid);
           else {
@@ -294,6 +309,13 @@ export async function openDatabaseServer(uri: string, kind: 'memory' | 'real'): 
         async forget(process) {
           for (const [lsid, transaction] of [...open]) if (transaction.process === process) await database.abort(lsid);
         },
+        abandon(process) {
+          for (const transaction of open.values()) {
+            // The driver of all processes is one: it must not give the session to another.
+            if (transaction.process === process) transaction.session.serverSession.isDirty = true;
+          }
+        },
+        holders: () => [...open.values()].flatMap(({ process }) => (process.alive ? [] : [process.name])),
         release() {
           for (const { name } of taken) seats.delete(name);
           for (const [lsid, seat] of seatsOfTransactions)

@@ -80,6 +80,9 @@ export interface Hardships {
   /** Orders have tolerances, coupons and pieces of a stock, and payers pay a little less than
    *  is asked. */
   orders: true | null;
+  /** A process that dies within a transaction leaves its documents locked, until another process
+   *  ends the transaction. */
+  holds: true | null;
 }
 
 export type HardshipName = keyof Hardships;
@@ -312,6 +315,14 @@ export const HARDSHIPS: { readonly [Name in HardshipName]: Hardship<NonNullable<
   repeats: { isOn: true, probability: 0.5, draw: TRUE, adapt: unchanged },
   histories: { isOn: true, probability: 0.5, draw: TRUE, adapt: unchanged },
   orders: { isOn: true, probability: 0.6, draw: TRUE, adapt: unchanged },
+  holds: {
+    isOn: true,
+    probability: 0.1,
+    draw: TRUE,
+    adapt: (scenario) => {
+      scenario.maxSteps = Math.max(scenario.maxSteps, 40_000);
+    },
+  },
 };
 
 const NAMES = Object.keys(HARDSHIPS) as HardshipName[];

@@ -129,6 +129,10 @@ export function createMemoryMongo(uniqueKeys: readonly UniqueKey[], maxTransacti
     if (commits) finished.add(key);
   }
 
+  function abortAllOf(session: string): void {
+    for (const key of [...transactions.keys()]) if (key.startsWith(`${session}:`)) end(key, false);
+  }
+
   function updateAll(name: string, update: Doc, now: Date, transaction: Transaction | null) {
     const collection = collectionOf(name, transaction);
     const found = [...collection].filter(([, doc]) => matches(doc, update.q, now));
@@ -314,7 +318,7 @@ export function createMemoryMongo(uniqueKeys: readonly UniqueKey[], maxTransacti
   }
 
   return {
-    /** @param key of the transaction, null outside of one. @throws CommandError */
+    /** @param key of the transaction, `SESSION:NUMBER`, null outside of one. @throws CommandError */
     execute(command: Doc, now: Date, key: string | null): Doc {
       const [kind] = Object.keys(command) as [string];
       if (kind === 'commitTransaction') {
@@ -326,6 +330,10 @@ export function createMemoryMongo(uniqueKeys: readonly UniqueKey[], maxTransacti
       if (kind === 'abortTransaction') {
         if (!transactions.has(key!)) throw new CommandError(NO_SUCH_TRANSACTION, 'NoSuchTransaction');
         end(key!, false);
+        return { ok: 1 };
+      }
+      if (kind === 'killSessions') {
+        for (const each of command.killSessions) abortAllOf(hexOf(each.id));
         return { ok: 1 };
       }
       let transaction: Transaction | null = null;
@@ -348,6 +356,9 @@ export function createMemoryMongo(uniqueKeys: readonly UniqueKey[], maxTransacti
     docs: (name: string): Doc[] => [...(committed.get(name)?.values() ?? [])],
   };
 }
+
+/** The id of a session as text. */
+export const hexOf = (id: { buffer: Uint8Array }): string => Buffer.from(id.buffer).toString('hex');
 
 const isOperators = (value: unknown): value is Doc =>
   typeof value === 'object' && value !== null && Object.keys(value)[0]?.startsWith('$') === true;
@@ -401,6 +412,8 @@ function matches(doc: Doc, filter: Doc, now: Date): boolean {
           return isSameType(value, operand) && comparable(value) < comparable(operand);
         case '$lte':
           return isSameType(value, operand) && comparable(value) <= comparable(operand);
+        case '$exists':
+          return (value !== undefined) === operand;
         case '$size':
           return Array.isArray(value) && value.length === operand;
         default:

@@ -1032,4 +1032,11 @@ export const plantedBugs: readonly PlantedBug[] = [
     ],
     hardship: ['checkouts', 'orders'],
   },
+  {
+    guard: 'another process ends the transactions of one that has died',
+    hardship: 'holds',
+    changes: [
+      ['src/kit/leases.ts', 'await db!.command({ killSessions: sessions.map((id) => ({ id })) });', 'void sessions;'],
+    ],
+  },
 ];

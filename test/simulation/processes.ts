@@ -11,7 +11,9 @@ import { createDestinationCheck } from '../../src/asking/destination-check.js';
 import { createLedgerStamper, type LedgerStamper } from '../../src/asking/ledger-stamper.js';
 import { createPayerLedger } from '../../src/asking/payer-ways.js';
 import { payUri } from '../../src/domain/sep7.js';
+import type { Database } from '../../src/kit/database.js';
 import { createIds } from '../../src/kit/ids.js';
+import { type Lifeline, startLifeline } from '../../src/kit/lifeline.js';
 import { createSecretBox } from '../../src/kit/secrets.js';
 import { createLedger } from '../../src/ledger/network-ledger.js';
 import { createPageSource } from '../../src/page/source.js';
@@ -60,6 +62,8 @@ export interface Surroundings {
     market: Market | null;
     /** Null for no audits, not even on demand. */
     audits: Hardships['audits'];
+    /** A dead process's transactions stay open until another process ends them. */
+    holds: boolean;
     /** Undefined for the service's defaults. */
     delivery: Pick<DispatchSettings, 'maxQueues' | 'maxBodyBytes'>;
   };
@@ -91,7 +95,10 @@ export function newProcess(name: string, scheduler: Scheduler): SimulatedProcess
   return process;
 }
 
-function coreOf(process: SimulatedProcess, { scheduler, database, network, settings }: Surroundings): Core {
+function coreOf(
+  process: SimulatedProcess,
+  { scheduler, database, network, settings }: Surroundings,
+): { core: Core; lifeline: Lifeline | null } {
   const clock = scheduler.clockOf(process);
   // The monotonic clock runs evenly, even when the clock is set.
   const monotonic = { ...clock, nowMs: scheduler.nowMs };
@@ -109,11 +116,23 @@ function coreOf(process: SimulatedProcess, { scheduler, database, network, setti
     timeoutMs: 3000,
     fetch: network.fetchOf(process),
   });
-  const { transaction } = database;
+  const lifeline = settings.holds
+    ? startLifeline({ leases: stores.system.leases, process: process.name, onRenewal: () => undefined, clock, log })
+    : null;
+  const transaction: Database['transaction'] = (work, options) =>
+    database.transaction(async (session) => {
+      if (lifeline) {
+        // Each has a session of its own: processes share the driver's.
+        (session.serverSession as { isDirty: boolean }).isDirty = true;
+        await lifeline.note(session.id!.id);
+      }
+      return work(session);
+    }, options);
   const ledgers = new Map([['LOCAL', horizon]] as const);
   const processId = process.name;
   const common = { stores, transaction, ledgers, publicUrl: PUBLIC_URL, clock, monotonic, newId, processId, log };
-  return createCore({ ...common, ...(settings.market ? { rateTimes: RATE_TIMES } : {}) });
+  const core = createCore({ ...common, ...(settings.market ? { rateTimes: RATE_TIMES } : {}) });
+  return { core, lifeline };
 }
 
 const stamperOf = ({ ledgers, stores, clock, monotonic }: Core, host: string | undefined): LedgerStamper =>
@@ -152,7 +171,7 @@ async function sampleRates(sampler: Sampler, { clock }: Core, ended: AbortSignal
 /** Starts a worker. @returns its graceful stop, as by SIGTERM */
 export function startWorker(process: SimulatedProcess, around: Surroundings): { stop(): Promise<void> } {
   const { receiver, settings } = around;
-  const core = coreOf(process, around);
+  const { core, lifeline } = coreOf(process, around);
   const ended = new AbortController();
   // Node keeps a signal that was made from others, with its listeners, until it aborts.
   process.buried.signal.addEventListener('abort', () => ended.abort());
@@ -185,6 +204,7 @@ export function startWorker(process: SimulatedProcess, around: Surroundings): { 
     async stop() {
       ended.abort();
       await Promise.all(works);
+      await lifeline?.close();
     },
   };
 }
@@ -215,7 +235,7 @@ async function audit(core: Core, intervalMs: number, ended: AbortSignal): Promis
 export type Api = ReturnType<typeof startApi>;
 
 export function startApi(process: SimulatedProcess, around: Surroundings) {
-  const core = coreOf(process, around);
+  const { core } = coreOf(process, around);
   const { clock, ledgers, stores } = core;
   const { settings } = around;
   const needRate = samplerOf(core, process, settings)?.need ?? (async () => true);

@@ -111,7 +111,8 @@ export async function simulate(
   const maxBodyBytes = hardships.largeBodies?.maxBytes;
   const delivery = { maxQueues, maxBodyBytes };
   const { market } = run;
-  const settings = { ...SETTINGS, pageLimit, pollMs, requestsPerHour, expires, host, audits, delivery, market };
+  const holds = hardships.holds !== null;
+  const settings = { ...SETTINGS, pageLimit, pollMs, requestsPerHour, expires, host, audits, holds, delivery, market };
   const supervisor = new Supervisor(run, { ...run, settings });
   try {
     await goThroughTurmoil(run, supervisor);
@@ -172,7 +173,8 @@ async function prepare(
       onKill: async (process) => {
         crashes.count += 1;
         (process as SimulatedProcess).die('killed');
-        await database.forget(process);
+        if (run.hardships.holds) database.abandon(process);
+        else await database.forget(process);
       },
       afterStep: observe,
     },
@@ -365,6 +367,7 @@ async function comeToRest(run: Run, supervisor: Supervisor, checkouts: CheckoutO
       ...checkAll(known, chain, receiver.arrivals, settled, { maxAttempts, finals, rates: run.rates }),
       ...run.rates.check({ ratePairs: await run.database.docs('ratePairs') }, scheduler.nowMs()),
       ...checkouts.check(known, chain, settled),
+      ...run.database.holders().map((name) => `the transaction of ${name}, which died, was never ended`),
       ...checkBudget(network.requestsMs, budget),
       ...checkStrangers(network.strangersMs, budget),
     ];
