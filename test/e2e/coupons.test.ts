@@ -119,7 +119,7 @@ t.test('a coupon that gives nothing is refused with the reason', async (t) => {
 });
 const shirt = () => ({ walletId: wallet.id, assetCode: 'XLM', priceType: 'FIXED', price: product.price, name: 'x' });
 
-t.test('of 40 orders at once, through two processes, as many get the coupon as it is for', async (t) => {
+t.test('40 orders at once, through two processes → as many get the coupon as it is for', async (t) => {
   const coupon = await made('/coupons', { code: 'TEN', percentOff: '10', maxRedemptions: 10 });
   const body = { walletId: wallet.id, name: 'x', assetCode: 'XLM', amount: '5', couponCode: 'TEN' };
   const orders = Array.from({ length: 40 }, (_, index) => {

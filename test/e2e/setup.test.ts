@@ -121,7 +121,7 @@ t.test('the order of refusals: foreign, set up, no JSON, wrong code, faults', as
   t.equal((await fetch(`${other}/dashboard/setup`, foreign)).status, 403);
 });
 
-t.test('of two at once one wins, and nothing is half made', async (t) => {
+t.test('two set up at once → one wins, and nothing is half made', async (t) => {
   const database = await testDatabase(t);
   const [one, other] = [await startEmpty(t, database), await startEmpty(t, database)];
   const eve = { code: CODE, accountName: 'Other', userName: 'Eve' };

@@ -84,7 +84,7 @@ t.test('a product with a stock and one with plain links exclude each other', asy
   t.equal(await left(cups), null);
 });
 
-t.test('of 40 orders at once for 10 pieces, through two processes, ten get one', async (t) => {
+t.test('40 orders at once for 10 pieces, through two processes → ten get one', async (t) => {
   const mugs = await stocked(10);
   const answers = await Promise.all(
     Array.from({ length: 40 }, (_, index) =>

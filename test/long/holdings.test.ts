@@ -71,7 +71,7 @@ async function statuses(apis: readonly Api[], bodyOf: (index: number) => object)
   return (await Promise.all(orders)).map(({ status }) => status).sort();
 }
 
-t.test('of 40 orders at once through two processes, as many are made as there are pieces or redemptions', async (t) => {
+t.test('40 orders at once through two processes → as many are made as there are pieces or redemptions', async (t) => {
   const apis = await Promise.all([startApi(), startApi()]);
   const refused = (status: number) => [...Array(PIECES).fill(201), ...Array(ORDERS - PIECES).fill(status)];
   const mugs = await stocked(PIECES);
