@@ -20,6 +20,7 @@ import { createJobStore } from './app/jobs/store.js';
 import { createAuditStore } from './audit/index.js';
 import { createEventCounterStore, createEventStore } from './events/index.js';
 import type { Clock } from './kit/clock.js';
+import { makeIndexes } from './kit/collection.js';
 import { createCountSegments } from './kit/count-segments.js';
 import { behindDoor } from './kit/door.js';
 import type { NewId } from './kit/ids.js';
@@ -208,8 +209,7 @@ export function createStores(connection: mongoose.Connection, deps: StoreDeps) {
     system: behindDoor({ ...shared, countSegments, payableNames, ...acrossAccounts(tenant) }),
     /** Makes the missing indexes; existing ones stay as they are. */
     async ensureIndexes(): Promise<void> {
-      const all = [...Object.values(tenant), ...Object.values(shared)];
-      await Promise.all(all.map((store) => ('ensureIndexes' in store ? store.ensureIndexes() : null)));
+      await Promise.all([makeIndexes(connection), payableNames.ensureCollection(), tenant.products.ensureCollection()]);
     },
   };
 }

@@ -2,7 +2,8 @@
 import mongoose from 'mongoose';
 import type { NoticeKind } from '../../contracts/notifications.js';
 import type { Brand } from '../domain/brand.js';
-import { makeIndexes, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
+import { driverOf } from '../kit/collection.js';
+import { PART_OPTIONS, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
 import { createPages, type PageRequest } from '../kit/paging.js';
 import { createLookup, createSharedRead } from '../kit/tick-loader.js';
 
@@ -101,7 +102,6 @@ export type AccountStore = ReturnType<typeof createAccountStore>['system'];
 export function createAccountStore(connection: mongoose.Connection) {
   const opened = openModel(connection);
   return {
-    ensureIndexes: () => makeIndexes(opened.accounts),
     forAccount: (accountId: string) => ofAccount(opened, accountId),
     system: ofAllAccounts(opened),
   };
@@ -109,7 +109,7 @@ export function createAccountStore(connection: mongoose.Connection) {
 
 function openModel(connection: mongoose.Connection) {
   const accounts = connection.model<AccountDoc>('Account', accountSchema);
-  const page = createPages(accounts);
+  const page = createPages(driverOf(accounts));
   const collection = accounts.collection as unknown as mongoose.mongo.Collection<AccountDoc>;
   const shared = createLookup(
     (ids) => collection.find({ _id: { $in: ids } }).toArray(),

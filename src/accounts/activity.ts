@@ -1,10 +1,12 @@
 /** Activity in the API: reading only. */
+
 import mongoose from 'mongoose';
 import type { Contract } from '../../contracts/index.js';
 import type { OutputOf } from '../../contracts/operation.js';
 import type { ServiceOf } from '../kit/caller.js';
 import type { Clock } from '../kit/clock.js';
-import { makeIndexes, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
+import { driverOf } from '../kit/collection.js';
+import { PART_OPTIONS, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
 import { createGrownCount } from '../kit/grown-count.js';
 import { createdAtOf, firstIdOf } from '../kit/ids.js';
 import { type PageRequest, pageOf, pageOfKnown, withinIds } from '../kit/paging.js';
@@ -65,10 +67,8 @@ export type ActivityStore = ReturnType<typeof createActivityStore>['system'];
 export function createActivityStore(connection: mongoose.Connection, clock: Pick<Clock, 'nowMs'>) {
   const activities = connection.model<ActivityDoc>('Activity', activitySchema);
   const collection = activities.collection as unknown as mongoose.mongo.Collection<ActivityDoc>;
-  const count = createGrownCount(activities, 'act', clock);
+  const count = createGrownCount(driverOf(activities), 'act', clock);
   return {
-    ensureIndexes: () => makeIndexes(activities),
-
     forAccount: (accountId: string) => ({
       list({ actorId, operation, subjectId, createdFrom, createdTo }: ActivityFilter, request: PageRequest) {
         const equal = {
@@ -82,7 +82,7 @@ export function createActivityStore(connection: mongoose.Connection, clock: Pick
           to: createdTo && firstIdOf('act', createdTo),
         };
         const listed = { ...equal, ...withinIds(ids) };
-        return pageOfKnown(activities, listed, { ...request, sort: { _id: -1 } }, () => count(equal, ids));
+        return pageOfKnown(driverOf(activities), listed, { ...request, sort: { _id: -1 } }, () => count(equal, ids));
       },
     }),
 

@@ -5,7 +5,8 @@ import { mask } from '../domain/signature.js';
 import { conflict, notFound } from '../kit/api-error.js';
 import type { Caller, ServiceOf } from '../kit/caller.js';
 import { type Clock, systemClock } from '../kit/clock.js';
-import { makeIndexes, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
+import { driverOf } from '../kit/collection.js';
+import { SCHEMA_OPTIONS, type Session } from '../kit/database.js';
 import type { NewId } from '../kit/ids.js';
 import { createPages, type PageRequest, pageOf } from '../kit/paging.js';
 import { createLookup } from '../kit/tick-loader.js';
@@ -60,7 +61,6 @@ export type ApiKeyStore = ReturnType<typeof createApiKeyStore>['system'];
 export function createApiKeyStore(connection: mongoose.Connection) {
   const opened = openModel(connection);
   return {
-    ensureIndexes: () => makeIndexes(opened.keys),
     forAccount: (accountId: string) => ofAccount(opened, accountId),
     system: ofAllAccounts(opened),
   };
@@ -68,7 +68,7 @@ export function createApiKeyStore(connection: mongoose.Connection) {
 
 function openModel(connection: mongoose.Connection) {
   const keys = connection.model<ApiKeyDoc>('ApiKey', apiKeySchema);
-  const page = createPages(keys);
+  const page = createPages(driverOf(keys));
   const working = (now: Date): QueryFilter<ApiKeyDoc> => ({ $or: [{ expiresAt: null }, { expiresAt: { $gt: now } }] });
   return { keys, page, working };
 }

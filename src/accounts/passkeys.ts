@@ -13,7 +13,7 @@ import type { Role } from '../../contracts/roles.js';
 import { dashboardUrlOf } from '../domain/dashboard-url.js';
 import { conflict } from '../kit/api-error.js';
 import type { Clock } from '../kit/clock.js';
-import { AlreadyMade, makeIndexes, SCHEMA_OPTIONS } from '../kit/database.js';
+import { AlreadyMade, SCHEMA_OPTIONS } from '../kit/database.js';
 import { hashToken, isToken } from '../kit/ids.js';
 import type { ForAccount } from '../stores.js';
 import type { Commit } from './commit.js';
@@ -80,7 +80,6 @@ export function createPasskeyChallengeStore(connection: mongoose.Connection) {
   const challenges = connection.model<PasskeyChallengeDoc>('PasskeyChallenge', challengeSchema);
   const collection = challenges.collection as unknown as mongoose.mongo.Collection<PasskeyChallengeDoc>;
   return {
-    ensureIndexes: () => makeIndexes(challenges),
     async insert(challenge: string, userId: string | null, expiresAt: Date): Promise<void> {
       await collection.insertOne({ _id: challenge, userId, expiresAt });
     },

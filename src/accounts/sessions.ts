@@ -5,7 +5,7 @@ import mongoose from 'mongoose';
 import type { Language } from '../../contracts/languages.js';
 import type { Caller } from '../kit/caller.js';
 import type { Clock } from '../kit/clock.js';
-import { makeIndexes, SCHEMA_OPTIONS } from '../kit/database.js';
+import { SCHEMA_OPTIONS } from '../kit/database.js';
 import { hashToken, isToken, newToken } from '../kit/ids.js';
 import { hashApiKey } from './api-key.js';
 import type { Authentication } from './authentication.js';
@@ -53,7 +53,6 @@ export type SessionStore = ReturnType<typeof createSessionStore>;
 export function createSessionStore(connection: mongoose.Connection) {
   const sessions = connection.model<SessionDoc>('Session', sessionSchema);
   return {
-    ensureIndexes: () => makeIndexes(sessions),
     /** Stores the session, and removes the oldest ones of its user or key beyond `max`. */
     async insert(session: SessionDoc, max: number): Promise<void> {
       await sessions.create([session]);

@@ -3,10 +3,10 @@
 import mongoose from 'mongoose';
 import type { Language } from '../../contracts/languages.js';
 import type { Role } from '../../contracts/roles.js';
+import { driverOf } from '../kit/collection.js';
 import {
   AlreadyMade,
   isDuplicateKey,
-  makeIndexes,
   orAlreadyMade,
   PART_OPTIONS,
   SCHEMA_OPTIONS,
@@ -85,7 +85,6 @@ export type UserStore = ReturnType<typeof createUserStore>['system'];
 export function createUserStore(connection: mongoose.Connection) {
   const opened = openModel(connection);
   return {
-    ensureIndexes: () => makeIndexes(opened.users),
     forAccount: (accountId: string) => ofAccount(opened, accountId),
     system: ofAllAccounts(opened),
   };
@@ -94,7 +93,7 @@ export function createUserStore(connection: mongoose.Connection) {
 function openModel(connection: mongoose.Connection) {
   const users = connection.model<UserDoc>('User', userSchema);
   const collection = users.collection as unknown as mongoose.mongo.Collection<UserDoc>;
-  const page = createPages(users);
+  const page = createPages(driverOf(users));
   return { users, collection, page };
 }
 

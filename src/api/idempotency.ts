@@ -12,7 +12,7 @@ import type { Logger } from 'pino';
 import { ApiError, conflict } from '../kit/api-error.js';
 import type { Caller } from '../kit/caller.js';
 import type { Clock } from '../kit/clock.js';
-import { AlreadyMade, isDuplicateKey, makeIndexes, SCHEMA_OPTIONS } from '../kit/database.js';
+import { AlreadyMade, isDuplicateKey, SCHEMA_OPTIONS } from '../kit/database.js';
 import type { NewId } from '../kit/ids.js';
 import { every } from '../kit/loop.js';
 import type { ForAccount } from '../stores.js';
@@ -56,8 +56,6 @@ claimSchema.index({ expiresAt: 1 }, { expireAfterSeconds: 3600 });
 export function createIdempotencyStore(connection: mongoose.Connection) {
   const claims = connection.model<ClaimDoc>('IdempotencyClaim', claimSchema);
   return {
-    ensureIndexes: () => makeIndexes(claims),
-
     forAccount: (accountId: string) => ({
       /** Stores the claim as this account's and returns null, or returns the one that is there. */
       async claim(claim: ClaimDoc): Promise<ClaimDoc | null> {

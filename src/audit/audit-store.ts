@@ -6,7 +6,8 @@ import type { Contract } from '../../contracts/index.js';
 import type { Network } from '../../contracts/networks.js';
 import type { OutputOf } from '../../contracts/operation.js';
 import { formatAmount, formatSigned } from '../domain/amount.js';
-import { isDuplicateKey, makeIndexes, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
+import { driverOf } from '../kit/collection.js';
+import { isDuplicateKey, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
 import { createPages, type PageRequest } from '../kit/paging.js';
 
 // The document of an audit, and its indexes.
@@ -257,7 +258,6 @@ function isSinceReset({ resetAt: known, createdAt }: AuditDoc, resetAt: Date | n
 export function createAuditStore(connection: mongoose.Connection) {
   const opened = openModel(connection);
   return {
-    ensureIndexes: () => makeIndexes(opened.audits),
     forAccount: (accountId: string) => ofAccount(opened, accountId),
     system: ofAllAccounts(opened),
   };
@@ -265,7 +265,7 @@ export function createAuditStore(connection: mongoose.Connection) {
 
 function openModel(connection: mongoose.Connection) {
   const audits = auditModel(connection);
-  const page = createPages(audits);
+  const page = createPages(driverOf(audits));
   const collection = audits.collection as unknown as mongoose.mongo.Collection<AuditDoc>;
 
   /** Null while another audit of the wallet runs. If the id exists, returns that audit. */

@@ -2,7 +2,7 @@
  *  events, marking an account as done and making a webhook all write this document in their
  *  transaction, so that no two of them overlap. */
 import mongoose from 'mongoose';
-import { makeIndexes, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
+import { SCHEMA_OPTIONS, type Session } from '../kit/database.js';
 import { type ChangeStream, openChangeStream } from '../kit/follower.js';
 import { CounterConflict } from './event-numbers.js';
 
@@ -57,7 +57,6 @@ export function createEventCounterStore(connection: mongoose.Connection) {
   const counters = connection.model<EventCounterDoc>('EventCounter', eventCounterSchema);
   const collection = counters.collection as unknown as Counters;
   return {
-    ensureIndexes: () => makeIndexes(counters),
     forAccount: (accountId: string) => ofAccount(collection, accountId),
     system: { ...readingOf(collection), ...numberingOf(collection) },
   };

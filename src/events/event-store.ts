@@ -3,8 +3,9 @@
 
 import mongoose from 'mongoose';
 import type { EventType } from '../../contracts/event-kinds.js';
+import { driverOf } from '../kit/collection.js';
 import { type CountSegments, createCountSegments } from '../kit/count-segments.js';
-import { inOneBatch, makeIndexes, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
+import { inOneBatch, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
 import { firstIdOf } from '../kit/ids.js';
 import type { PageRequest } from '../kit/paging.js';
 import { idRangeOf, type ReplayDoc } from '../webhooks/index.js';
@@ -81,7 +82,6 @@ export function createEventStore(connection: mongoose.Connection, countSegments 
   const collection = events.collection as unknown as mongoose.mongo.Collection<EventDoc>;
   const opened = { events, collection, countSegments };
   return {
-    ensureIndexes: () => makeIndexes(events),
     forAccount: (accountId: string) => ({ ...listsOf(opened, accountId), ...readsOf(opened, accountId) }),
     system: { ...ofAllAccounts(collection), ...createEventNumbers(connection, collection, countSegments) },
   };
@@ -104,7 +104,11 @@ const listsOf = ({ events, collection, countSegments }: Opened, accountId: strin
     };
     const ids = { from: createdFrom && firstIdOf('evt', createdFrom), to: createdTo && firstIdOf('evt', createdTo) };
     const direction = order === 'asc' ? 1 : -1;
-    return countSegments.page<EventDoc>(listOfEvents(accountId), events, filter, { ...request, direction, ids });
+    return countSegments.page<EventDoc>(listOfEvents(accountId), driverOf(events), filter, {
+      ...request,
+      direction,
+      ids,
+    });
   },
   /** Number of events that a replay to this webhook would take, unsent ones included. Most
    *  counts of a long list are remembered. */
@@ -116,7 +120,7 @@ const listsOf = ({ events, collection, countSegments }: Opened, accountId: strin
     const [{ meta }, fresh, ofItself] = await Promise.all([
       countSegments.page<EventDoc>(
         listOfEvents(accountId),
-        events,
+        driverOf(events),
         { ...wanted, ...IS_NUMBERED },
         { page: 1, pageSize: 1, direction: 1, ids: { from: fromId, to: toId ?? undefined } },
       ),

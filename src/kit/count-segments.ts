@@ -4,36 +4,33 @@
  *  transaction that adds to it or changes a filtered field; `counted-pages.ts` caches counts
  *  by it. */
 
-import type { Model, mongo, QueryFilter } from 'mongoose';
-import mongoose from 'mongoose';
-import { makeIndexes, projectionOf, SCHEMA_OPTIONS, type Session } from './database.js';
+import type { Connection, mongo } from 'mongoose';
+import { type Collection, type DocOf, define, openCollection, optional, projectionOf } from './collection.js';
+import type { Session } from './database.js';
 import { FairCache } from './fair-queue.js';
 import { type IdRange, itemsAt, type Page, toMeta, withinIds } from './paging.js';
 
 // The document of a segment of a long list.
 
-interface CountSegmentDoc {
-  _id: string;
-  accountId: string;
-  /** Names a collection and, behind a colon, the account. */
-  list: string;
-  /** The segment holds the ids after this one, up to where the next segment begins. */
-  after: string;
-  /** Number of ids ever added. */
-  size: number;
-  /** Capacity: ids added before the next segment begins; the smallest capacity when absent. */
-  room?: number;
-  version: number;
-}
-
-const countSegmentSchema = new mongoose.Schema<CountSegmentDoc>(
-  { _id: String, accountId: String, list: String, after: String, size: Number, room: Number, version: Number },
-  { ...SCHEMA_OPTIONS, collection: 'countSegments' },
+const SEGMENTS = define(
+  'countSegments',
+  {
+    _id: String,
+    accountId: String,
+    /** Names a collection and, behind a colon, the account. */
+    list: String,
+    /** The segment holds the ids after this one, up to where the next segment begins. */
+    after: String,
+    /** Number of ids ever added. */
+    size: Number,
+    /** Capacity: ids added before the next segment begins; the smallest capacity when absent. */
+    room: optional(Number),
+    version: Number,
+  },
+  [{ key: { accountId: 1, list: 1, after: 1, version: 1 } }],
 );
-countSegmentSchema.index({ accountId: 1, list: 1, after: 1, version: 1 });
 
-const countSegmentModel = (connection: mongoose.Connection): mongoose.Model<CountSegmentDoc> =>
-  connection.model<CountSegmentDoc>('CountSegment', countSegmentSchema);
+type Segments = Collection<DocOf<typeof SEGMENTS>>;
 
 /** The smallest capacity. */
 const LEAST_ROOM = 2500;
@@ -84,21 +81,21 @@ interface RememberedCount {
 type RememberedCounts = Map<string, RememberedCount>;
 
 /** Reads pages of documents in the order of their ids. */
-function createCountedPages(segments: mongo.Collection<CountSegmentDoc>) {
+function createCountedPages(segments: Segments) {
   /** The counts of each filter, by list. */
   const remembered = new FairCache<RememberedCounts>(MAX_FILTERS);
 
   /** @param filter must not depend on the id, or on fields that change without a `touch` */
   return async <Doc extends { _id: string }>(
     list: string,
-    model: Model<Doc>,
-    filter: QueryFilter<Doc>,
+    collection: Collection<Doc>,
+    filter: mongo.Filter<Doc>,
     request: LongListRequest,
   ): Promise<Page<Doc>> => {
     const { page, pageSize, direction, ids = {}, signal } = request;
     const offset = (page - 1) * pageSize;
     const answer = (items: Doc[], total: number): Page<Doc> => ({ items, meta: toMeta({ page, pageSize }, total) });
-    const { itemsIn, countIn } = createQueries(model, filter, request);
+    const { itemsIn, countIn } = createQueries(collection, filter, request);
     const key = JSON.stringify(filter);
     let known = remembered.get(list, key);
     if (!known) {
@@ -128,12 +125,7 @@ function createCountedPages(segments: mongo.Collection<CountSegmentDoc>) {
 }
 
 /** The segments with ids in this range, in the list's direction. */
-async function segmentsOf(
-  segments: mongo.Collection<CountSegmentDoc>,
-  list: string,
-  direction: 1 | -1,
-  ids: IdRange,
-): Promise<CountSegment[]> {
+async function segmentsOf(segments: Segments, list: string, direction: 1 | -1, ids: IdRange): Promise<CountSegment[]> {
   // As one document: the driver needs a sixth of the time for as many documents.
   const [found] = await segments
     .aggregate<{ after: string[]; version: number[] }>(
@@ -161,29 +153,29 @@ const isWithin = ({ after, upTo }: CountSegment, { from, to }: IdRange) =>
 
 /** The documents of a list within further bounds, and their number. */
 function createQueries<Doc extends { _id: string }>(
-  model: Model<Doc>,
-  filter: QueryFilter<Doc>,
+  collection: Collection<Doc>,
+  filter: mongo.Filter<Doc>,
   { pageSize, direction, ids = {}, hint, signal }: LongListRequest,
 ) {
   const indexed = hint ? { hint } : {};
-  const projection = projectionOf(model);
-  function within({ after, upTo }: Partial<CountSegment>): QueryFilter<Doc> {
+  const projection = projectionOf(collection);
+  function within({ after, upTo }: Partial<CountSegment>): mongo.Filter<Doc> {
     const id = { ...withinIds(ids)._id, ...(after ? { $gt: after } : {}), ...(upTo ? { $lte: upTo } : {}) };
     return Object.keys(id).length === 0 ? filter : { ...filter, _id: id };
   }
   return {
     countIn: (bounds: Partial<CountSegment>, options: object = {}): Promise<number> =>
-      model.collection.countDocuments(within(bounds) as never, { ...indexed, ...options }),
+      collection.countDocuments(within(bounds), { ...indexed, ...options }),
     itemsIn(bounds: Partial<CountSegment>, skip: number): Promise<Doc[]> {
       const read = (fields: { _id: 1 } | null) =>
-        model.collection
+        collection
           .find(within(bounds) as never, {
             ...{ ...indexed, signal, sort: { _id: direction }, skip, limit: pageSize },
             projection: fields ?? projection,
           })
           .toArray() as unknown as Promise<Doc[]>;
       const byIds = (found: string[]) =>
-        model.collection
+        collection
           .find({ ...filter, _id: { $in: found } } as never, { signal, sort: { _id: direction }, projection })
           .toArray() as unknown as Promise<Doc[]>;
       return itemsAt<Doc>(skip, { documents: () => read(null), ids: () => read({ _id: 1 }), byIds });
@@ -245,12 +237,9 @@ export const roomOfNext = (segments: number): number => Math.floor(LEAST_ROOM * 
 
 export type CountSegments = ReturnType<typeof createCountSegments>;
 
-export function createCountSegments(connection: mongoose.Connection) {
-  const segments = countSegmentModel(connection);
-  const collection = segments.collection as unknown as Segments;
+export function createCountSegments(connection: Connection) {
+  const collection = openCollection(connection, SEGMENTS);
   return {
-    ensureIndexes: () => makeIndexes(segments),
-
     page: createCountedPages(collection),
 
     /** Call in the transaction that adds, changes or removes documents with these `ids`.
@@ -274,8 +263,6 @@ export function createCountSegments(connection: mongoose.Connection) {
     },
   };
 }
-
-type Segments = mongoose.mongo.Collection<CountSegmentDoc>;
 
 async function touch(
   collection: Segments,

@@ -70,21 +70,8 @@ export const stampSchema = new mongoose.Schema<LedgerStamp>(
   PART_OPTIONS,
 );
 
-/** Makes the missing indexes of a collection by one command: mongoose would take one for each. */
-export async function makeIndexes<Doc>({ collection, schema }: mongoose.Model<Doc>): Promise<void> {
-  const indexes = schema.indexes().map(([key, options]) => ({ ...options, key }));
-  if (indexes.length > 0) await collection.createIndexes(indexes as mongoose.mongo.IndexDescription[]);
-}
-
 /** For lists that are read whole: by default the first batch ends after 101 documents. */
 export const inOneBatch = (wanted: readonly unknown[]) => ({ batchSize: wanted.length + 1 });
-
-/** Projection for reads past mongoose: leaves out the fields that the schema marks as
- *  never read. */
-export function projectionOf<Doc>(model: mongoose.Model<Doc>, unused: readonly string[] = []): Record<string, 0> {
-  const unselected = Object.values(model.schema.paths).filter(({ options }) => options.select === false);
-  return Object.fromEntries([...unselected.map(({ path }) => path), ...unused].map((field) => [field, 0]));
-}
 
 interface Watchers {
   /** Called when MongoDB goes away and when it is back. */

@@ -1,6 +1,6 @@
 /** Totals of append-only lists whose ids contain the time: the part too old to grow is counted once
  *  and remembered. */
-import type { Model, QueryFilter } from 'mongoose';
+import type { mongo } from 'mongoose';
 import type { Clock } from './clock.js';
 import { FairCache } from './fair-queue.js';
 import { firstIdOf, type IdPrefix } from './ids.js';
@@ -20,19 +20,19 @@ interface Settled {
 }
 
 export function createGrownCount<Doc extends { _id: string; accountId: string }>(
-  { collection }: Pick<Model<Doc>, 'collection'>,
+  collection: mongo.Collection<Doc>,
   prefix: IdPrefix,
   clock: Pick<Clock, 'nowMs'>,
 ) {
   /** By account and filter. */
   const remembered = new FairCache<Settled>(MAX_FILTERS);
-  const countIn = (filter: QueryFilter<Doc>, ids: IdRange): Promise<number> =>
+  const countIn = (filter: mongo.Filter<Doc>, ids: IdRange): Promise<number> =>
     collection.countDocuments({ ...filter, ...withinIds(ids) } as never);
 
   function settledOf(
     account: string,
     key: string,
-    filter: QueryFilter<Doc>,
+    filter: mongo.Filter<Doc>,
     from: string | undefined,
     upTo: string,
   ): Promise<number> {
@@ -47,7 +47,7 @@ export function createGrownCount<Doc extends { _id: string; accountId: string }>
   }
 
   async function countOn(
-    filter: QueryFilter<Doc>,
+    filter: mongo.Filter<Doc>,
     from: string | undefined,
     base: Settled | null,
     upTo: string,
@@ -61,10 +61,10 @@ export function createGrownCount<Doc extends { _id: string; accountId: string }>
 
   /** @param filter must not depend on the id, or on fields that change */
   return async (
-    { accountId, ...more }: QueryFilter<Doc> & { accountId: string },
+    { accountId, ...more }: mongo.Filter<Doc> & { accountId: string },
     { from, to }: IdRange,
   ): Promise<number> => {
-    const filter = { accountId, ...more } as QueryFilter<Doc>;
+    const filter = { accountId, ...more } as mongo.Filter<Doc>;
     const settledMs = Math.floor((clock.nowMs() - SETTLED_AFTER_MS) / STEP_MS) * STEP_MS;
     const settled = firstIdOf(prefix, new Date(settledMs));
     const isPast = to !== undefined && to <= settled;

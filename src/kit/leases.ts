@@ -4,7 +4,7 @@
 import mongoose from 'mongoose';
 import type { Logger } from 'pino';
 import type { Clock } from './clock.js';
-import { isDuplicateKey, makeIndexes, SCHEMA_OPTIONS } from './database.js';
+import { isDuplicateKey, SCHEMA_OPTIONS } from './database.js';
 import { every } from './loop.js';
 
 // Work that one process does at a time, under a lease that is renewed while it lasts. A lease only
@@ -77,7 +77,6 @@ export function createLeaseStore(connection: mongoose.Connection) {
   const leases = connection.model<LeaseDoc>('Lease', leaseSchema);
   const collection = leases.collection as unknown as mongoose.mongo.Collection<LeaseDoc>;
   return {
-    ensureIndexes: () => makeIndexes(leases),
     /** Takes or renews a lease; false while another holder has it. */
     async hold(name: string, holder: string, ms: number): Promise<boolean> {
       const latest = { $add: ['$$NOW', ms] };

@@ -1,10 +1,10 @@
 /** Pages of a collection, as every list operation returns them. The order is total (it always ends
  *  with `_id`), so that no item is on two pages. A read ends in time, in MongoDB too. */
-import type { Model, QueryFilter } from 'mongoose';
+import type { mongo } from 'mongoose';
 import type { ListMeta } from '../../contracts/primitives.js';
 import { unavailable } from './api-error.js';
 import type { Caller } from './caller.js';
-import { projectionOf } from './database.js';
+import { type Collection, projectionOf } from './collection.js';
 import { createFairQueue } from './fair-queue.js';
 import { createSharedCount } from './tick-loader.js';
 
@@ -70,29 +70,29 @@ export function withinIds({ from, to }: IdRange): { _id?: { $gte?: string; $lt?:
 
 /** Reads pages of a collection, counting totals each time. `unused`: a long field that no list
  *  shows and items are read without. */
-export function createPages<Doc extends { _id: string }>(model: Model<Doc>) {
-  const count = createSharedCount(model);
+export function createPages<Doc extends { _id: string }>(collection: Collection<Doc>) {
+  const count = createSharedCount(collection);
   return <Unused extends keyof Doc & string = never>(
-    filter: QueryFilter<Doc>,
+    filter: mongo.Filter<Doc>,
     request: PageRequest,
     unused: readonly Unused[] = [],
   ): Promise<Page<Omit<Doc, Unused>>> =>
-    pageOfKnown(model, filter, request, () => count(filter, request.signal), unused);
+    pageOfKnown(collection, filter, request, () => count(filter, request.signal), unused);
 }
 
 /** A page with a known total. @param unused as in `createPages` */
 export async function pageOfKnown<Doc extends { _id: string }, Unused extends keyof Doc & string = never>(
-  model: Model<Doc>,
-  filter: QueryFilter<Doc>,
+  collection: Collection<Doc>,
+  filter: mongo.Filter<Doc>,
   request: PageRequest,
   count: () => PromiseLike<number>,
   unused: readonly Unused[] = [],
 ): Promise<Page<Omit<Doc, Unused>>> {
-  const projection = projectionOf(model, unused);
+  const projection = projectionOf(collection, unused);
   const { skip, limit, sort } = windowOf(request);
   type Item = Omit<Doc, Unused> & { _id: string };
   const read = (query: object, options: object): Promise<Item[]> =>
-    model.collection.find(query as never, { sort, projection, signal: request.signal, ...options }).toArray() as never;
+    collection.find(query, { sort, projection, signal: request.signal, ...options }).toArray() as never;
   const items = itemsAt<Item>(skip, {
     documents: () => read(filter, { skip, limit }),
     ids: () => read(filter, { skip, limit, projection: { _id: 1 } }),

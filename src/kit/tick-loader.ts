@@ -2,8 +2,9 @@
  *  Nothing is cached, so no caller gets data from before its request. */
 
 import DataLoader from 'dataloader';
-import mongoose, { type Model, type QueryFilter } from 'mongoose';
-import { isSharded, projectionOf, type Session } from './database.js';
+import { mongo } from 'mongoose';
+import { type Collection, projectionOf } from './collection.js';
+import { isSharded, type Session } from './database.js';
 
 // Documents by id. Requests in the same tick of the event loop share one query, whatever their
 // accounts. On a cluster each account has its own: the others must not wait for its shard.
@@ -15,11 +16,11 @@ interface Key {
 
 /** Finds an account's documents; with a session, by a query of its own in that transaction. Callers
  *  may share the returned objects and must not change them. */
-export function createById<Doc extends { _id: string; accountId: string }>(model: Model<Doc>) {
-  const projection = projectionOf(model);
+export function createById<Doc extends { _id: string; accountId: string }>(collection: Collection<Doc>) {
+  const projection = projectionOf(collection);
   const find = (accountIds: Iterable<string>, ids: Iterable<string>, session?: Session): Promise<Doc[]> => {
-    const filter = { _id: { $in: [...ids] as never[] }, accountId: { $in: [...accountIds] } };
-    return model.collection.find<Doc>(filter, { projection, session }).toArray();
+    const filter = { _id: { $in: [...ids] }, accountId: { $in: [...accountIds] } };
+    return collection.find<Doc>(filter as never, { projection, session }).toArray();
   };
 
   const byIdOf = async (keys: readonly Key[]): Promise<Map<string, Doc>> => {
@@ -27,7 +28,7 @@ export function createById<Doc extends { _id: string; accountId: string }>(model
     return new Map(found.map((doc) => [doc._id, doc]));
   };
   const loader = createTickLoader<Key, Doc | null>((keys) => {
-    const groupOf = ({ accountId }: Key) => (isSharded(model.db) ? accountId : '');
+    const groupOf = ({ accountId }: Key) => (isSharded(collection.conn) ? accountId : '');
     const groups = new Set(keys.map(groupOf));
     const found = new Map([...groups].map((group) => [group, byIdOf(keys.filter((key) => groupOf(key) === group))]));
     return Promise.all(
@@ -64,27 +65,27 @@ export function createById<Doc extends { _id: string; accountId: string }>(model
 // loop share a count, which ends when all of them have.
 
 interface Asked<Doc> {
-  filter: QueryFilter<Doc>;
+  filter: mongo.Filter<Doc>;
   signal: AbortSignal | undefined;
 }
 
-export function createSharedCount<Doc>({ collection }: Model<Doc>) {
+export function createSharedCount<Doc extends object>(collection: mongo.Collection<Doc>) {
   function countFor(asked: readonly Asked<Doc>[]): Promise<number> {
     const end = new AbortController();
     let left = asked.length;
     for (const { signal } of asked) {
       signal?.addEventListener('abort', () => --left === 0 && end.abort(signal.reason), { once: true });
     }
-    return collection.countDocuments(asked[0]!.filter as never, { signal: end.signal });
+    return collection.countDocuments(asked[0]!.filter, { signal: end.signal });
   }
   const loader = createTickLoader<Asked<Doc>, number>((asked) => {
-    const names = asked.map(({ filter }) => mongoose.mongo.BSON.EJSON.stringify(filter));
+    const names = asked.map(({ filter }) => mongo.BSON.EJSON.stringify(filter));
     const counts = new Map(
       [...new Set(names)].map((name) => [name, countFor(asked.filter((_, index) => names[index] === name))]),
     );
     return Promise.all(names.map((name) => counts.get(name)!.catch((error: Error) => error)));
   });
-  return (filter: QueryFilter<Doc>, signal?: AbortSignal): Promise<number> => {
+  return (filter: mongo.Filter<Doc>, signal?: AbortSignal): Promise<number> => {
     const count = loader.load({ filter, signal });
     return signal ? Promise.race([count, endOf(signal)]) : count;
   };

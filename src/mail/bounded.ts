@@ -1,7 +1,7 @@
 /** Stores notifications and security notices, one e-mail for each recipient, within the bounds of
  *  each address and kind. What goes beyond is not stored, but counted into the next one. */
 import mongoose from 'mongoose';
-import { inOneBatch, makeIndexes, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
+import { inOneBatch, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
 import { createdAtOf, type NewId } from '../kit/ids.js';
 import { accountsOf } from '../kit/owners.js';
 import type { MailStore, NewMail } from './mail-store.js';
@@ -99,7 +99,6 @@ export function createSentMailStore(connection: mongoose.Connection) {
   const sent = connection.model<SentMailsDoc>('SentMails', sentSchema);
   const collection = sent.collection as unknown as mongoose.mongo.Collection<SentMailsDoc>;
   return {
-    ensureIndexes: () => makeIndexes(sent),
     system: {
       /** By id. */
       async of(told: readonly Told[], session: Session): Promise<Map<string, SentMailsDoc>> {

@@ -3,7 +3,7 @@
  *  a crash the lease ends and another process sends it: at least once. */
 
 import mongoose from 'mongoose';
-import { makeIndexes, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
+import { PART_OPTIONS, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
 import { accountsOf } from '../kit/owners.js';
 import { EPOCH } from '../webhooks/index.js';
 
@@ -96,7 +96,6 @@ export function createMailStore(connection: mongoose.Connection) {
   const mails = connection.model<MailDoc>('Mail', mailSchema);
   const collection = mails.collection as unknown as Mails;
   return {
-    ensureIndexes: () => makeIndexes(mails),
     forAccount: (accountId: string) => ({
       /** The last failed one that was not sent since. */
       lastFailure: () =>

@@ -4,8 +4,9 @@ import type mongoose from 'mongoose';
 import type { PaymentStatus } from '../../contracts/payments.js';
 import { formatAmount, parseAmount, parseSum } from '../domain/amount.js';
 import { paymentKeyOf } from '../domain/payment-key.js';
+import { driverOf } from '../kit/collection.js';
 import { createCountSegments } from '../kit/count-segments.js';
-import { isDuplicateKey, makeIndexes, type Session } from '../kit/database.js';
+import { isDuplicateKey, type Session } from '../kit/database.js';
 import { firstIdOf } from '../kit/ids.js';
 import { accountsOf } from '../kit/owners.js';
 import { type PageRequest, withinIds } from '../kit/paging.js';
@@ -91,12 +92,11 @@ export function createPaymentStore(connection: mongoose.Connection, countSegment
   const collection = payments.collection as unknown as mongoose.mongo.Collection<PaymentDoc>;
   const store: Store = {
     ...{ payments, collection, countSegments },
-    byId: createById(payments),
+    byId: createById(driverOf(payments)),
     ofCheckouts: createCheckoutPayments(collection),
     sums: createPaymentSums(connection, collection),
   };
   return {
-    ensureIndexes: () => makeIndexes(payments),
     forAccount: (accountId: string) => ({
       ...listsOf(store, accountId),
       ...checkoutsOf(store, accountId),
@@ -134,7 +134,11 @@ const listsOf = ({ payments, collection, countSegments, byId, sums }: Store, acc
   list(filter: PaymentFilter, request: PageRequest) {
     const { fields, ids } = criteriaOf(filter);
     const listed = { accountId, ...fields };
-    return countSegments.page<PaymentDoc>(listOf(accountId), payments, listed, { ...request, direction: -1, ids });
+    return countSegments.page<PaymentDoc>(listOf(accountId), driverOf(payments), listed, {
+      ...request,
+      direction: -1,
+      ids,
+    });
   },
   /** All that match the filter, oldest first. */
   batches(filter: PaymentFilter, session: Session) {

@@ -4,7 +4,7 @@ import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import { formatAmount } from '../domain/amount.js';
 import type { MoneyBack, Payer } from '../domain/refund.js';
-import { makeIndexes, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
+import { SCHEMA_OPTIONS, type Session } from '../kit/database.js';
 import { accountsOf } from '../kit/owners.js';
 import { LEFT, REFUNDED } from './checkout-payments.js';
 import type { PaymentDoc } from './payment-document.js';
@@ -163,8 +163,6 @@ export function createRefundStore(connection: mongoose.Connection) {
   const refunds = connection.model<RefundDoc>('Refund', refundSchema);
   const collection = refunds.collection as unknown as mongoose.mongo.Collection<RefundDoc>;
   return {
-    ensureIndexes: () => makeIndexes(refunds),
-
     forAccount: (accountId: string) => ({
       ofTransaction: (transactionHash: string) => collection.find({ accountId, transactionHash }).toArray(),
     }),

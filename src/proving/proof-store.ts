@@ -3,7 +3,7 @@
 import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import { PROOF_LEVELS, type ProofLevel, type ProofState } from '../../contracts/proofs.js';
-import { makeIndexes, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
+import { SCHEMA_OPTIONS, type Session } from '../kit/database.js';
 import type { PaymentDoc } from '../payments/index.js';
 
 export interface ProofDoc {
@@ -68,8 +68,6 @@ export function createProofStore(connection: mongoose.Connection) {
   const proofs = connection.model<ProofDoc>('Proof', proofSchema);
   const collection = proofs.collection as unknown as mongoose.mongo.Collection<ProofDoc>;
   return {
-    ensureIndexes: () => makeIndexes(proofs),
-
     forAccount: (accountId: string) => ({
       byId: (_id: string) => collection.findOne<ProofDoc>({ _id, accountId }, { promoteBuffers: true }),
 

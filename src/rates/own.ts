@@ -11,7 +11,7 @@ import { beginAfter, type LedgerStamp } from '../domain/terms.js';
 import { conflict, notFound, rateLimited } from '../kit/api-error.js';
 import type { Caller, ServiceOf } from '../kit/caller.js';
 import type { Clock } from '../kit/clock.js';
-import { makeIndexes, removeSome, SCHEMA_OPTIONS, type Session, stampSchema } from '../kit/database.js';
+import { removeSome, SCHEMA_OPTIONS, type Session, stampSchema } from '../kit/database.js';
 import { heldWithin, NEWEST_FIRST } from '../kit/held.js';
 import { createSharedRead } from '../kit/tick-loader.js';
 import { noQuote } from '../selling/index.js';
@@ -73,8 +73,6 @@ export function createOwnRateStore(connection: mongoose.Connection) {
   const newest = (accountId: string, pair: string, session?: Session) =>
     session ? collection.findOne({ accountId, pair }, { session, sort: NEWEST_FIRST }) : read({ accountId, pair });
   return {
-    ensureIndexes: () => makeIndexes(rates),
-
     forAccount: (accountId: string) => ({
       /** Removes what ended so long ago that no payment is judged by it any more. @param keptSince
        *  what held then stays */

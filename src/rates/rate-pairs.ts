@@ -3,7 +3,7 @@
 import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import { CLOCKS_MS } from '../domain/shown-rates.js';
-import { isDuplicateKey, makeIndexes, PART_OPTIONS, SCHEMA_OPTIONS } from '../kit/database.js';
+import { isDuplicateKey, PART_OPTIONS, SCHEMA_OPTIONS } from '../kit/database.js';
 import { createSharedRead } from '../kit/tick-loader.js';
 
 export interface RatePairDoc {
@@ -73,7 +73,6 @@ export function createRatePairStore(connection: mongoose.Connection) {
   const pairs = connection.model<RatePairDoc>('RatePair', ratePairSchema);
   const collection = pairs.collection as unknown as mongoose.mongo.Collection<RatePairDoc>;
   return {
-    ensureIndexes: () => makeIndexes(pairs),
     byId: createSharedRead(String, (id: string) => collection.findOne({ _id: id })),
     all: () => collection.find({}, { sort: { _id: 1 } }).toArray(),
     /** Those without a sample, the longest first. */

@@ -3,7 +3,7 @@
 import mongoose from 'mongoose';
 import type { Span } from '../domain/shown-rates.js';
 import type { LedgerStamp } from '../domain/terms.js';
-import { isDuplicateKey, makeIndexes, SCHEMA_OPTIONS, type Session, stampSchema } from '../kit/database.js';
+import { isDuplicateKey, SCHEMA_OPTIONS, type Session, stampSchema } from '../kit/database.js';
 import { heldWithin, NEWEST_FIRST } from '../kit/held.js';
 import { createSharedRead } from '../kit/tick-loader.js';
 
@@ -61,7 +61,6 @@ export function createRateSampleStore(connection: mongoose.Connection) {
   };
   const newest = createSharedRead(String, (pair: string) => collection.findOne({ pair }, { sort: NEWEST_FIRST }));
   return {
-    ensureIndexes: () => makeIndexes(samples),
     /** The first of two that are taken at the same moment stays. */
     async add(sample: Omit<RateSampleDoc, '_id' | 'isHourly'>, last: RateSampleDoc | null): Promise<RateSampleDoc> {
       const doc = toDoc(sample, last);

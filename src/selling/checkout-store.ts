@@ -4,10 +4,12 @@
  *
  *  A checkout whose product or wallet is gone counts as not existing. A process that dies between
  *  the two writes of a creation can leave one behind; it is removed at its end at the latest. */
+
 import type mongoose from 'mongoose';
 import type { CheckoutStatus } from '../../contracts/checkouts.js';
+import { driverOf } from '../kit/collection.js';
 import { type CountSegments, createCountSegments } from '../kit/count-segments.js';
-import { makeIndexes, type Session } from '../kit/database.js';
+import type { Session } from '../kit/database.js';
 import { firstIdOf } from '../kit/ids.js';
 import { accountsOf } from '../kit/owners.js';
 import { type PageRequest, withinIds } from '../kit/paging.js';
@@ -151,7 +153,6 @@ export function createCheckoutStore(
   const holdings = createHoldings(connection);
   const store = openCheckouts(connection, holdings, { countSegments, names });
   return {
-    ensureIndexes: () => makeIndexes(store.model),
     forAccount: (accountId: string) => ({
       ...listsOf(store, accountId),
       ...makingOf(store, accountId),
@@ -193,7 +194,7 @@ const listsOf = ({ model, collection, countSegments, byId, page }: Store, accoun
     const { equal, ids } = criteriaOf(filter);
     const list = filter.status ? closedListOf(accountId) : listOf(accountId);
     const listed = { accountId, ...equal };
-    return countSegments.page<CheckoutDoc>(list, model, listed, { ...request, direction: -1, ids });
+    return countSegments.page<CheckoutDoc>(list, driverOf(model), listed, { ...request, direction: -1, ids });
   },
   /** Taxes of the PAID ones, by when they were paid. */
   taxes: (filter: TaxFilter, signal?: AbortSignal) => taxSums(collection, accountId, filter, signal),

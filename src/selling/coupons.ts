@@ -9,7 +9,8 @@ import { canonicalPercent, type Discount, parsePercent } from '../domain/order.j
 import { type ApiError, conflict, invalid, NO_SUCH, notFound, withChanges } from '../kit/api-error.js';
 import type { ServiceOf } from '../kit/caller.js';
 import type { Clock } from '../kit/clock.js';
-import { isDuplicateKey, makeIndexes, orAlreadyMade, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
+import { driverOf } from '../kit/collection.js';
+import { isDuplicateKey, orAlreadyMade, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
 import type { NewId } from '../kit/ids.js';
 import { createPages, type PageRequest, pageOf } from '../kit/paging.js';
 import { createById } from '../kit/tick-loader.js';
@@ -79,10 +80,9 @@ async function unlessTaken(write: Promise<unknown>): Promise<boolean> {
 export function createCouponStore(connection: mongoose.Connection) {
   const coupons = couponModel(connection);
   const collection = coupons.collection as unknown as mongoose.mongo.Collection<CouponDoc>;
-  const byId = createById<CouponDoc>(coupons);
-  const page = createPages<CouponDoc>(coupons);
+  const byId = createById<CouponDoc>(driverOf(coupons));
+  const page = createPages<CouponDoc>(driverOf(coupons));
   return {
-    ensureIndexes: () => makeIndexes(coupons),
     forAccount: (accountId: string) => ({
       byId: (id: string, session?: Session) => byId.one(accountId, id, session),
       byCode: (code: string) => collection.findOne({ accountId, code }),

@@ -10,7 +10,7 @@ import { originDomainOf, type PayUri, payUri, signedUri } from '../domain/sep7.j
 import { newKeySeed, privateKeyOf, publicBytesOf } from '../domain/signature.js';
 import { muxedAddressOf, strkeyOf } from '../domain/strkey.js';
 import type { Clock } from '../kit/clock.js';
-import { isDuplicateKey, makeIndexes, SCHEMA_OPTIONS } from '../kit/database.js';
+import { isDuplicateKey, SCHEMA_OPTIONS } from '../kit/database.js';
 import type { SecretBox } from '../kit/secrets.js';
 import { qrSvg } from './qr.js';
 
@@ -77,7 +77,6 @@ export function createRequestKeyStore(connection: mongoose.Connection) {
   const keys = connection.model<RequestKeyDoc>('RequestKey', requestKeySchema);
   const collection = keys.collection as unknown as mongoose.mongo.Collection<RequestKeyDoc>;
   return {
-    ensureIndexes: () => makeIndexes(keys),
     find: (): Promise<RequestKeyDoc | null> => collection.findOne({ _id: 'rqk_1' }),
     /** Does nothing if another process has made it. */
     async insert(key: RequestKeyDoc): Promise<void> {

@@ -1,10 +1,12 @@
 /** Payment links. Memo and slug are unique over all accounts, by their names; a link with payments
  *  is never deleted. */
+
 import mongoose from 'mongoose';
 import type { OrderForm } from '../../contracts/payment-links.js';
 import type { LedgerStamp, LinkTerms } from '../domain/terms.js';
+import { driverOf } from '../kit/collection.js';
 import { type CountSegments, createCountSegments } from '../kit/count-segments.js';
-import { makeIndexes, PART_OPTIONS, SCHEMA_OPTIONS, type Session, stampSchema } from '../kit/database.js';
+import { PART_OPTIONS, SCHEMA_OPTIONS, type Session, stampSchema } from '../kit/database.js';
 import type { PageRequest } from '../kit/paging.js';
 import { beginning, foldText, queryWords, startingWith } from '../kit/text-search.js';
 import { createPayableDocuments, createPayableNames, type PayableNames } from './payable-documents.js';
@@ -131,7 +133,6 @@ export function createPaymentLinkStore(
 ) {
   const store = openLinks(connection, countSegments, names);
   return {
-    ensureIndexes: () => makeIndexes(store.model),
     forAccount: (accountId: string) => ({
       ...listsOf(store, accountId),
       ...makingOf(store, accountId),
@@ -157,7 +158,10 @@ const listsOf = ({ model, countSegments, byId, page }: Store, accountId: string)
       ...(active === undefined ? {} : { active }),
     };
     if (!search)
-      return countSegments.page<PaymentLinkDoc>(listOf(accountId), model, filter, { ...request, direction: -1 });
+      return countSegments.page<PaymentLinkDoc>(listOf(accountId), driverOf(model), filter, {
+        ...request,
+        direction: -1,
+      });
     // Each branch repeats the filter, so that each can use its index.
     const found = branchesOf(search).map((each) => ({ $and: [filter, each] }));
     return page({ $or: found }, { ...request, sort: { _id: -1 } });

@@ -11,7 +11,7 @@ import type { OrderForm } from '../../contracts/payment-links.js';
 import { createMemo } from '../domain/memo.js';
 import { ApiError, conflict } from '../kit/api-error.js';
 import type { Clock } from '../kit/clock.js';
-import { type Database, isDuplicateKey, makeIndexes, SCHEMA_OPTIONS, type Session, Taken } from '../kit/database.js';
+import { type Database, isDuplicateKey, SCHEMA_OPTIONS, type Session, Taken } from '../kit/database.js';
 import { createGroupCommit } from '../kit/group-commit.js';
 import type { NewId } from '../kit/ids.js';
 import { accountsOf } from '../kit/owners.js';
@@ -60,7 +60,6 @@ export function createPayerOrderStore(connection: mongoose.Connection) {
   const model = connection.model<PayerOrderDoc>('PayerOrder', payerOrderSchema);
   const collection = model.collection as unknown as mongoose.mongo.Collection<PayerOrderDoc>;
   return {
-    ensureIndexes: () => makeIndexes(model),
     /** The seats of an address that are taken. */
     ofAddress: (address: string): Promise<PayerOrderDoc[]> =>
       collection.find({ _id: { $in: seatsOf(address) } }).toArray(),

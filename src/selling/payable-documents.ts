@@ -2,6 +2,7 @@
  *  names and the counts of its lists, in the caller's transaction. */
 import mongoose from 'mongoose';
 import type { Clock } from '../kit/clock.js';
+import { driverOf } from '../kit/collection.js';
 import type { CountSegments } from '../kit/count-segments.js';
 import { isDuplicateKey, orAlreadyMade, removeSome, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
 import { createPages } from '../kit/paging.js';
@@ -46,10 +47,8 @@ export function createPayableNames(connection: mongoose.Connection) {
   const names = connection.model<PayableNameDoc>('PayableName', payableNameSchema);
   const collection = names.collection as unknown as mongoose.mongo.Collection<PayableNameDoc>;
   return {
-    /** Make the collection here: it has no index of its own, and a transaction should not
-     *  create it. */
-    ensureIndexes: () => names.createCollection(),
-
+    /** It has no index of its own, and a transaction should not create it. */
+    ensureCollection: () => names.createCollection(),
     /** @throws a duplicate key error when one is taken */
     async take(batch: readonly Named[], session: Session): Promise<void> {
       await collection.insertMany(batch.flatMap(docsOf), { session });
@@ -126,7 +125,7 @@ export function createPayableDocuments<Doc extends PayableDoc>(
 ) {
   const { listsOf, unpaid, countSegments, names, onRemoval } = options;
   const named = model.collection as unknown as mongoose.mongo.Collection<PayableDoc>;
-  const byId = createById<Doc>(model);
+  const byId = createById<Doc>(driverOf(model));
 
   async function removeUnpaid(accountId: string, ids: readonly string[], session: Session): Promise<number> {
     const filter = { _id: { $in: [...ids] }, accountId, ...unpaid };
@@ -146,7 +145,7 @@ export function createPayableDocuments<Doc extends PayableDoc>(
   return {
     ...{ model, byId, countSegments },
     collection: model.collection as unknown as mongoose.mongo.Collection<Doc>,
-    page: createPages<Doc>(model),
+    page: createPages<Doc>(driverOf(model)),
 
     async bySlug(slug: string): Promise<Doc | null> {
       const found = await names.bySlug(slug);

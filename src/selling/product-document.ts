@@ -2,7 +2,7 @@
 import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import { type LedgerClose, type LedgerStamp, sideOfBegin } from '../domain/terms.js';
-import { makeIndexes, PART_OPTIONS, removeSome, SCHEMA_OPTIONS, type Session, stampSchema } from '../kit/database.js';
+import { PART_OPTIONS, removeSome, SCHEMA_OPTIONS, type Session, stampSchema } from '../kit/database.js';
 import type { ForAccount } from '../stores.js';
 import type { WalletDoc } from '../watching/index.js';
 
@@ -88,8 +88,6 @@ export function createProductVersions(connection: mongoose.Connection) {
   }
 
   return {
-    ensureIndexes: () => makeIndexes(versions),
-
     /** Call in the transaction that removes them from their product's document. */
     async insert(docs: readonly ProductVersionDoc[], session: Session): Promise<void> {
       if (docs.length > 0) await collection.insertMany([...docs], { session });

@@ -5,7 +5,8 @@
 import mongoose from 'mongoose';
 import { MAX_STOCK } from '../../contracts/products.js';
 import type { LedgerClose } from '../domain/terms.js';
-import { makeIndexes, orAlreadyMade, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
+import { driverOf } from '../kit/collection.js';
+import { orAlreadyMade, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
 import { accountsOf } from '../kit/owners.js';
 import { createPages, type PageRequest } from '../kit/paging.js';
 import { containing } from '../kit/text-search.js';
@@ -60,18 +61,13 @@ export function createProductStore(connection: mongoose.Connection, versionsKept
     collection: products.collection as unknown as mongoose.mongo.Collection<ProductDoc>,
     deleted: deletedProducts.collection as unknown as mongoose.mongo.Collection<DeletedProductDoc>,
     versions: createProductVersions(connection),
-    byId: createById(products),
-    page: createPages(products),
+    byId: createById(driverOf(products)),
+    page: createPages(driverOf(products)),
     versionsKept,
   };
   return {
-    ensureIndexes: async () => {
-      await makeIndexes(products);
-      await store.versions.ensureIndexes();
-      // Make the collection here: it has no index of its own, and a transaction should not
-      // create it.
-      await deletedProducts.createCollection();
-    },
+    /** It has no index of its own, and a transaction should not create it. */
+    ensureCollection: () => deletedProducts.createCollection(),
     forAccount: (accountId: string) => ({
       ...listsOf(store, accountId),
       ...pricesOf(store, accountId),

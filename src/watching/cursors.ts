@@ -2,7 +2,7 @@
  *  it: two readers never both move it. */
 import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
-import { makeIndexes, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
+import { SCHEMA_OPTIONS, type Session } from '../kit/database.js';
 
 export interface CursorDoc {
   /** `NETWORK:G…` or `NETWORK:feed`. */
@@ -58,8 +58,6 @@ export type CursorStore = ReturnType<typeof createCursorStore>;
 export function createCursorStore(connection: mongoose.Connection) {
   const cursors = connection.model<CursorDoc>('Cursor', cursorSchema);
   return {
-    ensureIndexes: () => makeIndexes(cursors),
-
     byId: (id: string) => cursors.findById(id).lean<CursorDoc>().exec(),
     byIds: (ids: readonly string[]) =>
       cursors

@@ -2,7 +2,8 @@
 import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import type { Outbox, OutboxEvent } from '../events/index.js';
-import { type Database, makeIndexes, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
+import { driverOf } from '../kit/collection.js';
+import { type Database, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
 import type { NewId } from '../kit/ids.js';
 import { createPages, type PageRequest } from '../kit/paging.js';
 import type { WalletDoc, WalletStore } from './wallet-store.js';
@@ -129,7 +130,6 @@ export type GapStore = ReturnType<typeof createGapStore>['system'];
 export function createGapStore(connection: mongoose.Connection) {
   const opened = openModel(connection);
   return {
-    ensureIndexes: () => makeIndexes(opened.gaps),
     forAccount: (accountId: string) => ofAccount(opened, accountId),
     system: ofAllAccounts(opened),
   };
@@ -137,7 +137,7 @@ export function createGapStore(connection: mongoose.Connection) {
 
 function openModel(connection: mongoose.Connection) {
   const gaps = connection.model<GapDoc>('Gap', gapSchema);
-  const page = createPages(gaps);
+  const page = createPages(driverOf(gaps));
   const collection = gaps.collection as unknown as mongoose.mongo.Collection<GapDoc>;
   const openOf = (walletId: string) =>
     collection

@@ -3,7 +3,7 @@
 import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import type { LedgerClose } from '../domain/terms.js';
-import { makeIndexes, SCHEMA_OPTIONS } from '../kit/database.js';
+import { SCHEMA_OPTIONS } from '../kit/database.js';
 import type { LedgerTip } from '../ledger/source.js';
 
 // Measures this host's clock against the ledger's: the time a ledger is first seen less its close
@@ -228,7 +228,6 @@ export type NetworkStateStore = ReturnType<typeof createNetworkStateStore>;
 export function createNetworkStateStore(connection: mongoose.Connection) {
   const states = connection.model<NetworkStateDoc>('NetworkState', networkStateSchema);
   return {
-    ensureIndexes: () => makeIndexes(states),
     byNetwork: (network: Network) =>
       states
         .findOne({ _id: network, ...WAS_READ })

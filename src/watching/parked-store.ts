@@ -3,7 +3,8 @@
  *  as unpaid. */
 import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
-import { makeIndexes, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
+import { driverOf } from '../kit/collection.js';
+import { PART_OPTIONS, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
 import { createPages, type PageRequest } from '../kit/paging.js';
 
 /** Stands for any wallet among those that a parked record may have paid: the record does
@@ -94,11 +95,9 @@ export type ParkedRecordStore = ReturnType<typeof createParkedRecordStore>;
 export function createParkedRecordStore(connection: mongoose.Connection) {
   const records = connection.model<ParkedRecordDoc>('ParkedRecord', parkedRecordSchema);
   const collection = records.collection as unknown as mongoose.mongo.Collection<ParkedRecordDoc>;
-  const opened: Opened = { records, collection, page: createPages(records) };
+  const opened: Opened = { records, collection, page: createPages(driverOf(records)) };
 
   return {
-    ensureIndexes: () => makeIndexes(records),
-
     /** An existing one stays as it is, and now concerns these wallets too. */
     async park(batch: readonly ParkedRecordDoc[], session?: Session): Promise<void> {
       if (batch.length === 0) return;

@@ -4,7 +4,7 @@
  *  each (`watching/request-rate.ts`). */
 import mongoose from 'mongoose';
 import type { Clock } from '../kit/clock.js';
-import { makeIndexes, SCHEMA_OPTIONS } from '../kit/database.js';
+import { SCHEMA_OPTIONS } from '../kit/database.js';
 import type { Asker, LedgerBudget, RequestBudget } from '../ledger/request.js';
 import { type Rate, rateOfCommon, rateOfOne, rateOfShare, type Share, spareOf, spend } from './poll-scheduler.js';
 
@@ -30,8 +30,6 @@ export function createRequestBudgetStore(connection: mongoose.Connection, clock:
   const take = createTake(budgets, clock);
 
   return {
-    ensureIndexes: () => makeIndexes(budgets),
-
     of: (network: string, perHour: number): LedgerBudget => createBudget(take, network, perHour),
   };
 }

@@ -4,9 +4,9 @@ import mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import type { ReadTo } from '../domain/coverage.js';
 import type { LedgerStamp, WatchWindow } from '../domain/terms.js';
+import { driverOf } from '../kit/collection.js';
 import {
   isDuplicateKey,
-  makeIndexes,
   orAlreadyMade,
   PART_OPTIONS,
   SCHEMA_OPTIONS,
@@ -101,7 +101,6 @@ export type WalletStore = ReturnType<typeof createWalletStore>['system'];
 export function createWalletStore(connection: mongoose.Connection) {
   const opened = openModel(connection);
   return {
-    ensureIndexes: () => makeIndexes(opened.wallets),
     forAccount: (accountId: string) => ofAccount(opened, accountId),
     system: ofAllAccounts(opened),
   };
@@ -109,8 +108,8 @@ export function createWalletStore(connection: mongoose.Connection) {
 
 function openModel(connection: mongoose.Connection) {
   const wallets = connection.model<WalletDoc>('Wallet', walletSchema);
-  const page = createPages(wallets);
-  const byId = createById(wallets);
+  const page = createPages(driverOf(wallets));
+  const byId = createById(driverOf(wallets));
   return { wallets, page, byId };
 }
 

@@ -1,12 +1,13 @@
 /** Deliveries: one for each webhook and event; `nextAttemptAt` is a date exactly while it is
  *  PENDING, and then says when it is due. */
-import mongoose from 'mongoose';
+import type mongoose from 'mongoose';
 import { deliveryStatusSchema } from '../../contracts/deliveries.js';
 import type { EventType } from '../../contracts/event-kinds.js';
 import type { OpeningPlan } from '../events/index.js';
 import type { Clock } from '../kit/clock.js';
+import { type Collection, type DocOf, define, nullable, openCollection, text } from '../kit/collection.js';
 import { type CountSegments, createCountSegments } from '../kit/count-segments.js';
-import { makeIndexes, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
+import type { Session } from '../kit/database.js';
 import type { NewId } from '../kit/ids.js';
 import { createPages, type PageRequest, pageOfKnown } from '../kit/paging.js';
 import { createDueDeliveries, EPOCH } from './due-deliveries.js';
@@ -26,14 +27,14 @@ const failedBefore = (replay: ReplayDoc) => ({
   $or: [{ endedAt: { $lte: replay.createdAt } }, { endedAt: null }],
 });
 
-type Collection = mongoose.mongo.Collection<DeliveryDoc>;
+type Deliveries = Collection<DeliveryDoc>;
 
-const createReplayedDeliveries = (collection: Collection, clock: Pick<Clock, 'now'>) => ({
+const createReplayedDeliveries = (collection: Deliveries, clock: Pick<Clock, 'now'>) => ({
   forAccount: (accountId: string) => replayedOfAccount(collection, accountId),
   system: replayedOfAllAccounts(collection, clock),
 });
 
-const replayedOfAccount = (collection: Collection, accountId: string) => ({
+const replayedOfAccount = (collection: Deliveries, accountId: string) => ({
   /** Number of FAILED deliveries that the replay would take. */
   countFailed: (replay: ReplayDoc): Promise<number> =>
     collection.countDocuments({ ...failedBefore(replay), accountId }),
@@ -59,7 +60,7 @@ const replayedOfAccount = (collection: Collection, accountId: string) => ({
   },
 });
 
-const replayedOfAllAccounts = (collection: Collection, clock: Pick<Clock, 'now'>) => ({
+const replayedOfAllAccounts = (collection: Deliveries, clock: Pick<Clock, 'now'>) => ({
   /** The deliveries that the replay takes next, in the order of their ids. */
   failed: (replay: ReplayDoc, limit: number) =>
     collection
@@ -108,85 +109,62 @@ const replayedOfAllAccounts = (collection: Collection, clock: Pick<Clock, 'now'>
 const STATUSES = deliveryStatusSchema.options;
 export type DeliveryStatus = (typeof STATUSES)[number];
 
-export interface Attempt {
-  at: Date;
-  durationMs: number;
-  responseStatus: number | null;
-  error: string | null;
-}
+// One delivery for each webhook and event, and for each replay; it also finds the deliveries of one
+// kind about a subject.
+const KEY = { accountId: 1, webhookId: 1, subjectId: 1, eventType: 1, eventId: 1, replayId: 1 } as const;
+// The account, which follows from the webhook, lets lists be counted from the index alone.
+const LIST_INDEX = { webhookId: 1, accountId: 1, status: 1, _id: -1 } as const;
 
-export interface DeliveryDoc {
-  _id: string;
-  accountId: string;
-  webhookId: string;
-  eventId: string;
-  eventType: EventType;
-  subjectId: string;
-  /** 1, 2, 3 … for each webhook, without holes; null for deliveries older than the numbering. */
-  sequence: number | null;
-  status: DeliveryStatus;
-  attemptCount: number;
-  /** The latest 50, oldest first. */
-  attempts: Attempt[];
-  nextAttemptAt: Date | null;
-  lastResponseStatus: number | null;
-  lastError: string | null;
-  createdAt: Date;
-  /** When it became DELIVERED, FAILED or CANCELLED; null while it is PENDING. */
-  endedAt: Date | null;
-  /** The replay that opened it; empty for the first delivery of an event to a webhook. */
-  replayId: string;
-  /** Made due by a replay; fresh deliveries go first. */
-  isReplayed: boolean;
-}
-
-const deliverySchema = new mongoose.Schema<DeliveryDoc>(
+const DELIVERIES = define(
+  'deliveries',
   {
     _id: String,
     accountId: String,
     webhookId: String,
     eventId: String,
-    eventType: String,
+    eventType: text<EventType>(),
     subjectId: String,
-    sequence: { type: Number, default: null },
-    status: String,
+    /** 1, 2, 3 … for each webhook, without holes; null for deliveries older than the numbering. */
+    sequence: nullable(Number),
+    status: text<DeliveryStatus>(),
     attemptCount: Number,
-    attempts: [
-      new mongoose.Schema({ at: Date, durationMs: Number, responseStatus: Number, error: String }, PART_OPTIONS),
-    ],
-    nextAttemptAt: { type: Date, default: null },
-    lastResponseStatus: { type: Number, default: null },
-    lastError: { type: String, default: null },
+    /** The latest 50, oldest first. */
+    attempts: [{ at: Date, durationMs: Number, responseStatus: nullable(Number), error: nullable(String) }],
+    nextAttemptAt: nullable(Date),
+    lastResponseStatus: nullable(Number),
+    lastError: nullable(String),
     createdAt: Date,
-    endedAt: { type: Date, default: null },
-    replayId: { type: String, default: '' },
-    isReplayed: { type: Boolean, default: false },
+    /** When it became DELIVERED, FAILED or CANCELLED; null while it is PENDING. */
+    endedAt: nullable(Date),
+    /** The replay that opened it; empty for the first delivery of an event to a webhook. */
+    replayId: String,
+    /** Made due by a replay; fresh deliveries go first. */
+    isReplayed: Boolean,
   },
-  { ...SCHEMA_OPTIONS, collection: 'deliveries' },
+  [
+    { key: KEY, unique: true },
+    // Due deliveries, fresh ones before replayed ones.
+    {
+      key: { webhookId: 1, isReplayed: 1, nextAttemptAt: 1, _id: 1 },
+      partialFilterExpression: { nextAttemptAt: { $gte: EPOCH } },
+    },
+    // Retries by when they are due.
+    {
+      key: { nextAttemptAt: 1 },
+      partialFilterExpression: { attemptCount: { $gt: 0 }, nextAttemptAt: { $gte: EPOCH } },
+    },
+    { key: LIST_INDEX },
+    // Deliveries by when they ended.
+    {
+      key: { webhookId: 1, accountId: 1, status: 1, endedAt: -1 },
+      partialFilterExpression: { endedAt: { $gte: EPOCH } },
+    },
+  ],
 );
-// One delivery for each webhook and event, and for each replay; it also finds the deliveries of one
-// kind about a subject.
-const KEY = { accountId: 1, webhookId: 1, subjectId: 1, eventType: 1, eventId: 1, replayId: 1 } as const;
-deliverySchema.index(KEY, { unique: true });
-// Due deliveries, fresh ones before replayed ones.
-deliverySchema.index(
-  { webhookId: 1, isReplayed: 1, nextAttemptAt: 1, _id: 1 },
-  { partialFilterExpression: { nextAttemptAt: { $gte: EPOCH } } },
-);
-// Retries by when they are due.
-deliverySchema.index(
-  { nextAttemptAt: 1 },
-  { partialFilterExpression: { attemptCount: { $gt: 0 }, nextAttemptAt: { $gte: EPOCH } } },
-);
-// The account, which follows from the webhook, lets lists be counted from the index alone.
-const LIST_INDEX = { webhookId: 1, accountId: 1, status: 1, _id: -1 } as const;
-deliverySchema.index(LIST_INDEX);
 
-// Deliveries by when they ended.
-deliverySchema.index(
-  { webhookId: 1, accountId: 1, status: 1, endedAt: -1 },
-  { partialFilterExpression: { endedAt: { $gte: EPOCH } } },
-);
+export interface DeliveryDoc extends DocOf<typeof DELIVERIES> {}
+
+export type Attempt = DeliveryDoc['attempts'][number];
 
 /** What works across accounts: for the sequencer, the replayer and the dispatchers. */
 export type DeliveryStore = ReturnType<typeof createDeliveryStore>['system'];
@@ -196,13 +174,10 @@ export function createDeliveryStore(
   { newId, clock }: { newId: NewId; clock: Clock },
   countSegments = createCountSegments(connection),
 ) {
-  const deliveries = connection.model<DeliveryDoc>('Delivery', deliverySchema);
-  const page = createPages(deliveries);
-  const collection = deliveries.collection as unknown as mongoose.mongo.Collection<DeliveryDoc>;
-  const opened = { deliveries, page, collection, countSegments, newId, clock };
+  const collection = openCollection(connection, DELIVERIES);
+  const opened = { page: createPages(collection), collection, countSegments, newId, clock };
   const replays = createReplayedDeliveries(collection, clock);
   return {
-    ensureIndexes: () => makeIndexes(deliveries),
     forAccount: (accountId: string) => ({ ...ofAccount(opened, accountId), ...replays.forAccount(accountId) }),
     system: {
       ...ofAllAccounts(opened),
@@ -213,9 +188,8 @@ export function createDeliveryStore(
 }
 
 interface Opened {
-  deliveries: mongoose.Model<DeliveryDoc>;
   page: ReturnType<typeof createPages<DeliveryDoc>>;
-  collection: mongoose.mongo.Collection<DeliveryDoc>;
+  collection: Deliveries;
   countSegments: CountSegments;
   newId: NewId;
   clock: Clock;
@@ -225,7 +199,7 @@ interface Opened {
 const listOf = (accountId: string) => `deliveries:${accountId}`;
 
 const ofAccount = (opened: Opened, accountId: string) => ({
-  byId: (id: string) => opened.deliveries.findOne({ _id: id, accountId }).lean<DeliveryDoc>().exec(),
+  byId: (id: string) => opened.collection.findOne({ _id: id, accountId }),
   list: (webhookId: string, { status }: { status?: DeliveryStatus }, request: PageRequest) =>
     status
       ? listWithStatus(opened, { webhookId, accountId }, status, request)
@@ -274,10 +248,10 @@ interface OfWebhook {
   accountId: string;
 }
 
-const listAll = ({ countSegments, deliveries }: Opened, ofWebhook: OfWebhook, request: PageRequest) =>
+const listAll = ({ countSegments, collection }: Opened, ofWebhook: OfWebhook, request: PageRequest) =>
   countSegments.page<DeliveryDoc>(
     listOf(ofWebhook.accountId),
-    deliveries,
+    collection,
     { ...ofWebhook, status: { $in: STATUSES } },
     { ...request, direction: -1, hint: LIST_INDEX },
   );
@@ -285,15 +259,15 @@ const listAll = ({ countSegments, deliveries }: Opened, ofWebhook: OfWebhook, re
 /** Statuses change with every attempt, so their counts are not remembered. DELIVERED, the most
  *  common, is counted as all minus the others. */
 function listWithStatus(opened: Opened, ofWebhook: OfWebhook, status: DeliveryStatus, request: PageRequest) {
-  const { deliveries, page } = opened;
+  const { collection, page } = opened;
   const { signal } = request;
   const listed = { ...ofWebhook, status };
   if (status !== 'DELIVERED') return page(listed, request);
-  return pageOfKnown<DeliveryDoc>(deliveries, listed, request, async () => {
+  return pageOfKnown<DeliveryDoc>(collection, listed, request, async () => {
     const others = { ...ofWebhook, status: { $in: STATUSES.filter((each) => each !== status) } };
     const [{ meta }, count] = await Promise.all([
       listAll(opened, ofWebhook, { page: 1, pageSize: 1, signal }),
-      opened.collection.countDocuments(others, { signal }),
+      collection.countDocuments(others, { signal }),
     ]);
     return Math.max(0, meta.total - count);
   });

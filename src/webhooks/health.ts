@@ -1,11 +1,11 @@
 /** A webhook's health, from its failures and its deliveries, and the pause of one that fails
  *  for days. */
-import type mongoose from 'mongoose';
 import type { Contract } from '../../contracts/index.js';
 import type { OutputOf } from '../../contracts/operation.js';
 import { type ActivityStore, SYSTEM } from '../accounts/index.js';
 import type { Outbox } from '../events/index.js';
 import type { Clock } from '../kit/clock.js';
+import type { Collection } from '../kit/collection.js';
 import type { Database, Session } from '../kit/database.js';
 import type { NewId } from '../kit/ids.js';
 import type { ForAccount } from '../stores.js';
@@ -30,7 +30,7 @@ interface DeliveryHealth {
 
 /** @param since counts deliveries that ended from then on */
 export async function readHealth(
-  collection: mongoose.mongo.Collection<DeliveryDoc>,
+  collection: Collection<DeliveryDoc>,
   owner: { webhookId: string; accountId: string },
   since: Date,
 ): Promise<DeliveryHealth> {
@@ -68,10 +68,7 @@ export async function readHealth(
 // Results of attempts at a webhook's endpoint, written by the dispatcher that has its lease.
 // Part of the webhook store.
 
-export interface LastFailure {
-  at: Date;
-  error: string | null;
-}
+type LastFailure = NonNullable<WebhookDoc['lastFailure']>;
 
 /** Failed attempts in a row at a webhook. */
 interface FailureState {
@@ -91,7 +88,7 @@ export interface WebhookHealth extends FailureState {
   pausedBecause?: 'gone' | 'failing';
 }
 
-export const createWebhookHealth = (collection: mongoose.mongo.Collection<WebhookDoc>) => ({
+export const createWebhookHealth = (collection: Collection<WebhookDoc>) => ({
   /** Changes only webhooks whose lease `holder` has and whose `starts` is unchanged. */
   async recordHealth(states: readonly FailureState[], holder: string): Promise<void> {
     if (states.length === 0) return;

@@ -2,40 +2,34 @@
  *  sign now. */
 
 import type { KeyObject } from 'node:crypto';
-import mongoose from 'mongoose';
+import type mongoose from 'mongoose';
 import { newKeySeed, privateKeyOf, publicKeyOf, signText } from '../domain/signature.js';
 import type { Clock } from '../kit/clock.js';
-import { isDuplicateKey, makeIndexes, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
+import { type DocOf, define, openCollection, optional } from '../kit/collection.js';
+import { isDuplicateKey, type Session } from '../kit/database.js';
 import type { SecretBox } from '../kit/secrets.js';
 
 // The key pairs that sign deliveries of all accounts. A signing key never changes: it ends some
 // time after the next one begins to sign.
 
-interface WebhookKeyDoc {
-  /** `whk_` and a serial number: of two processes making the next key at once, one succeeds. */
-  _id: string;
-  number: number;
-  publicKey: string;
-  /** The private key, sealed for this id. */
-  sealed: string;
-  /** When it began to sign. */
-  createdAt: Date;
-  /** While it does not sign yet: the last account told of it. */
-  toldTo?: string;
-}
-
-const webhookKeySchema = new mongoose.Schema<WebhookKeyDoc>(
+const WEBHOOK_KEYS = define(
+  'webhookKeys',
   {
+    /** `whk_` and a serial number: of two processes making the next key at once, one succeeds. */
     _id: String,
     number: Number,
     publicKey: String,
+    /** The private key, sealed for this id. */
     sealed: String,
+    /** When it began to sign. */
     createdAt: Date,
-    toldTo: { type: String, required: false },
+    /** While it does not sign yet: the last account told of it. */
+    toldTo: optional(String),
   },
-  { ...SCHEMA_OPTIONS, collection: 'webhookKeys' },
+  [{ key: { number: -1 }, unique: true }],
 );
-webhookKeySchema.index({ number: -1 }, { unique: true });
+
+interface WebhookKeyDoc extends DocOf<typeof WEBHOOK_KEYS> {}
 
 /** MongoDB's filter for a missing field. */
 const NONE = null as unknown as undefined;
@@ -43,10 +37,8 @@ const NONE = null as unknown as undefined;
 type WebhookKeyStore = ReturnType<typeof createWebhookKeyStore>;
 
 export function createWebhookKeyStore(connection: mongoose.Connection) {
-  const keys = connection.model<WebhookKeyDoc>('WebhookKey', webhookKeySchema);
-  const collection = keys.collection as unknown as mongoose.mongo.Collection<WebhookKeyDoc>;
+  const collection = openCollection(connection, WEBHOOK_KEYS);
   return {
-    ensureIndexes: () => makeIndexes(keys),
     /** Keys that sign or signed. */
     newest: (limit: number): Promise<WebhookKeyDoc[]> =>
       collection.find({ toldTo: NONE }).sort({ number: -1 }).limit(limit).toArray(),

@@ -1,5 +1,5 @@
 /** Replays: requested and counted in the API, stored, and opened as deliveries by the workers. */
-import mongoose from 'mongoose';
+import type mongoose from 'mongoose';
 import type { Logger } from 'pino';
 import type { EventType } from '../../contracts/event-kinds.js';
 import type { Contract } from '../../contracts/index.js';
@@ -9,36 +9,12 @@ import { CounterConflict, type EventStore } from '../events/index.js';
 import { conflict, notFound } from '../kit/api-error.js';
 import type { Caller } from '../kit/caller.js';
 import type { Clock } from '../kit/clock.js';
-import { type Database, makeIndexes, orAlreadyMade, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
+import { type DocOf, define, nullable, openCollection, optional, text } from '../kit/collection.js';
+import { type Database, orAlreadyMade, type Session } from '../kit/database.js';
 import { firstIdOf, type NewId } from '../kit/ids.js';
 import type { ForAccount } from '../stores.js';
 import type { DeliveryStore } from './delivery-store.js';
 import type { WebhookDoc, WebhookStore } from './webhook-store.js';
-
-// Replays in preparation: the deliveries that an account asked to be sent again, and how far they
-// are made due. A webhook has one at a time.
-
-export interface ReplayDoc {
-  _id: string;
-  accountId: string;
-  webhookId: string;
-  status: 'FAILED' | 'ALL';
-  types: EventType[];
-  /** Ids of events: from this one on. */
-  fromId: string;
-  /** Up to this one, exclusive; null for no end. */
-  toId: string | null;
-  /** `sequence` of the last event that is not fresh. */
-  upTo: number;
-  /** When it was requested: deliveries that had not ended by then are skipped. */
-  createdAt: Date;
-  /** Id of the last delivery (FAILED) or event (ALL) dealt with. */
-  cursor: string;
-  /** Number of deliveries it will send. Absent in replays of earlier versions. */
-  count?: number;
-  /** Number of those made due so far. */
-  made?: number;
-}
 
 /** The ids of its events, as a condition. */
 export const idRangeOf = ({ fromId, toId }: Pick<ReplayDoc, 'fromId' | 'toId'>) => ({
@@ -46,34 +22,43 @@ export const idRangeOf = ({ fromId, toId }: Pick<ReplayDoc, 'fromId' | 'toId'>) 
   ...(toId === null ? {} : { $lt: toId }),
 });
 
-const replaySchema = new mongoose.Schema<ReplayDoc>(
+// Replays in preparation: the deliveries that an account asked to be sent again, and how far they
+// are made due. A webhook has one at a time.
+
+const REPLAYS = define(
+  'replays',
   {
     _id: String,
     accountId: String,
     webhookId: String,
-    status: String,
-    types: [String],
+    status: text<'FAILED' | 'ALL'>(),
+    types: [text<EventType>()],
+    /** Ids of events: from this one on. */
     fromId: String,
-    toId: { type: String, default: null },
+    /** Up to this one, exclusive; null for no end. */
+    toId: nullable(String),
+    /** `sequence` of the last event that is not fresh. */
     upTo: Number,
+    /** When it was requested: deliveries that had not ended by then are skipped. */
     createdAt: Date,
+    /** Id of the last delivery (FAILED) or event (ALL) dealt with. */
     cursor: String,
-    count: Number,
-    made: Number,
+    /** Number of deliveries it will send. Absent in replays of earlier versions. */
+    count: optional(Number),
+    /** Number of those made due so far. */
+    made: optional(Number),
   },
-  { ...SCHEMA_OPTIONS, collection: 'replays' },
+  [{ key: { webhookId: 1, _id: 1 } }],
 );
-replaySchema.index({ webhookId: 1, _id: 1 });
+
+export interface ReplayDoc extends DocOf<typeof REPLAYS> {}
 
 type ReplayStore = ReturnType<typeof createReplayStore>['system'];
 
 export function createReplayStore(connection: mongoose.Connection) {
-  const replays = connection.model<ReplayDoc>('Replay', replaySchema);
-  const collection = replays.collection as unknown as mongoose.mongo.Collection<ReplayDoc>;
+  const collection = openCollection(connection, REPLAYS);
 
   return {
-    ensureIndexes: () => makeIndexes(replays),
-
     forAccount: (accountId: string) => ({
       /** Stores it as this account's, in the transaction that counts it at its webhook. */
       async insert(replay: ReplayDoc, session: Session): Promise<void> {

@@ -1,18 +1,28 @@
 /** Webhooks: an account's endpoints, their secrets, and how far their deliveries are opened. */
-import mongoose from 'mongoose';
+import type mongoose from 'mongoose';
 import type { EventType } from '../../contracts/event-kinds.js';
 import type { OpeningPlan, Subscriber } from '../events/index.js';
-import { inOneBatch, makeIndexes, orAlreadyMade, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
+import {
+  type Collection,
+  type DocOf,
+  define,
+  nullable,
+  openCollection,
+  optional,
+  shape,
+  text,
+} from '../kit/collection.js';
+import { inOneBatch, orAlreadyMade, type Session } from '../kit/database.js';
 import { createPages, type PageRequest } from '../kit/paging.js';
 import { EPOCH } from './due-deliveries.js';
-import { createWebhookHealth, type LastFailure } from './health.js';
+import { createWebhookHealth } from './health.js';
 
 // Finds failing webhooks whose accounts have to be told. Part of the webhook store.
 
 /** A webhook's last failure when its endpoint answered 410. */
 const GONE = 'answered 410';
 
-const createFailingWebhooks = (collection: mongoose.mongo.Collection<WebhookDoc>) => ({
+const createFailingWebhooks = (collection: Webhooks) => ({
   /** Webhooks with at least this many failures in a row over this time, or whose endpoint is gone,
    *  if the account was not told yet. */
   failingUntold({ attempts, lastedMs }: { attempts: number; lastedMs: number }, limit: number): Promise<WebhookDoc[]> {
@@ -46,16 +56,6 @@ interface WebhookLease {
   isWanted?: boolean;
 }
 
-const webhookLeaseSchema = new mongoose.Schema<WebhookLease>(
-  {
-    holder: String,
-    until: Date,
-    lastsMs: { type: Number, required: false },
-    isWanted: { type: Boolean, required: false },
-  },
-  PART_OPTIONS,
-);
-
 const LONG_AGO = new Date(0);
 /** Longer than any lease without `lastsMs`. */
 const LONGEST_LEASE_MS = 15 * 60_000;
@@ -78,7 +78,7 @@ const withLease = (holder: string, lastsMs: number) => [
   },
 ];
 
-const createWebhookLeases = (collection: mongoose.mongo.Collection<WebhookDoc>) => ({
+const createWebhookLeases = (collection: Webhooks) => ({
   /** Takes those of these leases that are free, of ACTIVE webhooks, or already the holder's. */
   async takeLeases(ids: readonly string[], holder: string, lastsMs: number): Promise<void> {
     await collection.updateMany(
@@ -106,71 +106,51 @@ const createWebhookLeases = (collection: mongoose.mongo.Collection<WebhookDoc>) 
   },
 });
 
-export interface WebhookDoc {
-  _id: string;
-  accountId: string;
-  name: string;
-  url: string;
-  events: EventType[];
-  status: 'ACTIVE' | 'PAUSED';
-  secretMasked: string;
-  /** Newest first, sealed for this webhook. `until`: when a secret stops signing; null for the
-   *  current one. */
-  secrets: { sealed: string; until: Date | null }[];
-  /** First failed attempt since the last success. */
-  failingSince: Date | null;
-  /** Failed attempts since the last success; absent for none. */
-  failedAttempts?: number;
-  /** Number of starts (made ACTIVE or given another address): failures before the last one do not
-   *  count. Absent for none. */
-  starts?: number | null;
-  /** The last failed attempt; absent for none. */
-  lastFailure?: LastFailure | null;
-  /** `failingSince` of the failures last reported to the account. Absent for none. */
-  toldFailing?: Date | null;
-  /** `sequence` of the last event considered for it. */
-  openedTo: number;
-  /** Number of its latest delivery. */
-  deliverySequence: number;
-  /** Number of its replays. Absent for none. */
-  replays?: number;
-  /** Null when released. */
-  lease: WebhookLease | null;
-  createdAt: Date;
-}
-
-type Collection = mongoose.mongo.Collection<WebhookDoc>;
+type Webhooks = Collection<WebhookDoc>;
 
 type WebhookChanges = Partial<Pick<WebhookDoc, 'name' | 'url' | 'events' | 'status'>>;
 
-const webhookSchema = new mongoose.Schema<WebhookDoc>(
+const WEBHOOKS = define(
+  'webhooks',
   {
     _id: String,
     accountId: String,
     name: String,
     url: String,
-    events: [String],
-    status: String,
+    events: [text<EventType>()],
+    status: text<'ACTIVE' | 'PAUSED'>(),
     secretMasked: String,
-    secrets: [new mongoose.Schema({ sealed: String, until: { type: Date, default: null } }, PART_OPTIONS)],
-    failingSince: { type: Date, default: null },
-    failedAttempts: Number,
-    starts: Number,
-    lastFailure: { type: new mongoose.Schema({ at: Date, error: String }, PART_OPTIONS), default: null },
-    toldFailing: { type: Date, required: false },
+    /** Newest first, sealed for this webhook. `until`: when a secret stops signing; null for the
+     *  current one. */
+    secrets: [{ sealed: String, until: nullable(Date) }],
+    /** First failed attempt since the last success. */
+    failingSince: nullable(Date),
+    /** Failed attempts since the last success; absent for none. */
+    failedAttempts: optional(Number),
+    /** Number of starts (made ACTIVE or given another address): failures before the last one do not
+     *  count. Absent for none. */
+    starts: optional(nullable(Number)),
+    /** The last failed attempt; absent for none. */
+    lastFailure: optional(nullable({ at: Date, error: nullable(String) })),
+    /** `failingSince` of the failures last reported to the account. Absent for none. */
+    toldFailing: optional(nullable(Date)),
+    /** `sequence` of the last event considered for it. */
     openedTo: Number,
+    /** Number of its latest delivery. */
     deliverySequence: Number,
-    replays: Number,
-    lease: { type: webhookLeaseSchema, default: null },
+    /** Number of its replays. Absent for none. */
+    replays: optional(Number),
+    /** Null when released. */
+    lease: nullable(shape<WebhookLease>()),
     createdAt: Date,
   },
-  { ...SCHEMA_OPTIONS, collection: 'webhooks' },
+  [
+    { key: { accountId: 1, _id: -1 } },
+    { key: { failingSince: 1 }, partialFilterExpression: { failingSince: { $gte: EPOCH } }, name: 'failing' },
+  ],
 );
-webhookSchema.index({ accountId: 1, _id: -1 });
-webhookSchema.index(
-  { failingSince: 1 },
-  { partialFilterExpression: { failingSince: { $gte: EPOCH } }, name: 'failing' },
-);
+
+export interface WebhookDoc extends DocOf<typeof WEBHOOKS> {}
 
 const ROTATION_MS = 24 * 3_600_000;
 
@@ -178,11 +158,10 @@ const ROTATION_MS = 24 * 3_600_000;
 export type WebhookStore = ReturnType<typeof createWebhookStore>['system'];
 
 export function createWebhookStore(connection: mongoose.Connection) {
-  const opened = openModel(connection);
-  const { collection } = opened;
+  const collection = openCollection(connection, WEBHOOKS);
+  const page = createPages(collection);
   return {
-    ensureIndexes: () => makeIndexes(opened.webhooks),
-    forAccount: (accountId: string) => ofAccount(opened, accountId),
+    forAccount: (accountId: string) => ofAccount({ collection, page }, accountId),
     system: {
       ...ofAllAccounts(collection),
       ...createWebhookLeases(collection),
@@ -192,24 +171,18 @@ export function createWebhookStore(connection: mongoose.Connection) {
   };
 }
 
-function openModel(connection: mongoose.Connection) {
-  const webhooks = connection.model<WebhookDoc>('Webhook', webhookSchema);
-  const page = createPages(webhooks);
-  return { webhooks, page, collection: webhooks.collection as unknown as Collection };
+interface Opened {
+  collection: Webhooks;
+  page: ReturnType<typeof createPages<WebhookDoc>>;
 }
 
-const ofAccount = ({ webhooks, page, collection }: ReturnType<typeof openModel>, accountId: string) => ({
+const ofAccount = ({ collection, page }: Opened, accountId: string) => ({
   /** Stores it as this account's. */
   async insert(webhook: WebhookDoc, session?: Session): Promise<void> {
     await orAlreadyMade(collection.insertOne({ ...webhook, accountId }, { session }));
   },
-  count: (session: Session) => webhooks.countDocuments({ accountId }, { session }).exec(),
-  byId: (id: string, session?: Session) =>
-    webhooks
-      .findOne({ _id: id, accountId })
-      .session(session ?? null)
-      .lean<WebhookDoc>()
-      .exec(),
+  count: (session: Session) => collection.countDocuments({ accountId }, { session }),
+  byId: (id: string, session?: Session) => collection.findOne({ _id: id, accountId }, { session }),
   list: (request: PageRequest) => page({ accountId }, request),
   /** Null when there is no such webhook. Before making one ACTIVE again, expedite its
    *  waiting deliveries. */
@@ -256,7 +229,7 @@ function rotating({ sealed, masked }: { sealed: string; masked: string }, now: D
   return [{ $set: { secretMasked: { $literal: masked }, secrets } }];
 }
 
-const ofAllAccounts = (collection: Collection) => ({
+const ofAllAccounts = (collection: Webhooks) => ({
   /** Those of these accounts that have a webhook. */
   ownersAmong: (accountIds: readonly string[]): Promise<string[]> =>
     collection.distinct('accountId', { accountId: { $in: [...accountIds] } }),

@@ -1,6 +1,7 @@
 /** Totals of activity: always exact, and what is old is not counted twice. */
 import t from 'tap';
 import { type ActivityDoc, createActivityStore } from '../../src/accounts/activity.js';
+import { makeIndexes } from '../../src/kit/collection.js';
 import { connectDatabase } from '../../src/kit/database.js';
 import { createIds } from '../../src/kit/ids.js';
 import { manualClock } from '../helpers/manual-clock.js';
@@ -14,8 +15,8 @@ t.teardown(close);
 t.test('a total is exact while the list grows, time passes and the clock is set back', async (t) => {
   const clock = manualClock();
   const newId = createIds(clock);
-  const { forAccount, system, ensureIndexes } = createActivityStore(connection, clock);
-  await ensureIndexes();
+  const { forAccount, system } = createActivityStore(connection, clock);
+  await makeIndexes(connection);
   const counted: number[] = [];
   const add = (count: number, operation = 'products_update') =>
     transaction(async (session) => {

@@ -20,6 +20,7 @@ import t from 'tap';
 import { formatAmount } from '../../src/domain/amount.js';
 import { assetName } from '../../src/domain/asset.js';
 import { systemClock } from '../../src/kit/clock.js';
+import { makeIndexes } from '../../src/kit/collection.js';
 import { connectDatabase } from '../../src/kit/database.js';
 import type { ParsedPage } from '../../src/ledger/horizon/page.js';
 import { createLedger } from '../../src/ledger/network-ledger.js';
@@ -280,7 +281,7 @@ t.test('a request budget that several processes share', async (t) => {
   t.teardown(() => Promise.all(databases.map((database) => database.close())));
   const stores = databases.map(({ connection }) => createRequestBudgetStore(connection, clock));
   const [store] = stores as [(typeof stores)[number]];
-  await store.ensureIndexes();
+  await makeIndexes(databases[0]!.connection);
   /** What a session of the watcher asks first. */
   const watch = (budget: LedgerBudget) => budget.allowancesOf({ purpose: 'watching' })[0]!.take();
 

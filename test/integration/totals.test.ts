@@ -68,7 +68,7 @@ t.test('one of two who wait for a total leaves → the other has it; both leave 
     accountId: other,
     $expr: { $function: { body: 'function() { sleep(100); return true }', args: [], lang: 'js' } },
   };
-  const count = createSharedCount(connection.model<{ accountId: string }>('Product'));
+  const count = createSharedCount(connection.collection<{ accountId: string }>('products'));
   const [stays, leaves, later] = [new AbortController(), new AbortController(), new AbortController()];
   const counted = count(slow as never, stays.signal);
   const left = count(slow as never, leaves.signal);
@@ -85,7 +85,7 @@ t.test('one of two who wait for a total leaves → the other has it; both leave 
 });
 
 t.test('a total that cannot be counted fails alone', async (t) => {
-  const count = createSharedCount(connection.model<{ accountId: string }>('Product'));
+  const count = createSharedCount(connection.collection<{ accountId: string }>('products'));
   const [good, bad] = await Promise.allSettled([
     count({ accountId: other }),
     count({ accountId: { $wrong: 1 } as never }),

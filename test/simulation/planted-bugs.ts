@@ -808,7 +808,7 @@ export const plantedBugs: readonly PlantedBug[] = [
         '{ _id: id, accountId },',
       ],
       ['src/events/event-store.ts', 'occurrence: 1 }, { unique: true });', 'occurrence: 1 });'],
-      ['src/webhooks/delivery-store.ts', 'deliverySchema.index(KEY, { unique: true });', 'deliverySchema.index(KEY);'],
+      ['src/webhooks/delivery-store.ts', '{ key: KEY, unique: true },', '{ key: KEY },'],
     ],
   },
   // What orders hold.
