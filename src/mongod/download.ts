@@ -15,6 +15,9 @@ export const MONGODB_DOWNLOADS = 'https://fastdl.mongodb.org';
 /** Patched, of the line that MongoDB supports longest. */
 const VERSION = '8.0.20';
 const CHECKSUM_TIMEOUT_MS = 15_000;
+const MAX_CHECKSUM_BYTES = 4096;
+/** Three times the largest of today. */
+const MAX_BYTES = 300 * 2 ** 20;
 
 /** Paths without `.tgz`, by platform and processor. */
 export const DOWNLOADS: Readonly<Record<string, string>> = {
@@ -39,7 +42,7 @@ export async function downloadProgram(path: string, program: Program, deps: Down
   const kept = downloadedPath(path, program, cacheDir);
   const url = `${from.replace(/\/+$/, '')}/${path}.tgz`;
   await onceInPlace(kept, async (workDir) => {
-    const expected = /^\s*([0-9a-f]{64})\b/i.exec(await (await ask(`${url}.sha256`, CHECKSUM_TIMEOUT_MS)).text())?.[1];
+    const expected = /^\s*([0-9a-f]{64})\b/i.exec(await checksumAt(`${url}.sha256`))?.[1];
     if (!expected) throw refused(url, 'there is no SHA-256 beside it');
     const tarball = join(workDir, 'mongodb.tgz');
     if ((await store(await ask(url), tarball, onProgress)) !== expected.toLowerCase())
@@ -67,6 +70,30 @@ async function ask(url: string, timeoutMs?: number): Promise<Response> {
   }
 }
 
+async function checksumAt(url: string): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  try {
+    for await (const chunk of read(await ask(url, CHECKSUM_TIMEOUT_MS), MAX_CHECKSUM_BYTES)) chunks.push(chunk);
+  } catch (error) {
+    throw unreachable(url, error);
+  }
+  return Buffer.concat(chunks).toString();
+}
+
+/** Refuses what is larger by its header before it reads. */
+async function* read(answer: Response, maxBytes: number): AsyncGenerator<Uint8Array> {
+  let bytes = 0;
+  const check = (size: number) => {
+    if (size > maxBytes) throw refused(answer.url, `it has more than ${maxBytes} bytes`);
+  };
+  check(Number(answer.headers.get('content-length')));
+  for await (const chunk of answer.body! as AsyncIterable<Uint8Array>) {
+    bytes += chunk.length;
+    check(bytes);
+    yield chunk;
+  }
+}
+
 /** @returns its SHA-256 */
 async function store(answer: Response, path: string, onProgress: OnProgress): Promise<string> {
   const total = Number(answer.headers.get('content-length'));
@@ -74,7 +101,7 @@ async function store(answer: Response, path: string, onProgress: OnProgress): Pr
   const file = await open(path, 'wx');
   let [bytes, shown] = [0, -1];
   try {
-    for await (const chunk of answer.body! as AsyncIterable<Uint8Array>) {
+    for await (const chunk of read(answer, MAX_BYTES)) {
       hash.update(chunk);
       await file.writeFile(chunk);
       bytes += chunk.length;
@@ -100,6 +127,7 @@ async function unpacked(tarball: string, program: Program, workDir: string): Pro
 }
 
 function unreachable(url: string, error: unknown): MongoUnavailableError {
+  if (error instanceof MongoUnavailableError) return error;
   const { message, cause, code } = error as Error & { cause?: { code?: string; message?: string }; code?: string };
   const reason = cause?.code ?? cause?.message ?? code ?? message;
   return new MongoUnavailableError(

@@ -18,6 +18,8 @@ import type { AddressInfo } from 'node:net';
 import { homedir, tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { generate } from 'selfsigned';
@@ -52,11 +54,18 @@ const { cert, private: key } = await generate([{ name: 'commonName', value: 'dow
 });
 writeFileSync(join(folder, 'ca.pem'), cert);
 
+function* endless() {
+  for (;;) yield '0'.repeat(1000);
+}
+
 /** What lies beside a tarball; null for nothing. */
 let checksum: ((name: string) => string) | null = null;
 let asked: string[] = [];
 const server = createServer({ key, cert }, ({ url = '' }, res) => {
   asked.push(url);
+  if (url.startsWith('/huge') && url.endsWith('.tgz'))
+    return res.writeHead(200, { 'content-length': 2 ** 40 }).write('x');
+  if (url.startsWith('/endless')) return void pipeline(Readable.from(endless()), res).catch(() => undefined);
   if (url.endsWith('.tgz')) return res.end(whole);
   if (checksum && url.endsWith('.tgz.sha256')) return res.end(checksum(basename(url, '.sha256')));
   res.writeHead(url.startsWith('/away') ? 302 : 404, { location: 'http://127.0.0.1:1/' }).end();
@@ -119,6 +128,9 @@ t.test('what is not verified is not run: one line says why, and nothing of it is
   t.same(asked, [`/${DOWNLOADS['darwin x64']}.tgz.sha256`, `/${DOWNLOADS['darwin x64']}.tgz`]);
   checksum = () => '<html>not here</html>';
   await refusal(/there is no SHA-256 beside it/);
+  checksum = () => sha256;
+  await refusal(/it has more than 314572800 bytes/, { downloads: `${origin}/huge` });
+  await refusal(/sha256 is not used: it has more than 4096 bytes/, { downloads: `${origin}/endless` });
   checksum = null;
   await refusal(/HTTP 404/);
   await refusal(/redirect/, { downloads: `${origin}/away` });
