@@ -2,7 +2,12 @@
  *  they return into the envelope. */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { callTRPCProcedure } from '@trpc/server';
+import { z } from 'zod';
+import { downloads } from '../../contracts/exports.js';
+import { contract } from '../../contracts/index.js';
 import type { Operation, ValidationContext } from '../../contracts/operation.js';
 import type { WatchCaller } from '../accounts/index.js';
 import { statementCsv } from '../audit/index.js';
@@ -13,11 +18,9 @@ import { CSV_TYPE, type CsvForm } from '../kit/csv.js';
 import type { Download } from '../selling/index.js';
 import { JSON_TYPE, type OnInternalError, sendError, sendJson, sendText } from './answer.js';
 import { authorize, type CallerOf } from './authorize.js';
-import { sendDownload } from './download.js';
 import type { EventStreams } from './event-stream.js';
 import { cutFaults, parseInput, unknownField, unknownParameter } from './input.js';
 import { readBody } from './rest-body.js';
-import { findRoute, type Route } from './rest-routes.js';
 import type { ApiContext } from './trpc-http.js';
 
 export interface RestDeps {
@@ -159,3 +162,192 @@ export const idempotencyKeyOf = (req: IncomingMessage): string | null => {
   const key = req.headers['idempotency-key'];
   return typeof key === 'string' ? key : null;
 };
+
+// Which operation a method and a path mean. Segments are compared exactly; a wrong method is as
+// unknown as a wrong path.
+
+interface Route {
+  operation: Operation;
+  /** Name of the tRPC procedure, such as `products.create`; downloads have one of the same form. */
+  name: string;
+  type: 'query' | 'mutation' | 'subscription' | 'download';
+  readQuery: QueryReader;
+}
+
+interface Node {
+  segments: Map<string, Node>;
+  parameter: { name: string; node: Node } | null;
+  routes: Map<string, Route>;
+}
+
+const newNode = (): Node => ({ segments: new Map(), parameter: null, routes: new Map() });
+
+const root = newNode();
+function addRoutes(tree: object, typeOf: (operation: Operation) => Route['type']): void {
+  for (const [resource, operations] of Object.entries(tree)) {
+    for (const [name, operation] of Object.entries(operations as Record<string, Operation>)) {
+      const route = {
+        operation,
+        name: `${resource}.${name}`,
+        type: typeOf(operation),
+        readQuery: queryReader(operation),
+      };
+      nodeOf(operation.path).routes.set(operation.method, route);
+    }
+  }
+}
+
+function nodeOf(path: string): Node {
+  let node = root;
+  for (const segment of path.split('/').slice(1)) {
+    if (segment.startsWith('{')) {
+      node.parameter ??= { name: segment.slice(1, -1), node: newNode() };
+      node = node.parameter.node;
+    } else {
+      const next = node.segments.get(segment) ?? newNode();
+      node.segments.set(segment, next);
+      node = next;
+    }
+  }
+  return node;
+}
+
+addRoutes(contract, ({ streams, readOnly }) => (streams ? 'subscription' : readOnly ? 'query' : 'mutation'));
+addRoutes(downloads, () => 'download');
+
+/** `path` below `/api/v1`, without the query. The parameters are still encoded. */
+function findRoute(method: string, path: string): { route: Route; params: Record<string, string> } | null {
+  let node = root;
+  const params: Record<string, string> = {};
+  for (const segment of path.split('/').slice(1)) {
+    const next = node.segments.get(segment);
+    if (next) {
+      node = next;
+    } else if (node.parameter && segment !== '') {
+      params[node.parameter.name] = segment;
+      node = node.parameter.node;
+    } else {
+      return null;
+    }
+  }
+  const route = node.routes.get(method === 'HEAD' ? 'GET' : method);
+  return route ? { route, params } : null;
+}
+
+// Converts query text to values by the contract's types. Text of another form stays as it is, for
+// the contract to refuse.
+
+type QueryReader = (query: string) => Record<string, unknown>;
+
+/** Unknown names are passed on as text, for the contract to refuse. */
+function queryReader(operation: Operation): QueryReader {
+  const kinds = new Map(Object.entries(operation.query).map(([name, schema]) => [name, kindOf(schema as z.ZodType)]));
+  return (query) => {
+    if (query === '') return {};
+    // URLSearchParams puts U+FFFD where it cannot decode.
+    if (query.includes('%')) refuseUndecodable(query);
+    const sent = new Map<string, string[]>();
+    for (const [name, text] of new URLSearchParams(query)) {
+      const texts = sent.get(name);
+      if (texts) texts.push(text);
+      else sent.set(name, [text]);
+    }
+    // A name may be `__proto__`, which an assignment would not keep.
+    return Object.fromEntries([...sent].map(([name, texts]) => [name, valueIn(texts, kinds.get(name) ?? 'text')]));
+  };
+}
+
+/** A parameter that was sent twice has no single value: the contract refuses the array. */
+const valueIn = (texts: string[], kind: Kind): unknown =>
+  kind === 'array' || texts.length > 1 ? texts : typedValue(texts[0]!, kind);
+
+/** @throws ApiError `bad_request` */
+function refuseUndecodable(query: string): void {
+  try {
+    decodeURIComponent(query);
+  } catch {
+    throw new ApiError('bad_request', 'The URL is not encoded correctly.');
+  }
+}
+
+type Kind = 'array' | 'number' | 'boolean' | 'text';
+
+function kindOf(schema: z.ZodType): Kind {
+  if (schema instanceof z.ZodDefault || schema instanceof z.ZodOptional) return kindOf(schema.unwrap() as z.ZodType);
+  if (schema instanceof z.ZodArray) return 'array';
+  if (schema instanceof z.ZodNumber) return 'number';
+  return schema instanceof z.ZodBoolean ? 'boolean' : 'text';
+}
+
+function typedValue(text: string, kind: Kind): unknown {
+  if (kind === 'number' && /^\d+$/.test(text)) return Number(text);
+  if (kind === 'boolean' && (text === 'true' || text === 'false')) return text === 'true';
+  return text;
+}
+
+// Sends a file while it is made: no faster than the client takes it, and no longer than the client
+// stays.
+
+/** As long as MongoDB keeps the moment that the file is of. */
+const MAX_MS = 300_000;
+
+/** Resolves when the file is sent, or the client has hung up.
+ *  @throws what its making failed with: after the first byte the connection is closed, so that no
+ *  client takes a part for the whole */
+async function sendDownload(
+  req: IncomingMessage,
+  res: ServerResponse,
+  download: Download,
+  watch: (end: () => void) => () => void,
+): Promise<void> {
+  const ended = new AbortController();
+  const unwatch = watch(() => ended.abort());
+  try {
+    await send(req, res, download, ended.signal);
+  } catch (error) {
+    if (!ended.signal.aborted) throw error;
+    if (res.headersSent) return void res.destroy();
+    throw new ApiError('unauthorized', 'The API key or the session has ended.');
+  } finally {
+    unwatch();
+  }
+}
+
+/** @param ended aborts when the caller may call no more */
+async function send(req: IncomingMessage, res: ServerResponse, download: Download, ended: AbortSignal): Promise<void> {
+  const chunks = download.chunks[Symbol.asyncIterator]();
+  // A failure before the first chunk is still answered as an error.
+  const first = await Promise.race([chunks.next(), rejectedBy(ended)]);
+  res.statusCode = 200;
+  res.setHeader('Content-Type', download.contentType);
+  res.setHeader('Content-Disposition', `attachment; filename="${download.fileName}"`);
+  if (req.method === 'HEAD' || first.done) {
+    await chunks.return?.();
+    res.end();
+    return;
+  }
+  const texts = async function* () {
+    try {
+      yield first.value.text;
+      for await (const { text } of { [Symbol.asyncIterator]: () => chunks }) yield text;
+    } finally {
+      await chunks.return?.();
+    }
+  };
+  try {
+    await pipeline(Readable.from(texts(), { highWaterMark: 1 }), res, {
+      signal: AbortSignal.any([AbortSignal.timeout(MAX_MS), ended]),
+    });
+  } catch (error) {
+    const isOver = res.closed || res.destroyed;
+    res.destroy();
+    const { code, name } = error as { code?: string; name?: string };
+    if (isOver && (code === 'ERR_STREAM_PREMATURE_CLOSE' || name === 'AbortError')) return;
+    throw error;
+  }
+}
+
+const rejectedBy = (signal: AbortSignal): Promise<never> =>
+  new Promise((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+  });

@@ -3,7 +3,7 @@
 import t from 'tap';
 import { contract } from '../../contracts/index.js';
 import type { Operation } from '../../contracts/operation.js';
-import { createMcpService } from '../../src/api/mcp/service.js';
+import { createMcpService } from '../../src/api/mcp/serve.js';
 import { systemClock } from '../../src/kit/clock.js';
 import { call, operations, type Transport } from '../helpers/api.js';
 import { startProgram } from '../helpers/command.js';

@@ -1,5 +1,6 @@
 /** `cli mcp`, by the protocol's own client: the contract as tools, on a service that answers,
  *  refuses, hangs or is away. */
+
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
@@ -11,7 +12,7 @@ import formats from 'ajv-formats';
 import t from 'tap';
 import { contract } from '../../contracts/index.js';
 import type { Operation } from '../../contracts/operation.js';
-import { createMcpService } from '../../src/api/mcp/service.js';
+import { createMcpService } from '../../src/api/mcp/serve.js';
 import { builtFile, ROOT, startProgram } from '../helpers/command.js';
 import { manualClock } from '../helpers/manual-clock.js';
 import { freePort } from '../helpers/mongo.js';

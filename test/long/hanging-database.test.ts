@@ -2,7 +2,7 @@
  *  time, and afterwards everything goes on by itself. */
 import t from 'tap';
 import { contract } from '../../contracts/index.js';
-import { createMcpService } from '../../src/api/mcp/service.js';
+import { createMcpService } from '../../src/api/mcp/serve.js';
 import { systemClock } from '../../src/kit/clock.js';
 import {
   isReady,

@@ -21,7 +21,7 @@ const IN_CODE: [row: string, file: string, before: string][] = [
   ['Streams of payment pages', 'src/page/router.ts', 'MAX_STREAMS_PER_ADDRESS = '],
   ['The same, page streams', 'src/page/router.ts', 'MAX_STREAMS = '],
   ['The same, exports', 'src/selling/exports.ts', 'MOST_IN_ALL = '],
-  ['Milliseconds that an export lasts', 'src/api/download.ts', 'MAX_MS = '],
+  ['Milliseconds that an export lasts', 'src/api/rest.ts', 'MAX_MS = '],
   ['Reports that wait', 'src/selling/reports.ts', 'mostWaiting: '],
   ['Rows of a report', 'contracts/reports.ts', 'MAX_SUMMARY_ROWS = '],
   ['Entries of a statement', 'src/audit/statement.ts', 'MOST_ITEMS = '],
