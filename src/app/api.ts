@@ -29,10 +29,9 @@ import { createPageRouter, type PageRouter } from '../page/router.js';
 import { createPageSource, toPagePayment } from '../page/source.js';
 import { createStatusFeed } from '../page/status-feed.js';
 import type { PageProofs, TestPayer } from '../page/types.js';
-import { createExportService, type TakeOrder } from '../selling/index.js';
+import { createExportService, type Download, type ExportService, type TakeOrder } from '../selling/index.js';
 import type { Config } from './config.js';
 import type { Core } from './core.js';
-import { guardEach, guardExports } from './guarded.js';
 
 export interface Api {
   http: HttpApi & { pages: PageRouter };
@@ -159,3 +158,42 @@ export async function createApi(
     },
   };
 }
+
+// Wraps the functions that an API process hands out, so that no caller waits for a MongoDB that is
+// away.
+
+type AsyncFunctions<T> = { [Name in keyof T]: (...args: never[]) => Promise<unknown> };
+
+/** The same functions, guarded. */
+const guardEach = <T extends AsyncFunctions<T>>(guard: Guard, functions: T): T =>
+  Object.fromEntries(
+    Object.entries<(...args: never[]) => Promise<unknown>>(functions).map(([name, call]) => [
+      name,
+      (...args: never[]) => guard(() => call(...args)),
+    ]),
+  ) as T;
+
+/** The same exports, with each of their chunks guarded. */
+const guardExports = (guard: Guard, { payments, checkouts }: ExportService): ExportService => ({
+  payments: { export: (...call) => guardChunks(guard, payments.export(...call)) },
+  checkouts: { export: (...call) => guardChunks(guard, checkouts.export(...call)) },
+});
+
+const guardChunks = (guard: Guard, download: Download): Download => ({
+  ...download,
+  chunks: {
+    [Symbol.asyncIterator]() {
+      const chunks = download.chunks[Symbol.asyncIterator]();
+      return {
+        next: () => guard(() => chunks.next()),
+        return: async () => {
+          const ended = Promise.resolve(chunks.return?.());
+          // An abandoned chunk still waits for MongoDB, so its end does too.
+          await guard(() => ended).catch(() => undefined);
+          ended.catch(() => undefined);
+          return { done: true, value: undefined };
+        },
+      };
+    },
+  },
+});

@@ -3,7 +3,7 @@
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
-import type { Commit, SetupCode } from '../accounts/index.js';
+import { type Commit, createKeyWatch, type SetupCode, type WatchCaller } from '../accounts/index.js';
 import { createHttpApp } from '../api/app.js';
 import { createMetrics } from '../api/metrics.js';
 import { createOperationsApp } from '../api/operations.js';
@@ -12,7 +12,7 @@ import { listen } from '../api/server.js';
 import { createLedgerStamper, type LedgerStamper } from '../asking/index.js';
 import type { Pair } from '../domain/rate.js';
 import type { PayUri } from '../domain/sep7.js';
-import type { EventTail } from '../events/index.js';
+import { createEventNotifier, createEventTail, type EventNotifier, type EventTail } from '../events/index.js';
 import type { Services } from '../kit/caller.js';
 import { type Clock, monotonicClock, systemClock } from '../kit/clock.js';
 import { createIds } from '../kit/ids.js';
@@ -34,7 +34,6 @@ import { type Api, createApi } from './api.js';
 import { createAuditing } from './auditing.js';
 import { type Config, originOf } from './config.js';
 import { type Core, createCore } from './core.js';
-import { type OpenEventTail, openEventTail } from './event-tail.js';
 import { setupCodeOf } from './installation.js';
 import { startWorkerJobs } from './job-runs.js';
 import { closeLedgers, createLedgers, refuseUnfitServers, requestsPerHourOf } from './ledgers.js';
@@ -326,4 +325,34 @@ async function serve(
     const closing = systemClock.sleep(noticeMs).then(() => server.close(graceMs - noticeMs));
     await Promise.all([closing, jobs?.close()]);
   });
+}
+
+// Follows events in this process for all waiting pulls and all streams, composed around the core.
+
+interface OpenEventTail {
+  tail: EventTail;
+  follow: EventNotifier['follow'];
+  watch: WatchCaller;
+  /** Ends all waiters. May be called several times. */
+  close(): Promise<void>;
+}
+
+/** The first waiter opens the change stream. @param isStreamLate change streams lag, as on a
+ *  sharded cluster */
+export function openEventTail(
+  core: Core,
+  { maxOpenPerAccount, isStreamLate }: { maxOpenPerAccount: number; isStreamLate: boolean },
+): OpenEventTail {
+  const { stores, clock, log } = core;
+  const { eventCounters } = stores.system;
+  const notifier = createEventNotifier({ eventCounters, isStreamLate, clock, log });
+  const keyWatch = createKeyWatch({ ...stores.system, clock, log });
+  return {
+    follow: notifier.follow,
+    watch: keyWatch.watch,
+    tail: createEventTail({ forAccount: stores.forAccount, notifier, keyWatch, maxOpenPerAccount }),
+    async close() {
+      await Promise.all([notifier.close(), keyWatch.close()]);
+    },
+  };
 }

@@ -1,5 +1,6 @@
 /** What operators rely on: backups, which are of one moment and restore exactly or not at all, and
  *  the files to run the service with. */
+
 import { mkdtemp, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -2,8 +2,8 @@
  *  virtual time and the simulated database, network and endpoints. */
 import { pino } from 'pino';
 import { composeAuditor } from '../../src/app/auditing.js';
+import { openEventTail } from '../../src/app/context.js';
 import { type Core, createCore } from '../../src/app/core.js';
-import { openEventTail } from '../../src/app/event-tail.js';
 import { dismissParked } from '../../src/app/operator.js';
 import { createOrders, createServices } from '../../src/app/services.js';
 import { createWorker, type Worker } from '../../src/app/worker.js';
