@@ -14,7 +14,7 @@ export function registerBackupCommands(program: Command, deps: { clock: Clock; s
     .requiredOption('--out <file>', 'file to write; it appears once it is complete')
     .option('--json', 'print one line of JSON and nothing else')
     .action(async ({ out, json }: { out: string; json?: true }) => {
-      const { writeBackup } = await import('../app/backup-files.js');
+      const { writeBackup } = await import('../app/backup.js');
       const documents = await writeBackup(deps.settings(), out, deps.clock, onProgress);
       if (json) return print(JSON.stringify({ file: out, documents }));
       print(
@@ -28,7 +28,7 @@ export function registerBackupCommands(program: Command, deps: { clock: Clock; s
     .requiredOption('--from <file>', 'file that backup wrote')
     .option('--json', 'print one line of JSON and nothing else')
     .action(async ({ from, json }: { from: string; json?: true }) => {
-      const { restoreBackup } = await import('../app/backup-files.js');
+      const { restoreBackup } = await import('../app/backup.js');
       const documents = await restoreBackup(deps.settings(), from, onProgress);
       if (json) return print(JSON.stringify({ documents }));
       print(`${documents} documents restored. Start the service with the same SECRETS_KEY as before.`);

@@ -1,12 +1,8 @@
 /** The hosted page over HTTP: the page, its QR code, its status to follow or poll, and on LOCAL a
  *  button that pays. */
-import express, {
-  type ErrorRequestHandler,
-  type Request,
-  type RequestHandler,
-  type Response,
-  type Router,
-} from 'express';
+
+import type { ErrorRequestHandler, Request, RequestHandler, Response, Router } from 'express';
+import express from 'express';
 import { ApiError } from '../kit/api-error.js';
 import {
   addressOfPage,
@@ -26,15 +22,12 @@ import {
   wordsFor,
 } from './context.js';
 import { busyView, faultView, longClosedView } from './document.js';
-import { createFollow, type Known } from './follow.js';
+import { createFollow, createLinkUpdates, createStreams, type Known, type Streams } from './follow.js';
 import { strictHeaders } from './headers.js';
-import { createLinkUpdates } from './link-updates.js';
-import { openerOf, refererOf } from './opener.js';
 import { createOrders } from './orders.js';
 import { createProofRoutes } from './proof.js';
-import { qrCode } from './qr.js';
-import { createImages, MOST_PAYMENTS, payFromTestAccount, posterView, receiptView, showPage } from './show.js';
-import { createStreams, type Streams } from './streams.js';
+import { createImages, MOST_PAYMENTS, payFromTestAccount, posterView, qrCode, receiptView, showPage } from './show.js';
+import type { PageCheckout } from './types.js';
 import { createWalletPayments } from './wallet-payment.js';
 
 export type { PageDeps } from './context.js';
@@ -181,3 +174,31 @@ const answerFault =
     }
     send(res, 500, faultView(frameOf(context, req), (res.get('x-request-id') as string | undefined) ?? null));
   };
+
+// Determines the origin that may watch a checkout's page from the window that opened it: the
+// shop's, as given by its return URLs.
+
+/**
+ * The origin that opened the page, when the checkout's `successUrl` or `cancelUrl` has that origin;
+ * else null.
+ *
+ * The browser names the requesting page in `Referer`; no other page can send the shop's origin in
+ * it. A shop whose pages send none (`no-referrer`) is not told.
+ */
+export function openerOf(checkout: PageCheckout | undefined, referer: unknown): string | null {
+  const opener = originOf(referer);
+  if (!checkout || opener === null) return null;
+  return [checkout.successUrl, checkout.cancelUrl].some((url) => originOf(url) === opener) ? opener : null;
+}
+
+/** The requesting page. When the payer changes the language, the page requests itself: it sends no
+ *  `Referer` and passes the opener on. */
+const refererOf = (req: Request): unknown =>
+  req.get('sec-fetch-site') === 'same-origin' ? req.query.opener : req.get('referer');
+
+/** Null for other than web addresses: the origin of `data:` and the like is the text "null". */
+function originOf(url: unknown): string | null {
+  if (typeof url !== 'string' || !URL.canParse(url)) return null;
+  const { protocol, origin } = new URL(url);
+  return protocol === 'https:' || protocol === 'http:' ? origin : null;
+}

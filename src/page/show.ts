@@ -1,8 +1,8 @@
 /** Answers with the pages of a link or checkout, and what hangs on them: receipt, poster, images,
  *  the test payment. */
 
-import type { Request, Response } from 'express';
-import express, { type Router } from 'express';
+import type { Request, Response, Router } from 'express';
+import express from 'express';
 import { formatAmount, parseSum } from '../domain/amount.js';
 import { readAlike } from '../domain/typed-amount.js';
 import { qrPng, qrSvg } from '../selling/index.js';
@@ -26,11 +26,10 @@ import {
 } from './context.js';
 import { documentOf, type Frame, moment, money, orderFacts, worth } from './document.js';
 import { embeddedAnywhere, opensWallets, shownImage, watchedByOpener } from './headers.js';
-import { type Html, html } from './html.js';
+import { type Html, html, trusted } from './html.js';
 import { EMPTY_FORM, type FilledForm } from './order-form.js';
 import { closedBecause } from './page-state.js';
 import { refusalSentence } from './payer-answer.js';
-import { qrCode } from './qr.js';
 import type { PageLink, PagePayment, PaidBy, TestPayment } from './types.js';
 import { pageView } from './view.js';
 import { wordsOf } from './words.js';
@@ -257,3 +256,7 @@ export async function showPage(
   const status = given.problem !== undefined ? 502 : terms.entered.state === 'wrong' ? 422 : 200;
   send(res, given.order?.status ?? status, view);
 }
+
+// QR codes within a page.
+
+export const qrCode = async (text: string): Promise<Html> => trusted(await qrSvg(text));
