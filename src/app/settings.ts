@@ -1,5 +1,5 @@
-/** Every setting: its name, default and meaning, and how its text is read. A test compares the first
- *  three with docs/reference/settings.md. */
+/** Every setting: its name, default and meaning, and how its text is read. A test compares the
+ *  first three with docs/reference/settings.md. */
 import ipaddr from 'ipaddr.js';
 import { NETWORKS, networkInfo } from '../../contracts/networks.js';
 import { parseAmount } from '../domain/amount.js';
