@@ -9,7 +9,7 @@ import type { Clock, MonotonicClock } from '../kit/clock.js';
 import { createFailover, type LedgerServer } from './failover.js';
 import { horizonServer } from './horizon/source.js';
 import { type Asker, createRequester, type Fetch, type LedgerBudget, labelsOf } from './request.js';
-import { rpcServer } from './rpc/source.js';
+import { rpcServer } from './rpc/api.js';
 import { type Asking, createPageSizes, createSession, type LedgerSession } from './session.js';
 import { LedgerUnavailable } from './source.js';
 

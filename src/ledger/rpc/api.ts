@@ -2,8 +2,10 @@
  *  server's error, never data. */
 import { z } from 'zod';
 import type { MonotonicClock } from '../../kit/clock.js';
+import type { LedgerServer } from '../failover.js';
 import { hash } from '../horizon/fields.js';
 import { type LedgerRecord, partiesOf } from '../records.js';
+import { endpointOf, type Requester } from '../request.js';
 import { findLedgerAtOrBefore } from '../session.js';
 import {
   BlindServer,
@@ -14,13 +16,13 @@ import {
   SourceError,
   WrongNetwork,
 } from '../source.js';
-import { type Call, INVALID_PARAMS, ledgerNumber, moment, OUT_OF_RANGE, RpcError } from './call.js';
+import { type Call, createCall, INVALID_PARAMS, ledgerNumber, moment, OUT_OF_RANGE, RpcError } from './call.js';
 import { getEvents } from './events.js';
 import { parseOperation } from './operation.js';
 import { type PageRequest, rangeOf, readEventsPage } from './page.js';
 import { newWitnesses, probeSight, UnseenLedger, type Witnesses } from './sight.js';
 import { account, holdings, invocation, ledgerBytes, sequenceOf, submitTransaction } from './submission.js';
-import type { ContractIdOf } from './token-event.js';
+import { type ContractIdOf, createContractIds } from './token-event.js';
 import { type FoundOperation, getOperation, getOperations, type Transactions } from './transaction.js';
 
 /** What is remembered of a server between requests. */
@@ -262,5 +264,39 @@ function withReceivers({ raw, outcome }: LedgerRecord, receivers: readonly strin
   return {
     raw,
     outcome: outcome.kind === 'parked' ? { ...outcome, receivers: outcome.receivers ?? receivers } : outcome,
+  };
+}
+
+// Stellar RPC servers as servers of a network's ledger.
+
+export function rpcServer(
+  url: string,
+  deps: { label: string; passphrase: string; requester: Requester; monotonic: MonotonicClock },
+): LedgerServer {
+  const { label, passphrase, requester, monotonic } = deps;
+  const { headers, urlOf } = endpointOf(url);
+  const contractIdOf = createContractIds(passphrase);
+  const memory = newMemory();
+  const sent = { accept: 'application/json', 'content-type': 'application/json', ...headers };
+  return {
+    label,
+    hasHistories: false,
+    connect(spend, timeoutMs) {
+      const callOnce = createCall(async (body) => {
+        await spend();
+        memory.uncheckedCalls -= 1;
+        return requester.send({ url: urlOf(''), headers: sent, body }, timeoutMs);
+      });
+      const call: Call = async (...args) => {
+        try {
+          return await callOnce(...args);
+        } catch (error) {
+          // The server may return with other settings, or as another one.
+          if (error instanceof SourceError && !(error instanceof RpcError)) Object.assign(memory, newMemory());
+          throw error;
+        }
+      };
+      return createRpcSource({ call, memory, passphrase, contractIdOf, label, clock: monotonic });
+    },
   };
 }
