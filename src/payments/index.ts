@@ -2,9 +2,16 @@
 export { type AcceptCheckout, createAcceptanceFinisher, createAcceptCheckout } from './acceptance.js';
 export { assetOf, cancelled, leftOf, refundedValueOf } from './checkout.js';
 export { createCheckoutExpiry } from './checkout-expiry.js';
-export { createPaymentService, faultOfAssignment, filterOf, findAssigned, MATCHED, withProducts } from './decisions.js';
+export {
+  createPaymentService,
+  decideLeftParts,
+  faultOfAssignment,
+  filterOf,
+  findAssigned,
+  MATCHED,
+  withProducts,
+} from './decisions.js';
 export { createLeftoverRemoval, createRemoveLeftovers } from './deleted-products.js';
-export { decideLeftParts } from './left-parts.js';
 export { type CheckoutPayable, loadPayable, loadPayables, payableOf } from './payable.js';
 export type { PaymentChanges } from './payment-changes.js';
 export type { PaymentDoc } from './payment-document.js';
