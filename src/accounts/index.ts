@@ -9,8 +9,14 @@ export { createAuthentication } from './authentication.js';
 export { type Act, type Commit, type CommitDeps, createCommit, SYSTEM } from './commit.js';
 export { createKeyWatch, type KeyWatch, type WatchCaller } from './key-watch.js';
 export { createPasskeyChallengeStore, createPasskeys, type Invited, type PasskeyUser } from './passkeys.js';
-export { createSessionCookie, type SessionCookie } from './session-cookie.js';
-export { createSessionStore, createSessions, type OpenSession, SESSION_MS } from './sessions.js';
+export {
+  createSessionCookie,
+  createSessionStore,
+  createSessions,
+  type OpenSession,
+  SESSION_MS,
+  type SessionCookie,
+} from './sessions.js';
 export {
   createSetup,
   createSetupCode,

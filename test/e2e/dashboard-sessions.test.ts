@@ -1,9 +1,10 @@
 /** Sessions of the dashboard over HTTP: who gets one, what ends it, and that no other page can
  *  use it. */
+
 import { request as httpRequest } from 'node:http';
 import { Keypair } from '@stellar/stellar-sdk';
 import t from 'tap';
-import { createSessionCookie } from '../../src/accounts/session-cookie.js';
+import { createSessionCookie } from '../../src/accounts/sessions.js';
 import { createFiles, createIsForeign } from '../../src/dashboard/files.js';
 import { type Clock, systemClock } from '../../src/kit/clock.js';
 import { comeIn } from '../helpers/people.js';
