@@ -6,7 +6,7 @@ export { lineProductFaults, productTermFaults } from './checkout-terms.js';
 export { createCheckoutService } from './checkouts.js';
 export { createCouponService, createCouponStore } from './coupons.js';
 export { createExportService, type Download, type ExportService } from './exports.js';
-export { createRequestKeyStore, openPayRequests } from './instructions.js';
+export { createRequestKeyStore, openPayRequests, qrPng, qrSvg } from './instructions.js';
 export {
   createPaymentLinkStore,
   type LinkCountChange,
@@ -19,6 +19,5 @@ export { createPayableNames, type PayableNameStore } from './payable-documents.j
 export type { ProductDoc, StoredTerms } from './product-document.js';
 export { type AccountProducts, createProductStore, type ProductStore } from './product-store.js';
 export { createProductService } from './products.js';
-export { qrPng, qrSvg } from './qr.js';
 export { createQuotes, noQuote, type Quotes } from './quotes.js';
 export { createReportService } from './reports.js';
