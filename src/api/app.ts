@@ -23,9 +23,9 @@ import { createEventStreams, EVENT_STREAM } from './event-stream.js';
 import type { Idempotency } from './idempotency.js';
 import { createOperations } from './operations.js';
 import type { Readiness } from './readiness.js';
-import { createRequestIds } from './request-id.js';
 import { createRest } from './rest.js';
 import { createRouter, type RouterDeps } from './router.js';
+import { createRequestIds } from './server.js';
 import { createTrpcHttp } from './trpc-http.js';
 
 // Answers are sent compressed to clients that take them so. Only what is read is: an answer that

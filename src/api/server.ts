@@ -5,7 +5,6 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { Express } from 'express';
 import type { Clock } from '../kit/clock.js';
 import { StartupError } from '../kit/startup-error.js';
-import { createRequestIds } from './request-id.js';
 
 interface HttpServer {
   port: number;
@@ -117,4 +116,12 @@ export function listenError(error: NodeJS.ErrnoException, host: string, port: nu
   if (error.code === 'EADDRINUSE') return new StartupError(`${at} is taken on ${host}: set ${setting} to a free one.`);
   if (error.code === 'EACCES') return new StartupError(`${at} needs privileges: set ${setting} to one above 1023.`);
   return new StartupError(`HOST ${host} is not an address of this machine (${error.code ?? error.message}).`);
+}
+
+// Names for requests, in answers and logs: a random start of this process, and a count.
+
+export function createRequestIds(clock: Clock): () => string {
+  const start = clock.randomBytes(6).toString('hex');
+  let count = 0;
+  return () => `req_${start}${(count++).toString(36).padStart(5, '0')}`;
 }
