@@ -15,6 +15,8 @@ const DIST = join(ROOT, 'dist');
 const PROGRAMS = ['src/main.ts', 'src/cli/main.ts', 'src/mongod/keeper.ts', 'src/local-ledger/main.ts'];
 /** Finds its files by the folder of its module. */
 const NOT_BUNDLED = ['swagger-ui-dist'];
+/** Loaded by what needs them: none of them may come with every start. */
+const ON_DEMAND = ['selfsigned', '@simplewebauthn/server', '@modelcontextprotocol/sdk'];
 /** CommonJS packages expect `require`. */
 const REQUIRE = `import { createRequire as $createRequire } from 'node:module'; const require = $createRequire(import.meta.url);`;
 
@@ -79,10 +81,26 @@ const { metafile } = await build({
   metafile: true,
   logLevel: 'warning',
 });
+for (const name of loadedBy('main.js')) {
+  const file = Object.keys(metafile.outputs[name]!.inputs).find((input) =>
+    ON_DEMAND.some((each) => input.startsWith(`node_modules/${each}/`)),
+  );
+  if (file) throw new Error(`every start loads ${file}: import its user with await import()`);
+}
 // After the build: a failed one leaves the previous output.
 const chunks = join(DIST, 'src/chunks');
 for (const name of readdirSync(chunks)) {
   if (!(`dist/src/chunks/${name}` in metafile.outputs)) rmSync(join(chunks, name));
+}
+
+/** The outputs that a program loads at its start. Its only dynamic import is the start itself. */
+function loadedBy(program: string, outputs = metafile.outputs): Set<string> {
+  const loaded = new Set<string>([`dist/src/${program}`]);
+  for (const name of loaded) {
+    for (const { path, kind } of outputs[name]?.imports ?? [])
+      if (path in outputs && (kind === 'import-statement' || name.endsWith(program))) loaded.add(path);
+  }
+  return loaded;
 }
 
 /** Each script is self-contained, because it is loaded alone. */

@@ -10,7 +10,7 @@ import type { WebhookPayload } from '../../contracts/events.js';
 import { makeDirectory } from '../app/directory.js';
 import { createClient } from '../client/index.js';
 import type { Clock } from '../kit/clock.js';
-import { type Heard, listenForWebhooks } from '../webhooks/listen.js';
+import type { Heard } from '../webhooks/listen.js';
 import { allOf, type Connect, connected, print, printTable } from './program.js';
 import { refusal, toHttpUrl } from './service.js';
 
@@ -80,7 +80,7 @@ export function registerWebhookCommands(
       const collect = createClient({ url: service, apiKey: key });
       const dataDir = resolve(settings.dataDir);
       makeDirectory(dataDir);
-      const { openDevelopmentCertificate } = await import('../webhooks/listen.js');
+      const { listenForWebhooks, openDevelopmentCertificate } = await import('../webhooks/listen.js');
       const certificate = await openDevelopmentCertificate(join(dataDir, settings.certificateFile), deps.clock);
       let secret: string | null = null;
       const listener = await listenForWebhooks({

@@ -6,7 +6,6 @@ export { createDispatcher, createSend, type Dispatcher, type DispatcherDeps } fr
 export { EPOCH } from './due-deliveries.js';
 export { createPause } from './health.js';
 export { createKeyring, createWebhookKeyStore, type Keyring } from './keyring.js';
-export { type Heard, listenForWebhooks } from './listen.js';
 export { createPoster, type Poster } from './poster.js';
 export { createReplayer, createReplayStore, idRangeOf, type ReplayDoc, type ReplayRound } from './replay.js';
 export { createAddressGuard, createConnector, createHostResolver, isPublicAddress } from './resolver.js';
