@@ -1,12 +1,6 @@
-/** Makes checkouts.
- *
- *  Creations write no common document of product or wallet, so that they do not conflict. A
- *  creation inserts the checkout and then reads product and wallet again: if one is gone by then,
- *  it removes the checkout before it answers. The deletion of a product removes its checkouts after
- *  the product. The deletion of a wallet, or its deactivation, first clears `takesCheckouts` and
- *  then looks for checkouts; a creation that finds it cleared sets it again, which fails once the
- *  wallet is gone or inactive, and counts up `checkoutEpoch`, without which two deletions at once
- *  would hide it from each other. In any order, one of the two sees the other. */
+/** Makes checkouts. Their transaction reads their products and counts them at their wallets. The end
+ *  of a wallet and the deletion of a product write the wallet, too: of two that meet, the later one
+ *  begins again and sees the other. */
 
 import { DEFAULT_LIFETIME_MS } from '../../contracts/checkouts.js';
 import type { Contract } from '../../contracts/index.js';
@@ -14,14 +8,15 @@ import type { ParsedInputOf } from '../../contracts/operation.js';
 import type { Act, Commit } from '../accounts/index.js';
 import { createMemo } from '../domain/memo.js';
 import { ApiError, conflict, notFound } from '../kit/api-error.js';
-import type { Caller, ServiceOf } from '../kit/caller.js';
+import type { ServiceOf } from '../kit/caller.js';
 import type { Clock } from '../kit/clock.js';
 import { type Session, Taken } from '../kit/database.js';
-import { createGroupCommit } from '../kit/group-commit.js';
+import { countBy, createGroupCommit } from '../kit/group-commit.js';
 import { createdAtOf, type NewId } from '../kit/ids.js';
 import { loadPayable } from '../payments/index.js';
 import type { RateNeeds } from '../rates/index.js';
 import type { AccountStores, ForAccount } from '../stores.js';
+import type { WalletDoc } from '../watching/index.js';
 import type { CheckoutDoc } from './checkout-document.js';
 import { type CheckoutFacts, toCheckout } from './checkout-resource.js';
 import { type CheckoutTerms, inactiveWallet, termsOf, unknownProduct, unknownWallet } from './checkout-terms.js';
@@ -50,24 +45,22 @@ export function createCheckoutCreation(deps: CheckoutCreationDeps): ServiceOf<Co
 
   /** Concurrent creations of an account share a transaction, because they all write the count of
    *  its list. */
-  const insert = createGroupCommit<Creation, CheckoutDoc | ApiError>((creations) =>
-    commit.all(creations, async (session) => {
-      const { checkouts } = forAccount(creations[0]!.checkout.accountId);
-      return storeAll(
-        checkouts,
-        creations.map(({ checkout }) => checkout),
-        clock.now(),
-        session,
-      );
-    }),
-  );
+  const insert = createGroupCommit<Creation, CheckoutFacts | ApiError>((creations) => {
+    const batch = creations.map(({ checkout }) => checkout);
+    const stores = forAccount(batch[0]!.accountId);
+    return commit.all(creations, (session) => storeAll(stores, batch, clock.now(), session));
+  });
 
   return async (caller, input) => {
     const { accountId, reservedId, isRepeated, user } = caller;
     const stores = forAccount(accountId);
     const _id = reservedId?.('chk') ?? newId('chk');
     const made = reservedId && (await stores.checkouts.byId(_id));
-    if (made) return show(deps, await shownAgain(deps, caller, made));
+    if (made) {
+      const facts = await loadPayable(stores, made);
+      if (!facts) throw notFound('checkout');
+      return show(deps, facts);
+    }
     const terms = await termsOf(stores, input, clock.now());
     // On a retry the id carries the time of the first attempt.
     const begins = isRepeated ? clock.now() : createdAtOf(_id);
@@ -82,25 +75,40 @@ export function createCheckoutCreation(deps: CheckoutCreationDeps): ServiceOf<Co
       });
       if (result === null) continue;
       if (result instanceof ApiError) throw result;
-      const shown = toCheckout(await confirm(deps, result, takingBack(deps, caller, result)), publicUrl);
+      const shown = toCheckout(result, publicUrl);
       return quote ? withQuote(shown, quote) : shown;
     }
   };
 }
 
 /** Stores checkouts of one account with what they take. @returns each as stored, or why it is not
- *  @throws Taken when a memo or slug is */
+ *  @throws Taken when a memo or slug is, ApiError when a product or wallet is gone */
 export async function storeAll(
-  checkouts: Pick<AccountStores['checkouts'], 'take' | 'insert'>,
+  { checkouts, products, wallets }: Pick<AccountStores, 'checkouts' | 'products' | 'wallets'>,
   batch: readonly CheckoutDoc[],
   now: Date,
   session: Session,
-): Promise<(CheckoutDoc | ApiError)[]> {
+): Promise<(CheckoutFacts | ApiError)[]> {
   const results: (CheckoutDoc | ApiError)[] = [];
   for (const checkout of batch) results.push(await holding(checkouts, checkout, now, session));
   const made = results.flatMap((result) => (result instanceof ApiError ? [] : result));
   if (made.length > 0 && !(await checkouts.insert(made, session))) throw new Taken();
-  return results;
+  const productIds = new Set(made.flatMap(({ productId }) => productId ?? []));
+  const sold = productIds.size > 0 ? await products.byIds([...productIds], session) : [];
+  if (sold.length < productIds.size) throw unknownProduct();
+  const productById = new Map(sold.map((product) => [product._id, product]));
+  const walletById = new Map<string, WalletDoc>();
+  // Last, because all processes write these documents, and the later of two must retry.
+  for (const [id, count] of countBy(made.map(({ walletId }) => walletId))) {
+    const wallet = await wallets.countCheckouts(id, count, session);
+    if (!wallet) throw (await wallets.byId(id, session)) ? inactiveWallet() : unknownWallet();
+    walletById.set(id, wallet);
+  }
+  return results.map((result) => {
+    if (result instanceof ApiError) return result;
+    const product = productById.get(result.productId ?? '') ?? null;
+    return { checkout: result, product, wallet: walletById.get(result.walletId)! };
+  });
 }
 
 /** The checkout with what it takes, or why there is too little of it. */
@@ -140,44 +148,6 @@ export async function quoteOf(
   const isSampled = await rateNeeds.ofPriced(accountId, terms, wallet.network, until);
   return currency ? quotes.one(accountId, { ...terms, currency }, wallet.network, price!, isSampled) : null;
 }
-
-/** Checks, after the checkout is stored, that product and wallet still exist. @throws ApiError
- *  after removing the checkout */
-export async function confirm(
-  { forAccount }: Pick<CheckoutCreationDeps, 'forAccount'>,
-  checkout: CheckoutDoc,
-  remove: () => Promise<unknown>,
-): Promise<CheckoutFacts> {
-  const { products, wallets } = forAccount(checkout.accountId);
-  const [product, wallet] = await Promise.all([
-    checkout.productId === null ? null : products.byId(checkout.productId),
-    wallets.byId(checkout.walletId),
-  ]);
-  const confirmed = wallet?.active && !wallet.takesCheckouts ? await wallets.takeCheckouts(wallet._id) : wallet;
-  if (confirmed?.active && (product || checkout.productId === null)) return { checkout, product, wallet: confirmed };
-  await remove();
-  if (!product && checkout.productId !== null) throw unknownProduct();
-  throw wallet ? inactiveWallet() : unknownWallet();
-}
-
-/** The checkout made by an earlier run of the request. */
-async function shownAgain(deps: CheckoutCreationDeps, caller: Caller, made: CheckoutDoc): Promise<CheckoutFacts> {
-  // Only a checkout that is neither paid nor ended can be removed.
-  const isFresh = made.status === 'OPEN' && made.paymentCount === 0;
-  const facts = isFresh
-    ? await confirm(deps, made, takingBack(deps, caller, made))
-    : await loadPayable(deps.forAccount(made.accountId), made);
-  if (!facts) throw notFound('checkout');
-  return facts;
-}
-
-/** Its creation was recorded, so record its removal, too. */
-const takingBack =
-  ({ forAccount, commit }: CheckoutCreationDeps, caller: Caller, { _id, accountId }: CheckoutDoc) =>
-  () =>
-    commit({ caller: { ...caller, doing: { ...caller.doing!, effect: 'changes' } }, subjectId: _id }, (session) =>
-      forAccount(accountId).checkouts.removeUnpaid([_id], session),
-    );
 
 /** A new checkout. */
 export function newCheckout(

@@ -2,8 +2,7 @@
  *  their names. A change of state happens in a transaction that read the checkout, or on a
  *  condition on its status: of two concurrent changes one wins, and the other sees it.
  *
- *  A checkout whose product or wallet is gone counts as not existing. A process that dies between
- *  the two writes of a creation can leave one behind; it is removed at its end at the latest. */
+ *  A checkout whose product is gone counts as not existing, and is removed after the product. */
 
 import type mongoose from 'mongoose';
 import type { CheckoutStatus } from '../../contracts/checkouts.js';
@@ -203,9 +202,9 @@ const listsOf = ({ model, collection, countSegments, byId, page }: Store, accoun
     batchesOf(collection.find(queryOf(accountId, filter), { session, sort: { _id: 1 } }), LINES_AT_ONCE),
   /** Currencies and wallets of the OPEN ones. */
   priced: (): Promise<Priced[]> => pricedOf(collection, { accountId, status: 'OPEN', currency: { $gt: '' } }),
-  async existsOfWallet(walletId: string, status?: CheckoutStatus): Promise<boolean> {
+  async existsOfWallet(walletId: string, session: Session, status?: CheckoutStatus): Promise<boolean> {
     const filter = { accountId, walletId, ...(status ? { status } : {}) };
-    return (await collection.findOne(filter, { projection: { _id: 1 } })) !== null;
+    return (await collection.findOne(filter, { projection: { _id: 1 }, session })) !== null;
   },
 });
 

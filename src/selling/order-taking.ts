@@ -15,7 +15,7 @@ import { type Database, isDuplicateKey, SCHEMA_OPTIONS, type Session, Taken } fr
 import { createGroupCommit } from '../kit/group-commit.js';
 import type { NewId } from '../kit/ids.js';
 import { accountsOf } from '../kit/owners.js';
-import { type CheckoutCreationDeps, confirm, linkClosed, newCheckout, quoteOf, storeAll } from './checkout-creation.js';
+import { type CheckoutCreationDeps, linkClosed, newCheckout, quoteOf, storeAll } from './checkout-creation.js';
 import type { CheckoutDoc } from './checkout-document.js';
 import type { CheckoutStore } from './checkout-store.js';
 import { termsOf } from './checkout-terms.js';
@@ -122,12 +122,13 @@ export function createTakeOrder(deps: OrderTakingDeps): TakeOrder {
     const seats = await seatsFor(deps, takings);
     return transaction(async (session) => {
       const seated = takings.filter((_, index) => seats[index]);
-      const { checkouts } = forAccount(takings[0]!.checkout.accountId);
       const batch = seated.map(({ checkout }) => checkout);
-      const stored = await storeAll(checkouts, batch, clock.now(), session);
+      const stores = forAccount(takings[0]!.checkout.accountId);
+      const stored = await storeAll(stores, batch, clock.now(), session);
       const results: (CheckoutDoc | ApiError)[] = [];
       for (const seat of seats) {
-        const result = seat ? stored.shift()! : tooManyOpen();
+        const facts = seat ? stored.shift()! : tooManyOpen();
+        const result = facts instanceof ApiError ? facts : facts.checkout;
         results.push(result);
         if (!seat || result instanceof ApiError) continue;
         const { accountId, _id: checkoutId, expiresAt } = result;
@@ -160,9 +161,6 @@ export function createTakeOrder(deps: OrderTakingDeps): TakeOrder {
       });
       if (result === null) continue;
       if (result instanceof ApiError) throw result;
-      await confirm(deps, result, () =>
-        transaction((session) => forAccount(accountId).checkouts.removeUnpaid([_id], session)),
-      );
       return result;
     }
   };

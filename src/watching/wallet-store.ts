@@ -47,12 +47,8 @@ export interface WalletDoc {
   gap: Gap | null;
   productCount: number;
   hasPayments: boolean;
-  /** While true, checkouts are made without a write here. To prevent new ones, clear it, then look
-   *  for open ones. Missing means false. */
-  takesCheckouts?: boolean;
-  /** Counts how often `takesCheckouts` was set: unchanged, it proves that no checkout was made
-   *  since the search for open ones. Missing before the first time. */
-  checkoutEpoch?: number | null;
+  /** Number of checkouts that were ever made for it. Missing for none. */
+  checkoutsMade?: number;
   /** When its next audit begins. Missing until planned. */
   nextAuditAt?: Date;
   createdAt: Date;
@@ -80,8 +76,7 @@ const walletSchema = new mongoose.Schema<WalletDoc>(
     },
     productCount: Number,
     hasPayments: Boolean,
-    takesCheckouts: Boolean,
-    checkoutEpoch: Number,
+    checkoutsMade: Number,
     nextAuditAt: Date,
     createdAt: Date,
   },
@@ -175,48 +170,35 @@ const ofAccount = ({ wallets, page, byId }: Opened, accountId: string) => ({
   },
 });
 
-/** Deactivating and removing a wallet, during which no checkout may be made for it. */
+/** Making checkouts for a wallet, and its end: both write its document, so that of two that meet the
+ *  later one sees the other. */
 const endingOfAccount = ({ wallets }: Pick<Opened, 'wallets'>, accountId: string) => ({
-  /** Null when the wallet is inactive or does not exist. */
-  takeCheckouts: (id: string) =>
+  /** Call in the transaction that makes the checkouts. Null when the wallet is inactive or does
+   *  not exist. */
+  countCheckouts: (id: string, made: number, session: Session) =>
     wallets
       .findOneAndUpdate(
         { _id: id, accountId, active: true },
-        { $set: { takesCheckouts: true }, $inc: { checkoutEpoch: 1 } },
-        { returnDocument: 'after' },
+        { $inc: { checkoutsMade: made } },
+        { returnDocument: 'after', session },
       )
       .lean<WalletDoc>()
       .exec(),
-  /** A checkout made after this sets `takesCheckouts` again and begins another epoch. */
-  refuseCheckouts: (id: string) =>
-    wallets
-      .findOneAndUpdate({ _id: id, accountId }, { $set: { takesCheckouts: false } }, { returnDocument: 'after' })
-      .lean<WalletDoc>()
-      .exec(),
-  /** Closes the open window of a wallet that refused checkouts; the window is still read to its
-   *  end. Null when the wallet is inactive or gone, takes checkouts again, or has taken
-   *  some since. */
-  deactivate: (
-    { _id, checkoutEpoch = null }: Pick<WalletDoc, '_id' | 'checkoutEpoch'>,
-    until: LedgerStamp,
-    session?: Session,
-  ) =>
+  /** Closes the open window, which is still read to its end. Call in the transaction that found no
+   *  OPEN checkout. Null when the wallet is inactive or gone. */
+  deactivate: (id: string, until: LedgerStamp, session: Session) =>
     wallets
       .findOneAndUpdate(
-        { _id, accountId, active: true, takesCheckouts: { $ne: true }, checkoutEpoch },
+        { _id: id, accountId, active: true },
         { $set: { active: false, 'windows.$[open].until': until } },
         { returnDocument: 'after', arrayFilters: [{ 'open.until': null }], session },
       )
       .lean<WalletDoc>()
       .exec(),
-  /** Only a wallet that has refused checkouts and taken none since, without products
-   *  or payments. */
-  async removeUnused(
-    { _id, checkoutEpoch = null }: Pick<WalletDoc, '_id' | 'checkoutEpoch'>,
-    session?: Session,
-  ): Promise<boolean> {
-    const isUnused = { productCount: 0, hasPayments: false, takesCheckouts: { $ne: true }, checkoutEpoch };
-    const { deletedCount } = await wallets.deleteOne({ _id, accountId, ...isUnused }, { session });
+  /** Call in the transaction that found no checkout. False when it has products or payments. */
+  async removeUnused(id: string, session: Session): Promise<boolean> {
+    const isUnused = { productCount: 0, hasPayments: false };
+    const { deletedCount } = await wallets.deleteOne({ _id: id, accountId, ...isUnused }, { session });
     return deletedCount === 1;
   },
 });

@@ -201,17 +201,13 @@ const update =
     if (isSwitched && active && before.windows.length >= MAX_WINDOWS) {
       throw conflict(`This wallet was made active ${MAX_WINDOWS} times already, the maximum.`);
     }
-    // Before the transaction, so that it notices checkouts made from now on.
-    const refusing = isSwitched && !active ? await wallets.refuseCheckouts(id) : null;
-    const isWaitedFor = refusing !== null && (await checkouts.existsOfWallet(id, 'OPEN'));
     const after = await commit({ caller, subjectId: id }, async (session) => {
       if (stamp && active) await wallets.activate(id, stamp, session);
       if (stamp && !active) {
-        const stopped = refusing && !isWaitedFor ? await wallets.deactivate(refusing, stamp, session) : null;
-        // Also null when another request came first, or a checkout has just been made.
-        if (!stopped && (await wallets.byId(id, session))?.active) {
+        if (await checkouts.existsOfWallet(id, session, 'OPEN')) {
           throw conflict('An OPEN checkout uses this wallet: wait for its end, or cancel it first.');
         }
+        await wallets.deactivate(id, stamp, session);
       }
       return name === undefined ? wallets.byId(id, session) : wallets.rename(id, name, session);
     });
@@ -289,16 +285,12 @@ const remove =
   ({ forAccount, commit }: WalletServiceDeps): Service['delete'] =>
   async (caller, { id }) => {
     const { wallets, checkouts, audits } = forAccount(caller.accountId);
-    const refusing = await wallets.refuseCheckouts(id);
-    const isUsed = await checkouts.existsOfWallet(id);
-    const isRemoved =
-      refusing &&
-      !isUsed &&
-      (await commit({ caller, subjectId: id }, async (session) => {
-        if (!(await wallets.removeUnused(refusing, session))) return false;
-        await audits.removeOf(id, session);
-        return true;
-      }));
+    const isRemoved = await commit({ caller, subjectId: id }, async (session) => {
+      if (await checkouts.existsOfWallet(id, session)) return false;
+      if (!(await wallets.removeUnused(id, session))) return false;
+      await audits.removeOf(id, session);
+      return true;
+    });
     if (isRemoved) return { id, deleted: true };
     const wallet = await wallets.byId(id);
     if (!wallet) throw notFound('wallet');

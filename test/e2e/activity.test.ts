@@ -108,7 +108,7 @@ async function stored(): Promise<Record<string, Json[]>> {
   const names = ['accounts', 'api-keys', 'users', 'wallets', 'products', 'paymentLinks', 'checkouts', 'payments'];
   names.push('webhooks', 'deliveries', 'replays', 'audits', 'gaps', 'ownRates', 'refunds', 'events', 'activities');
   const found = await Promise.all(names.map((name) => db.collection(name).find({}).sort({ _id: 1 }).toArray()));
-  const hidden = ['lastUsedAt', 'takesCheckouts', 'checkoutEpoch', 'lease'];
+  const hidden = ['lastUsedAt', 'checkoutsMade', 'lease'];
   const shown = (doc: Json) => Object.fromEntries(Object.entries(doc).filter(([name]) => !hidden.includes(name)));
   return Object.fromEntries(names.map((name, index) => [name, found[index]!.map(shown)]));
 }

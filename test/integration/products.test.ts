@@ -4,6 +4,7 @@ import t from 'tap';
 import type { Caller } from '../../src/kit/caller.js';
 import { systemClock } from '../../src/kit/clock.js';
 import { createIds } from '../../src/kit/ids.js';
+import { createCheckoutCreation } from '../../src/selling/checkout-creation.js';
 import { createProductService } from '../../src/selling/products.js';
 import { createQuotes } from '../../src/selling/quotes.js';
 import { testDatabase } from '../helpers/mongo.js';
@@ -176,19 +177,44 @@ t.test(
   },
 );
 
-t.test('a checkout that a wallet took between two refusals is seen by both', async (t) => {
-  const { address } = await service.context.localLedger!.client.fund();
-  const own = (await service.api('POST', '/wallets', { name: 'Own', address, network: 'LOCAL' })).data;
-  const { accountId } = (await db.collection('wallets').findOne({ _id: own.id }))!;
-  const { wallets } = stores.forAccount(accountId);
-  const stamp = { at: new Date(), ledger: 1_000_000 };
-  for (const isFirst of [true, false]) {
-    const first = (await wallets.refuseCheckouts(own.id))!;
-    t.ok(await wallets.takeCheckouts(own.id));
-    const second = (await wallets.refuseCheckouts(own.id))!;
-    t.equal(await wallets.deactivate(first, stamp), null, 'looked for checkouts before this one was made');
-    t.equal(await wallets.removeUnused(first), false);
-    if (!isFirst) t.ok(await wallets.deactivate(second, stamp), 'looks for it now');
+t.test('of a checkout and the end of its wallet at once one wins, and the other sees it', async (t) => {
+  const { accountId } = (await db.collection('wallets').findOne({ _id: wallet.id }))!;
+  const ends = {
+    off: (id: string) => service.api('PATCH', `/wallets/${id}`, { active: false }),
+    deleted: (id: string) => service.api('DELETE', `/wallets/${id}`),
+  };
+  for (const end of [ends.off, ends.deleted]) {
+    for (const isCheckoutFirst of [true, false]) {
+      const { address } = await service.context.localLedger!.client.fund();
+      const own = (await service.api('POST', '/wallets', { name: 'Own', address, network: 'LOCAL' })).data;
+      let ending: ReturnType<typeof end> | undefined;
+      const create = createCheckoutCreation({
+        forAccount(id) {
+          const { account, coupons, products, checkouts, wallets } = stores.forAccount(id);
+          const countCheckouts: typeof wallets.countCheckouts = async (...asked) => {
+            if (!isCheckoutFirst) {
+              ending ??= end(own.id);
+              await ending;
+            }
+            const counted = await wallets.countCheckouts(...asked);
+            ending ??= end(own.id);
+            await systemClock.sleep(100);
+            return counted;
+          };
+          return { account, coupons, products, checkouts, wallets: { ...wallets, countCheckouts } };
+        },
+        ...{ commit, newId, clock: systemClock, publicUrl: 'https://pay.example' },
+        quotes: createQuotes({ rateBook: { current: async () => null } }),
+        rateNeeds: { ofPriced: async () => true },
+      });
+      const input = { walletId: own.id, name: 'Tea', amount: '1', assetCode: 'XLM' };
+      const doing = { operation: 'checkouts_create', effect: 'adds', input } as const;
+      const made = create({ accountId, keyId: 'key', scope: 'FULL', doing }, input);
+      if (isCheckoutFirst) t.match(await made, { status: 'OPEN', wallet: { id: own.id } });
+      else await t.rejects(made, /wallet/);
+      t.equal((await ending)?.status, isCheckoutFirst ? 409 : 200);
+      t.equal(await db.collection('checkouts').countDocuments({ walletId: own.id }), isCheckoutFirst ? 1 : 0);
+    }
   }
 });
 

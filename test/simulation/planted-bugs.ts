@@ -886,6 +886,17 @@ export const plantedBugs: readonly PlantedBug[] = [
     ],
     hardship: ['checkouts', 'orders'],
   },
+  {
+    guard: 'a checkout is counted at its wallet, so that the end of the wallet sees it',
+    changes: [
+      [
+        'src/selling/checkout-creation.ts',
+        'await wallets.countCheckouts(id, count, session);',
+        'await wallets.byId(id, session);',
+      ],
+    ],
+    elsewhere: 'test/integration/products.test.ts',
+  },
   // Delivering.
   {
     guard: 'a lease is taken only when it is free',
