@@ -84,6 +84,11 @@ export class EndpointQueue {
     return this.fresh.inFlight + this.replays.inFlight;
   }
 
+  /** Deliveries wait for nothing but a free slot. */
+  get hasReady(): boolean {
+    return this.fresh.ready.length + this.replays.ready.length > 0;
+  }
+
   /** Ids of the deliveries that `size` counts. */
   get held(): ReadonlySet<string> {
     return this.#held;

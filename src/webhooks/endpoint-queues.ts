@@ -168,15 +168,16 @@ export class EndpointQueues {
     for (const queue of renewed) if (!queue.stopped) queue.leaseEndsMs = askedMs + this.#leaseMs;
   }
 
-  /** Ends turns of at most half of the queues every five seconds: those whose lease another
-   *  dispatcher wants, or any while webhooks wait for a lease. A stopped queue is released once its
-   *  requests in flight are recorded. */
+  /** Ends turns of at most half of the queues every five seconds: any while webhooks wait for a
+   *  lease, else those with work to share whose lease another dispatcher wants. A stopped queue is
+   *  released once its requests in flight are recorded, so that one that hangs holds up the rest:
+   *  where nothing else is ready there is nothing to win. */
   endTurns(): void {
     const nowMs = this.#monotonic.nowMs();
     if (nowMs < this.#turnsEndMs) return;
     const ending = this.all()
-      .filter(({ stopped, heldSinceMs, webhook: { lease } }) => {
-        const isOver = nowMs - heldSinceMs >= TURN_MS && (this.#isCrowded || lease?.isWanted);
+      .filter(({ stopped, heldSinceMs, hasReady, webhook: { lease } }) => {
+        const isOver = nowMs - heldSinceMs >= TURN_MS && (this.#isCrowded || (lease?.isWanted && hasReady));
         return isOver && !stopped;
       })
       .slice(0, Math.ceil(this.#queues.size / 2));

@@ -50,22 +50,20 @@ const createFailingWebhooks = (collection: Webhooks) => ({
 interface WebhookLease {
   holder: string;
   until: Date;
-  /** How long it lasted when it was taken or renewed. Absent in leases of earlier versions. */
-  lastsMs?: number;
+  /** How long it lasted when it was taken or renewed. */
+  lastsMs: number;
   /** A dispatcher with nothing to send wants it. Absent for false. */
   isWanted?: boolean;
 }
 
 const LONG_AGO = new Date(0);
-/** Longer than any lease without `lastsMs`. */
-const LONGEST_LEASE_MS = 15 * 60_000;
 const CLOCK_DOUBT_MS = 10_000;
 /** True for a lease that has ended, or that ends so late that the database's clock must have been
  *  set back since. */
 const IS_FREE = {
   $or: [
     { $lte: [{ $ifNull: ['$lease.until', LONG_AGO] }, '$$NOW'] },
-    { $gt: ['$lease.until', { $add: ['$$NOW', { $ifNull: ['$lease.lastsMs', LONGEST_LEASE_MS] }, CLOCK_DOUBT_MS] }] },
+    { $gt: ['$lease.until', { $add: ['$$NOW', '$lease.lastsMs', CLOCK_DOUBT_MS] }] },
   ],
 };
 

@@ -17,14 +17,16 @@ await testDatabase(t);
 t.test('a lease of a worker that died is free although the clock was set back by an hour since', async (t) => {
   const r = await rig(t);
   const until = new Date(Date.now() + HOUR_MS);
-  await r.webhook('/known', { lease: { holder: 'dead', until, lastsMs: 18_000 } });
-  await r.webhook('/unknown', { lease: { holder: 'dead', until } });
+  await r.webhook('/dead', { lease: { holder: 'dead', until, lastsMs: 18_000 } });
   await r.webhook('/held', { lease: { holder: 'alive', until, lastsMs: HOUR_MS } });
   await r.publish(r.eventsOf(['pay_0'], ['payment.completed']));
   r.dispatch();
-  await r.receiver.until(() => r.receiver.requests.length === 2, 5000);
+  await r.receiver.until(() => r.receiver.requests.length === 1, 5000);
   await systemClock.sleep(500);
-  t.same(r.receiver.requests.map(({ path }) => path).sort(), ['/known', '/unknown']);
+  t.same(
+    r.receiver.requests.map(({ path }) => path),
+    ['/dead'],
+  );
 });
 
 t.test('two dispatchers send nothing twice, and payment.received first, whatever is due first', async (t) => {

@@ -1,6 +1,7 @@
 /** Which leases a dispatcher takes and gives back, and the time that they leave for attempts, told
  *  by a clock that is advanced. */
 import t from 'tap';
+import type { LoadedDelivery } from '../../src/webhooks/endpoint-queue.js';
 import { EndpointQueues } from '../../src/webhooks/endpoint-queues.js';
 import type { WebhookDoc } from '../../src/webhooks/webhook-store.js';
 
@@ -8,8 +9,9 @@ const [timeoutMs, marginMs] = [3000, 2000];
 
 type Webhooks = ConstructorParameters<typeof EndpointQueues>[0]['webhooks'];
 
+const leaseOf = (holder: string) => ({ holder, until: new Date(0), lastsMs: timeoutMs + marginMs });
 const webhook = (_id: string, changes: Partial<WebhookDoc> = {}) =>
-  ({ _id, status: 'ACTIVE', lease: { holder: 'me', until: new Date(0) }, ...changes }) as WebhookDoc;
+  ({ _id, status: 'ACTIVE', lease: leaseOf('me'), ...changes }) as WebhookDoc;
 const numbered = (...numbers: number[]) => numbers.map((n) => `hook_${n}`);
 
 /** Queues by a clock that is advanced. Unless `webhooks` says otherwise, each lease that is asked
@@ -53,12 +55,12 @@ t.test('no attempt starts that could outlast its lease, however late the databas
 });
 
 t.test('a lease that another dispatcher took is not taken for renewed', async (t) => {
-  let lease = { holder: 'me', until: new Date(0) };
+  let lease = leaseOf('me');
   const queues = queuesBy(() => 0, { byIds: async (ids) => ids.map((id) => webhook(id, { lease })) });
   await queues.claim(['hook_1']);
   const queue = queues.of('hook_1')!;
   queue.leaseEndsMs = 0;
-  lease = { holder: 'other', until: new Date(0) };
+  lease = leaseOf('other');
   await queues.renew();
   t.match(queue, { stopped: true, leaseEndsMs: 0 });
 });
@@ -127,6 +129,13 @@ t.test('what was read later stands, in whatever order the database answers', asy
   t.ok(queue!.stopped);
 });
 
+/** A delivery that waits for nothing but a free slot. */
+const readyFor = (webhookId: string) =>
+  ({
+    delivery: { _id: `del_${webhookId}`, webhookId, attemptCount: 1, isReplayed: false },
+    body: null,
+  }) as LoadedDelivery;
+
 /** One look of a dispatcher: which leases it has after it. */
 const look = async (queues: EndpointQueues, due: string[]) => {
   queues.endTurns();
@@ -158,15 +167,17 @@ t.test('with more webhooks than leases, each has its turn, however much is due f
 
 t.test('leases that another dispatcher wants are left to it after their turn, at most half of all', async (t) => {
   let nowMs = 0;
-  let wanted = numbered(1, 3, 4, 5);
+  let wanted = numbered(1, 2, 3, 4, 5);
   const released: string[] = [];
   const queues = queuesBy(() => nowMs, {
-    byIds: async (ids) =>
-      ids.map((id) => webhook(id, { lease: { holder: 'me', until: new Date(0), isWanted: wanted.includes(id) } })),
+    byIds: async (ids) => ids.map((id) => webhook(id, { lease: { ...leaseOf('me'), isWanted: wanted.includes(id) } })),
     releaseLeases: async (ids) => void released.push(...ids),
   });
   const due = numbered(1, 2, 3, 4, 5, 6);
   await look(queues, due);
+  // All that the second one has is in flight, and may hang: the other dispatcher would win nothing.
+  for (const queue of queues.all()) queue.offer(readyFor(queue.webhook._id));
+  queues.of('hook_2')!.take(2);
   nowMs = 4999;
   t.same(await look(queues, due), due, 'not before their time is over');
   nowMs = 5000;
@@ -188,7 +199,7 @@ t.test('a dispatcher with nothing to send wants half of what others have', async
   let holder = 'other';
   const queues = queuesBy(() => 0, {
     wantLeases: async (ids) => void wanted.push(...ids),
-    byIds: async (ids) => ids.map((id) => webhook(id, { lease: { holder, until: new Date(0) } })),
+    byIds: async (ids) => ids.map((id) => webhook(id, { lease: leaseOf(holder) })),
   });
   t.equal(await queues.claim(numbered(1, 2, 3, 4, 5)), false);
   t.same(wanted, numbered(2, 4));
