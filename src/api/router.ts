@@ -11,7 +11,7 @@ import type { Caller, Services, StreamedEvent } from '../kit/caller.js';
 import type { Listing } from '../kit/paging.js';
 import { authorize } from './authorize.js';
 import type { Idempotency } from './idempotency.js';
-import { apiErrorIn, checkInput, refusal } from './input.js';
+import { checkInput, refusal } from './input.js';
 import type { StoredRules } from './stored-rules.js';
 import { type ApiContext, t } from './trpc-http.js';
 
@@ -87,21 +87,24 @@ function procedureOf(
     return next();
   });
 
-  // All faults of a body are reported at once, whether they follow from the body, the time or
-  // stored data.
   const asSent = authorized.input({ parse: (sent: unknown) => sent as Record<string, unknown> });
-  const withInput = asSent.use(async ({ ctx, input: sent, next }) => {
-    const { parsed, faults } = checkInput(operation, sent, validationContext(), ctx.strays);
-    const result = parsed && (await next({ input: parsed }));
-    const refused = result && !result.ok ? apiErrorIn(result.error) : null;
-    if (result && !(refused?.code === 'validation_error' && refused.details)) return result;
-    faults.addAll(refused?.details ?? []);
-    if (storedRule) faults.addNew(await guard(() => storedRule(ctx.caller, { ...sent })));
-    throw refusal(operation, faults.list());
-  });
-  if (operation.streams)
-    return withInput.subscription((call) => guard(() => subscribe(service as StreamService, call)));
-  const checked = withInput.output(outputOf(operation));
+
+  /** All faults of a body are reported at once, whether they follow from the body, the time or
+   *  stored data. */
+  const checked =
+    <T>(work: (call: Call) => Promise<T>) =>
+    async ({ ctx, input: sent, signal }: Call): Promise<T> => {
+      const { parsed, faults } = checkInput(operation, sent, validationContext(), ctx.strays);
+      try {
+        if (parsed) return await guard(() => work({ ctx, input: parsed, signal }));
+      } catch (error) {
+        if (!(error instanceof ApiError && error.code === 'validation_error' && error.details)) throw error;
+        faults.addAll(error.details);
+      }
+      if (storedRule) faults.addNew(await guard(() => storedRule(ctx.caller, { ...sent })));
+      throw refusal(operation, faults.list());
+    };
+  if (operation.streams) return asSent.subscription(checked((call) => subscribe(service as StreamService, call)));
 
   const resolve = async ({ ctx, input, signal }: Call) => {
     const { idempotencyKey: key } = ctx;
@@ -120,10 +123,10 @@ function procedureOf(
     return answer.body;
   };
 
-  // Outside of the idempotency, which takes an ApiError for a call without effect: one that was
-  // given up may still have its own.
-  const guarded = (call: Call) => guard(() => resolve(call));
-  return operation.readOnly ? checked.query(guarded) : checked.mutation(guarded);
+  // The guard is outside of the idempotency, which takes an ApiError for a call without effect: one
+  // that was given up may still have its own.
+  const answering = asSent.output(outputOf(operation));
+  return operation.readOnly ? answering.query(checked(resolve)) : answering.mutation(checked(resolve));
 }
 
 /** Strips what the contract does not name. A replay leaves the secret out. */
