@@ -2,7 +2,7 @@
  *  what was missed is recorded. A list counts as read only once a server has shown that it
  *  ends there. */
 
-import { type Books, forgetSettled } from '../domain/books.js';
+import { forgetSettled } from '../domain/books.js';
 import { isWatched } from '../domain/terms.js';
 import type { ListEnd } from '../ledger/history.js';
 import type { LedgerSession } from '../ledger/network-ledger.js';
@@ -10,7 +10,7 @@ import { cursorAfter, isAfter, ledgerOfCursor, placeOf } from '../ledger/records
 import type { PaymentStore } from '../payments/index.js';
 import type { WalletDoc } from '../watching/index.js';
 import type { AuditDoc, AuditProgress, HealedOperation } from './audit-store.js';
-import { Hopeless, isPatient, Late, NotYet, type Save } from './plan.js';
+import { type HeldUp, hopeless, isHeldUp, isPatient, late, type Save, waits } from './plan.js';
 import {
   creditsIn,
   type EffectsRead,
@@ -85,52 +85,51 @@ export function rangeOf({ fromLedger, toLedger, progress }: AuditDoc): Range {
   return { fromLedger: fromLedger!, toLedger: toLedger!, before: readBooks(before), books: readBooks(books) };
 }
 
-/** @throws Hopeless */
-function storable(books: Books) {
-  if (!forgetSettled(books)) throw new Hopeless('The ledger shows more assets than an account can hold.');
-  return storeBooks(books);
+function storable({
+  before,
+  books,
+}: Pick<Range, 'before' | 'books'>): Pick<AuditProgress, 'before' | 'books'> | HeldUp {
+  const areFew = [before, books].every(forgetSettled);
+  if (!areFew) return hopeless('The ledger shows more assets than an account can hold.');
+  return { before: storeBooks(before), books: storeBooks(books) };
 }
 
 /** No sign that the account ever existed. */
 const isNobody = ({ closing, opening }: AuditProgress): boolean =>
   closing.length === 0 && readAmounts(opening ?? []).every(({ stroops }) => stroops === 0n);
 
-/**
- * Whether the whole range is read.
- * @throws NotYet while no answer has shown that, LedgerUnavailable
- */
+/** Whether the whole range is read. It waits while no answer has shown that. @throws
+ *  LedgerUnavailable */
 async function isRead(
   audit: AuditDoc,
   read: ListRead,
   session: Pick<LedgerSession, 'tip'>,
   endOf: () => Promise<ListEnd>,
-): Promise<boolean> {
+): Promise<boolean | HeldUp> {
   if (read.end !== 'unknown') return read.end === 'beyond';
   const { openingSource, progress } = audit;
   const { fromLedger, toLedger } = audit as { fromLedger: number; toLedger: number };
   const ledger = mustShow({ ...progress!, fromLedger, toLedger, readsAll: openingSource === 'HISTORY' });
   if (read.shownLedger >= ledger) return true;
-  const behind = new NotYet(`${audit.movementSource} does not show ledger ${ledger} yet.`);
+  const behind = waits(`${audit.movementSource} does not show ledger ${ledger} yet.`);
   const end = await endOf();
   const check = checkEnd(read, end, ledger);
   if (check === 'whole') return true;
   if (check === 'more') {
     // Another server gave the page: without an item there is no token to continue from.
-    if (read.shownLedger === 0) throw behind;
-    return false;
+    return read.shownLedger === 0 ? behind : false;
   }
-  if (check === 'behind') throw behind;
+  if (check === 'behind') return behind;
   const { latestLedger, oldestLedger } = await session.tip();
   // An account that is there has a history, unless it lies before what is kept, which is noticed in
   // the end.
   const mustBeKnown = !isNobody(progress!) && oldestLedger <= ledger;
-  if (latestLedger < ledger || (end.isUnknown && mustBeKnown)) throw behind;
-  return true;
+  return latestLedger < ledger || (end.isUnknown && mustBeKnown) ? behind : true;
 }
 
 const keyOf = ({ operationId, closedAt }: HealedOperation) => `${operationId}:${closedAt.getTime()}`;
 
-type ReadPage = (audit: AuditDoc, wallet: WalletDoc, session: LedgerSession) => Promise<AuditDoc>;
+type ReadPage = (audit: AuditDoc, wallet: WalletDoc, session: LedgerSession) => Promise<AuditDoc | HeldUp>;
 
 interface PageReaderDeps extends HealDeps {
   payments: Pick<PaymentStore, 'ofOperations'>;
@@ -199,7 +198,7 @@ async function effectsPage(
   audit: AuditDoc,
   wallet: WalletDoc,
   session: LedgerSession,
-): Promise<AuditDoc> {
+): Promise<AuditDoc | HeldUp> {
   const { payments, clock, save } = deps;
   const progress = audit.progress!;
   const cursor = progress.effectsCursor!;
@@ -221,7 +220,8 @@ async function effectsPage(
     if (!isFromBeginning || isLong) return computedBack(deps, audit);
   }
   const isEnd = await isRead(audit, read, session, () => history.effectsEnd(wallet.address));
-  if (read.unread > 0 && isPatient(audit, clock)) throw new Late('An operation that credited the wallet is missing.');
+  if (isHeldUp(isEnd)) return isEnd;
+  if (read.unread > 0 && isPatient(audit, clock)) return late('An operation that credited the wallet is missing.');
   const credits = await creditsIn(deps, wallet, session, read.unpaid);
   const cut = audit.healing ?? [];
   const known = new Set([...(await storedOf(deps, audit, credits)), ...cut.map(keyOf)]);
@@ -230,13 +230,15 @@ async function effectsPage(
   const current = fresh.length > 0 ? await save(audit, { healing }) : audit;
   if (credits.length > 0) await heal(deps, { network: wallet.network, wallet }, credits);
   const { missingPayments, left } = await countHealed(deps, current, healing);
+  const stored = storable(range);
+  if (isHeldUp(stored)) return stored;
   return save(current, {
     missingPayments,
     // The step's payments are recorded by now, or refused for good.
     healing: left.filter((each) => cut.includes(each)),
     progress: {
       ...progress,
-      ...{ before: storable(range.before), books: storable(range.books) },
+      ...stored,
       effectsCursor: isEnd ? null : read.cursor,
       firstLedger: isFirst && read.first ? ledgerOfCursor(read.first.operationId) : progress.firstLedger,
       unknownKind: progress.unknownKind ?? read.unknownKind,
@@ -252,7 +254,7 @@ async function feesPage(
   audit: AuditDoc,
   wallet: WalletDoc,
   session: LedgerSession,
-): Promise<AuditDoc> {
+): Promise<AuditDoc | HeldUp> {
   const progress = audit.progress!;
   const { history } = session;
   const range = rangeOf(audit);
@@ -260,6 +262,10 @@ async function feesPage(
   const pagesBefore = progress.pagesBefore + (read.isBefore ? 1 : 0);
   if (audit.openingSource === 'HISTORY' && pagesBefore > 2 * PAGES_BEFORE) return computedBack(deps, audit);
   const isEnd = await isRead(audit, read, session, () => history.feesEnd(wallet.address));
-  const books = { before: storable(range.before), books: storable(range.books) };
-  return deps.save(audit, { progress: { ...progress, ...books, pagesBefore, feesCursor: isEnd ? null : read.cursor } });
+  if (isHeldUp(isEnd)) return isEnd;
+  const stored = storable(range);
+  if (isHeldUp(stored)) return stored;
+  return deps.save(audit, {
+    progress: { ...progress, ...stored, pagesBefore, feesCursor: isEnd ? null : read.cursor },
+  });
 }

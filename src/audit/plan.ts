@@ -73,17 +73,25 @@ export const unaskedOf = (
     })
     .map(({ asset }) => asset);
 
-// Trouble that holds up an audit, and for how long.
+// What holds up an audit, and for how long.
+
+/** Why an audit cannot go on now. `waits`: it has to wait. `late`: data may come late that it can do
+ *  without in the end, of a server that is away, or of one that is behind. `hopeless`: it cannot
+ *  reach a result. */
+export interface HeldUp {
+  heldUp: 'waits' | 'late' | 'hopeless';
+  reason: string;
+}
+
+export const waits = (reason: string): HeldUp => ({ heldUp: 'waits', reason });
+export const late = (reason: string): HeldUp => ({ heldUp: 'late', reason });
+export const hopeless = (reason: string): HeldUp => ({ heldUp: 'hopeless', reason });
+
+export const isHeldUp = <T>(step: T | HeldUp): step is HeldUp =>
+  typeof step === 'object' && step !== null && 'heldUp' in step;
 
 /** Another process saved a step: this one stops. */
 export class Superseded extends Error {}
-/** The audit has to wait. */
-export class NotYet extends Error {}
-/** Data may be late that the audit can do without in the end: of a server that is away, or of one
- *  that is behind. */
-export class Late extends Error {}
-/** The audit cannot reach a result. */
-export class Hopeless extends Error {}
 
 /** An audit without progress for this long has failed. */
 export const STUCK_MS = 60_000;

@@ -17,17 +17,19 @@ import {
   chooseServers,
   endOf,
   firstLedgerOf,
-  Hopeless,
+  type HeldUp,
+  hopeless,
+  isHeldUp,
   isPatient,
-  Late,
   ListFailed,
-  NotYet,
+  late,
   readBalances,
   type Save,
   STUCK_MS,
   Superseded,
   startOf,
   unaskedOf,
+  waits,
 } from './plan.js';
 import { assetOf, closingOf, type HealDeps, namedAsset, readAmounts, storeAmounts, storeRows } from './read.js';
 
@@ -87,9 +89,10 @@ export function createTakeTurn(deps: TurnDeps): TakeTurn {
     if (!wallet) return audits.removeOf(audit.walletId);
     let current = audit;
     try {
-      await steps(tools, audit, wallet, ledger, (at) => {
+      const heldUp = await steps(tools, audit, wallet, ledger, (at) => {
         current = at;
       });
+      if (heldUp && !ended.aborted) await holdUp(tools, current, heldUp, ledger);
     } catch (error) {
       if (error instanceof Superseded || ended.aborted) return;
       await breakOff(tools, current, error, ledger);
@@ -105,7 +108,7 @@ async function takeBalances(
   audit: AuditDoc,
   wallet: WalletDoc,
   ledger: AuditLedger,
-): Promise<AuditDoc> {
+): Promise<AuditDoc | HeldUp> {
   const state = await networkStates.byNetwork(wallet.network);
   // Read first: resets are detected late.
   const resetAt = state?.resetAt ?? null;
@@ -113,27 +116,27 @@ async function takeBalances(
   const tips = await ledger.tips(audit.seen.length > 0 || Boolean(audit.lateSince));
   const servers = chooseServers(tips, last?.toLedger ?? 0);
   if (servers === 'none_configured')
-    throw new Hopeless('No Horizon is configured for this network, and Stellar RPC shows no histories of accounts.');
-  if (servers === 'away') throw new NotYet('No Horizon answers.');
+    return hopeless('No Horizon is configured for this network, and Stellar RPC shows no histories of accounts.');
+  if (servers === 'away') return waits('No Horizon answers.');
   const { movements } = servers;
   const { latestLedger } = movements.tip;
   const { from } = wallet.windows[0]!;
   const firstLedger = last ? 0 : await firstLedgerOf(from, ledger.on(movements.server), latestLedger);
   const start = startOf(last?.toLedger ?? null, firstLedger, movements.tip);
-  if (!start) throw new NotYet('The Horizon that answers is behind the last audit.');
+  if (!start) return waits('The Horizon that answers is behind the last audit.');
   const isCutShort = start.fromLedger > (last?.toLedger ?? firstLedger);
   if (isCutShort && servers.isOneAway && isPatient(audit, clock))
-    throw new Late(
+    return late(
       `The Horizon that answers begins with ledger ${start.fromLedger + 1}, and another one that may keep more does not answer.`,
     );
   const { held, balanceSource, asked } = await readBalances(ledger.on, wallet.address, servers, {
     before: last && { held: closingOf(last.assets), ledger: last.toLedger! },
     moved: (audit.moved ?? []).map(assetOf),
   });
-  if (held.balances.length > MOST_BOOKED) throw new Hopeless('The ledger shows more assets than an account can hold.');
+  if (held.balances.length > MOST_BOOKED) return hopeless('The ledger shows more assets than an account can hold.');
   // A balance from before the audited range is no closing balance.
   if ((held.latestLedger ?? start.fromLedger) < start.fromLedger)
-    throw new NotYet(`${balanceSource} is behind ledger ${start.fromLedger}, with which the audit begins.`);
+    return waits(`${balanceSource} is behind ledger ${start.fromLedger}, with which the audit begins.`);
   const opening = last && start.openingSource === 'PREVIOUS_AUDIT' ? closingOf(last.assets) : null;
   const isQuiet =
     opening !== null &&
@@ -165,11 +168,11 @@ async function settleEnd(
   audit: AuditDoc,
   wallet: WalletDoc,
   ledger: AuditLedger,
-): Promise<AuditDoc> {
+): Promise<AuditDoc | HeldUp> {
   const { changedLedger, knownLedger } = audit.progress!;
   const readTo = wallet.watching ? ((await readToOf(wallet)) ?? 0) : null;
   const toLedger = endOf({ fromLedger: audit.fromLedger!, changedLedger, knownLedger }, readTo);
-  if (toLedger === null) throw new NotYet(`Payments have not been read up to ledger ${changedLedger} yet.`);
+  if (toLedger === null) return waits(`Payments have not been read up to ledger ${changedLedger} yet.`);
   if (audit.openingSource === 'COMPUTED_BACK') {
     const { oldestLedger } = await ledger.on(audit.movementSource!).tip();
     if (oldestLedger > audit.fromLedger! + 1) {
@@ -187,10 +190,11 @@ async function readAgain(
   ledger: AuditLedger,
   seen: string,
   changes: Pick<AuditDoc, 'moved'> = {},
-): Promise<void> {
-  if (audit.seen.length >= MOST_READINGS) throw new Hopeless('Balances and movements do not settle.');
+): Promise<HeldUp | null> {
+  if (audit.seen.length >= MOST_READINGS) return hopeless('Balances and movements do not settle.');
   const turnAt = new Date(clock.nowMs() + ledger.recheckMs);
   await save(audit, { ...changes, progress: null, turnAt, seen: [...audit.seen, seen] });
+  return null;
 }
 
 /** Lists silently begin with the oldest ledger that is kept, so dropped ledgers show only in the
@@ -211,7 +215,12 @@ async function endNow({ pages, clock }: TurnTools, audit: AuditDoc): Promise<Par
 
 /** Compares balances with movements. A difference counts only when two readings in a row show it:
  *  one odd answer raises no alarm. */
-async function conclude(tools: TurnTools, audit: AuditDoc, wallet: WalletDoc, ledger: AuditLedger): Promise<void> {
+async function conclude(
+  tools: TurnTools,
+  audit: AuditDoc,
+  wallet: WalletDoc,
+  ledger: AuditLedger,
+): Promise<HeldUp | null> {
   const { save } = tools;
   const { closing, opening, unknownKind, knownLedger } = audit.progress!;
   const { before, books } = rangeOf(audit);
@@ -229,12 +238,13 @@ async function conclude(tools: TurnTools, audit: AuditDoc, wallet: WalletDoc, le
   }
   const assets = storeRows(rows);
   if (isBalanced(rows)) {
-    await checkHoles(tools, audit);
+    const holes = await checkHoles(tools, audit);
+    if (holes) return holes;
     await save(audit, { ...(await endNow(tools, audit)), assets, status: 'PROVEN' });
-    return;
+    return null;
   }
   if (unknownKind !== null)
-    throw new Hopeless(`The ledger shows effects of a kind that is not known here: ${unknownKind}.`);
+    return hopeless(`The ledger shows effects of a kind that is not known here: ${unknownKind}.`);
   // The balance may predate the audited range.
   if (knownLedger < audit.fromLedger!) return readAgain(tools, audit, ledger, `a balance of ledger ${knownLedger}`);
   const shown = storeRows(rows.filter(({ difference }) => difference !== 0n))
@@ -242,6 +252,7 @@ async function conclude(tools: TurnTools, audit: AuditDoc, wallet: WalletDoc, le
     .join(' ');
   if (audit.seen.at(-1) !== shown) return readAgain(tools, audit, ledger, shown);
   await endWithDifference(tools, audit, wallet, assets);
+  return null;
 }
 
 /** Ends the audit and publishes its difference, in one transaction. */
@@ -264,15 +275,15 @@ async function endWithDifference(
   tools.eventsStored();
 }
 
-/** Parked and unreadable records may be payments that are not recorded, although the books balance.
- *  @throws Late, Hopeless */
-async function checkHoles({ pages, clock }: TurnTools, audit: AuditDoc): Promise<void> {
+/** Parked and unreadable records may be payments that are not recorded, although the books
+ *  balance. */
+async function checkHoles({ pages, clock }: TurnTools, audit: AuditDoc): Promise<HeldUp | null> {
   const { parked = [], unread = 0 } = audit.progress!;
-  if (unread > 0) throw new Hopeless(`Operations that credited this wallet cannot be read: ${unread}.`);
+  if (unread > 0) return hopeless(`Operations that credited this wallet cannot be read: ${unread}.`);
   const open = await pages.stillOpen(parked);
-  if (open.length === 0) return;
+  if (open.length === 0) return null;
   const reason = `Records of the ledger that credited this wallet are parked: ${open.length}.`;
-  throw isPatient(audit, clock) ? new Late(reason) : new Hopeless(reason);
+  return isPatient(audit, clock) ? late(reason) : hopeless(reason);
 }
 
 async function fail(tools: TurnTools, audit: AuditDoc, reason: string): Promise<void> {
@@ -294,11 +305,15 @@ async function waitForLate({ clock, audits }: TurnTools, audit: AuditDoc, pauseM
   await audits.save(audit, { stuckSince: null, lateSince: audit.lateSince ?? clock.now(), turnAt });
 }
 
-/** Ends or postpones an audit whose step failed. */
+/** Ends or postpones an audit that cannot go on now. */
+function holdUp(tools: TurnTools, audit: AuditDoc, { heldUp, reason }: HeldUp, ledger: AuditLedger): Promise<void> {
+  if (heldUp === 'hopeless') return fail(tools, audit, reason);
+  return heldUp === 'late' ? waitForLate(tools, audit, ledger.recheckMs) : wait(tools, audit, reason, ledger.pauseMs);
+}
+
+/** Postpones an audit whose step failed. */
 async function breakOff(tools: TurnTools, audit: AuditDoc, error: unknown, ledger: AuditLedger): Promise<void> {
-  if (error instanceof Hopeless) return fail(tools, audit, error.message);
-  if (error instanceof Late) return waitForLate(tools, audit, ledger.recheckMs);
-  if (error instanceof NotYet || error instanceof UnfitServer) return wait(tools, audit, error.message, ledger.pauseMs);
+  if (error instanceof UnfitServer) return wait(tools, audit, error.message, ledger.pauseMs);
   if (error instanceof LedgerUnavailable) {
     const progress = error instanceof ListFailed ? withListFailed(audit.progress!) : audit.progress;
     return wait(tools, { ...audit, progress }, error.message, Math.max(ledger.pauseMs, error.retryAfterMs));
@@ -313,21 +328,26 @@ async function steps(
   wallet: WalletDoc,
   ledger: AuditLedger,
   note: (at: AuditDoc) => void,
-) {
+): Promise<HeldUp | null> {
   const { pages, save, clock } = tools;
-  let current = audit.progress ? audit : await takeBalances(tools, audit, wallet, ledger);
-  note(current);
-  if (current.toLedger === null) current = await settleEnd(tools, current, wallet, ledger);
-  note(current);
-  const movements = () => ledger.on(current.movementSource!);
+  const begun = audit.progress ? audit : await takeBalances(tools, audit, wallet, ledger);
+  if (isHeldUp(begun)) return begun;
+  note(begun);
+  const bounded = begun.toLedger === null ? await settleEnd(tools, begun, wallet, ledger) : begun;
+  if (isHeldUp(bounded)) return bounded;
+  note(bounded);
+  let current = bounded;
   for (let read = 0; read < pagesPerTurn(current.progress!); read++) {
     const { effectsCursor, feesCursor } = current.progress!;
-    if (effectsCursor !== null) current = await pages.effectsPage(current, wallet, movements());
-    else if (feesCursor !== null) current = await pages.feesPage(current, wallet, movements());
-    else return conclude(tools, current, wallet, ledger);
-    note(current);
+    if (effectsCursor === null && feesCursor === null) return conclude(tools, current, wallet, ledger);
+    const readPage = effectsCursor === null ? pages.feesPage : pages.effectsPage;
+    const next = await readPage(current, wallet, ledger.on(current.movementSource!));
+    if (isHeldUp(next)) return next;
+    note(next);
+    current = next;
   }
   await save(current, { turnAt: clock.now() });
+  return null;
 }
 
 /** @returns stores a step of an audit; throws Superseded when another process has stored

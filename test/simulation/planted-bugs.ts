@@ -227,7 +227,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     guard: 'an audit over a parked record that credited its wallet is not PROVEN',
     hardship: ['audits', 'lacking'],
-    changes: [[TURN, 'if (open.length === 0) return;', 'if (open.length >= 0) return;']],
+    changes: [[TURN, 'if (open.length === 0) return null;', 'if (open.length >= 0) return null;']],
   },
   {
     guard: 'one process at a time watches, numbers and audits (the lease)',
