@@ -133,11 +133,11 @@ const checkoutBySlug =
     const payable = found && (await loadPayable(forAccount(found.accountId), found));
     if (!payable) return null;
     const { checkout, product, wallet } = payable;
-    const { name, description, assetCode, assetIssuer, status, amount, expiresAt } = checkout;
+    const { name, description, assetCode, assetIssuer, currency, price, amount, quantity, reference } = checkout;
+    const { status, expiresAt, paidAt, closedAt, successUrl, cancelUrl } = checkout;
     const { receivedAmount, remainingAmount, excessAmount, remainingValue } = balanceOf(checkout);
     const refunded =
       status === 'PAID' ? await forAccount(checkout.accountId).payments.refundedOfCheckout(checkout) : 0n;
-    const { currency, price } = checkout;
     const rate = currency ? await rateOf(deps, checkout.accountId, { ...checkout, currency }, wallet) : null;
     const remaining = remainingAmount ?? askedBy(rate, remainingValue);
     return {
@@ -162,22 +162,14 @@ const checkoutBySlug =
       ...(await sellerOf(deps, checkout.accountId, visitor)),
       checkout: {
         id: checkout._id,
-        status,
-        reference: checkout.reference,
-        amount,
-        ...(price === undefined ? {} : { price }),
-        quantity: checkout.quantity,
+        ...{ status, reference, amount, quantity, expiresAt, paidAt, closedAt, successUrl, cancelUrl },
+        ...(price !== undefined && { price }),
         order: sumsOf(checkout),
         received: receivedAmount,
         remaining,
         excess: excessAmount,
         refunded: formatAmount(refunded),
-        expiresAt,
-        paidAt: checkout.paidAt,
-        closedAt: checkout.closedAt,
         ended: expiresAt <= clock.now(),
-        successUrl: checkout.successUrl,
-        cancelUrl: checkout.cancelUrl,
         isOrdered: checkout.paymentLinkId !== undefined,
       },
       ...(checkout.paidMessage !== undefined && { afterPayment: { message: checkout.paidMessage, url: null } }),

@@ -1,16 +1,16 @@
 /** The hosted page's interfaces to the rest of the service, and the fields of a payment that it
  *  may know. */
 
-import type { CheckoutStatus } from '../../contracts/checkouts.js';
 import type { Contract } from '../../contracts/index.js';
 import type { Network } from '../../contracts/networks.js';
 import type { OutputOf } from '../../contracts/operation.js';
 import type { OrderForm } from '../../contracts/payment-links.js';
-import type { PaymentReason } from '../../contracts/payments.js';
 import type { ProofLevel } from '../../contracts/proofs.js';
 import type { Brand } from '../domain/brand.js';
 import type { OrderSums } from '../domain/order.js';
+import type { PaymentDoc } from '../payments/index.js';
 import type { CurrentRate } from '../rates/index.js';
+import type { CheckoutDoc } from '../selling/index.js';
 
 /** A link or checkout with everything that its page shows. Amounts are canonical decimal text. */
 export interface PageLink {
@@ -84,17 +84,22 @@ export interface PageOrder {
   isStocked: boolean;
 }
 
-export interface PageCheckout {
+/** The checkout's own fields, and what only its page says. */
+export interface PageCheckout
+  extends Pick<
+    CheckoutDoc,
+    | 'status'
+    | 'reference'
+    | 'amount'
+    | 'price'
+    | 'quantity'
+    | 'expiresAt'
+    | 'paidAt'
+    | 'closedAt'
+    | 'successUrl'
+    | 'cancelUrl'
+  > {
   id: string;
-  status: CheckoutStatus;
-  /** The shop's name for the order. */
-  reference: string | null;
-  /** Null if priced in a currency. */
-  amount: string | null;
-  /** In the currency; missing without one. */
-  price?: string;
-  /** The product's; null without one. */
-  quantity: number | null;
   /** What it consists of, in the currency, or in the asset without one. */
   order: OrderSums;
   received: string;
@@ -103,17 +108,10 @@ export interface PageCheckout {
   excess: string | null;
   /** Refunds in its asset, of all its payments; set once it is PAID. */
   refunded: string;
-  expiresAt: Date;
-  /** Null before. */
-  paidAt: Date | null;
-  /** Null while it is open. */
-  closedAt: Date | null;
   /** Past its end, by the clock. */
   ended: boolean;
-  successUrl: string | null;
   /** Made by an order link: its payment is added to `successUrl`, too. */
   isOrdered: boolean;
-  cancelUrl: string | null;
 }
 
 export interface PageSource {
@@ -149,17 +147,21 @@ export interface PaidBy {
 }
 
 /** The fields of a payment that a payer may know. Amounts are canonical decimal text. */
-export interface PagePayment {
+export interface PagePayment
+  extends Pick<
+    PaymentDoc,
+    | 'reason'
+    | 'amount'
+    | 'assetCode'
+    | 'assetIssuer'
+    | 'expectedAmount'
+    | 'excessAmount'
+    | 'shortfallAmount'
+    | 'createdAt'
+  > {
   /** Identifies the payment; shown in the address of its proof, and to the shop's page after it. */
   id: string;
-  status: 'COMPLETED' | 'UNDERPAID' | 'REJECTED';
-  reason: PaymentReason | null;
-  amount: string;
-  assetCode: string;
-  assetIssuer: string | null;
-  expectedAmount: string | null;
-  excessAmount: string | null;
-  shortfallAmount: string | null;
+  status: Exclude<PaymentDoc['status'], 'UNMATCHED'>;
   /** Its value in the currency of its price or of the books; null for none. */
   value: { currency: string; amount: string } | null;
   /** Refunded part; null for nothing. */
@@ -170,7 +172,6 @@ export interface PagePayment {
   explorerUrl: string | null;
   /** Close of its ledger. */
   closedAt: Date;
-  createdAt: Date;
 }
 
 export interface StatusFeed {
