@@ -29,7 +29,7 @@ const RETRIES_COUNTED = 1000;
 /** Starts a worker's jobs, as the table says. */
 export async function startWorkerJobs(
   core: Core,
-  { sequencer, dispatcher, finisher, expiry, leftovers, mailer, watching }: Worker,
+  { sequencer, dispatcher, finisher, expiry, leftovers, mailer, watchDeps }: Worker,
   {
     db,
     config,
@@ -46,7 +46,7 @@ export async function startWorkerJobs(
 ): Promise<Jobs> {
   const { stores, signals, transaction, processId, clock, log } = core;
   const { jobs, countSegments, deliveries, mails, mailsSent } = stores.system;
-  const poll = (network: Network) => () => pollLedger(watching(network));
+  const poll = (network: Network) => () => pollLedger(watchDeps(network));
   const bound = bindJobs(config.networks, {
     'poll ledger PUBLIC': poll('PUBLIC'),
     'poll ledger TESTNET': poll('TESTNET'),

@@ -51,7 +51,7 @@ export interface Worker {
   expiry: ReturnType<typeof createCheckoutExpiry>;
   leftovers: ReturnType<typeof createLeftoverRemoval>;
   /** Dependencies of `watch` for a network. */
-  watching: (network: Network) => WatchDeps;
+  watchDeps: (network: Network) => WatchDeps;
 }
 
 export function createWorker(core: Core, options: WorkerOptions): Worker {
@@ -76,11 +76,11 @@ export function createWorker(core: Core, options: WorkerOptions): Worker {
     finisher: createAcceptanceFinisher(common),
     expiry: createCheckoutExpiry(common),
     leftovers: createLeftoverRemoval(common),
-    watching: (network) => watching(core, options, network),
+    watchDeps: (network) => watchDepsOf(core, options, network),
   };
 }
 
-function watching(core: Core, { polling }: WorkerOptions, network: Network): WatchDeps {
+function watchDepsOf(core: Core, { polling }: WorkerOptions, network: Network): WatchDeps {
   const { recorder, outbox, transaction, ledgers, newId, processId: holder, clock, monotonic, log } = core;
   const { intervalMs: pollIntervalMs, requestsPerHour, metrics, ...reading } = polling;
   const ledger = ledgers.get(network)!;

@@ -1,18 +1,16 @@
 /** Composes this room: what happens when money meets a payable. */
 import type { Outbox } from '../events/index.js';
+import type { SystemStores } from '../stores.js';
 import { createPaymentEvents } from './payment-events.js';
 import { createRecorder, type Recorder, type RecorderDeps } from './recorder.js';
-import { createRefundBook, type RefundBook, type RefundDeps } from './refunds.js';
-import { createSettle, type Settle, type SettleDeps } from './settle.js';
+import { createRefundBook, type RefundBook } from './refunds.js';
+import { createSettle, type Settle } from './settle.js';
 
 export interface Payments {
   recorder: Recorder;
   refundBook: RefundBook;
   settle: Settle;
 }
-
-type Needed = RecorderDeps & RefundDeps & SettleDeps;
-type Own = 'outbox' | 'paymentEvents' | 'refundBook' | 'settle' | 'rateBook' | 'transaction' | 'newId';
 
 export function createPayments({
   system,
@@ -22,7 +20,7 @@ export function createPayments({
   rateBook,
   publicUrl,
 }: Pick<RecorderDeps, 'transaction' | 'newId' | 'rateBook'> & {
-  system: Omit<Needed, Own>;
+  system: SystemStores;
   outbox: Outbox;
   publicUrl: string;
 }): Payments {

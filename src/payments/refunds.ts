@@ -97,7 +97,7 @@ function withoutRefund(payment: PaymentDoc, { transactionHash, amount }: RefundD
   };
 }
 
-export interface RefundDeps extends SystemPayables {
+interface RefundDeps extends SystemPayables {
   wallets: Pick<WalletStore, 'at' | 'ofAllAccounts'>;
   paymentLinks: Pick<PaymentLinkStore, 'ofAccounts' | 'countEarlyRefund'>;
   checkouts: Pick<CheckoutStore, 'ofAccounts' | 'byId' | 'update' | 'countEarlyRefund'>;

@@ -29,7 +29,7 @@ export interface PaymentChange {
   after: PaymentDoc;
 }
 
-export interface SettleDeps {
+interface SettleDeps {
   paymentLinks: Pick<PaymentLinkStore, 'count'>;
   checkouts: Pick<CheckoutStore, 'update' | 'leaveParts' | 'takeAgain' | 'giveBack'>;
   products: Pick<ProductStore, 'notePayments'>;

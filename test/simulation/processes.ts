@@ -176,7 +176,7 @@ export function startWorker(process: SimulatedProcess, around: Surroundings): { 
   // Node keeps a signal that was made from others, with its listeners, until it aborts.
   process.buried.signal.addEventListener('abort', () => ended.abort());
   const { pageLimit, readOneByOne, requestsPerHour, host } = settings;
-  const { sequencer, dispatcher, expiry, watching } = createWorker(core, {
+  const { sequencer, dispatcher, expiry, watchDeps } = createWorker(core, {
     secrets: createSecretBox(SECRETS_KEY, core.clock),
     poster: receiver.posterOf(process),
     delivery: { ...settings, ...settings.delivery, leaseMarginMs: 3000, graceMs: 7000 },
@@ -191,7 +191,7 @@ export function startWorker(process: SimulatedProcess, around: Surroundings): { 
     numberingMs: 2000,
   });
   const works: Promise<unknown>[] = [
-    watch(watching('LOCAL'), ended.signal),
+    watch(watchDeps('LOCAL'), ended.signal),
     sequencer.run(ended.signal),
     dispatcher.drain(ended.signal),
   ];
