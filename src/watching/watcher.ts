@@ -13,7 +13,7 @@ import type { Recorder } from '../payments/index.js';
 import type { PaymentLinkStore, ProductStore } from '../selling/index.js';
 import type { CursorDoc, CursorStore } from './cursors.js';
 import type { FlagGap } from './gap-store.js';
-import { createGaps } from './gaps.js';
+import { createGaps, createResets } from './lost-ledgers.js';
 import { createModes } from './mode.js';
 import {
   createClockCheck,
@@ -24,7 +24,6 @@ import {
 } from './network-states.js';
 import type { ParkedRecordStore } from './parked-store.js';
 import { type Histories, planStreams } from './plan.js';
-import { createResets } from './reset.js';
 import {
   createStreamFailures,
   createStreamReader,

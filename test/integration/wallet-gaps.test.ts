@@ -8,7 +8,7 @@ import type { LedgerSession, ServerTip } from '../../src/ledger/network-ledger.j
 import type { LedgerTip } from '../../src/ledger/source.js';
 import type { CursorDoc } from '../../src/watching/cursors.js';
 import { createFlagGap } from '../../src/watching/gap-store.js';
-import { createGaps } from '../../src/watching/gaps.js';
+import { createGaps } from '../../src/watching/lost-ledgers.js';
 import { createKnownCloses } from '../../src/watching/network-states.js';
 import { createWalletStarts } from '../../src/watching/wallet-starts.js';
 import type { WalletDoc } from '../../src/watching/wallet-store.js';

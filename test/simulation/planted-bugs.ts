@@ -19,8 +19,8 @@ export interface PlantedBug {
 const WATCHER = 'src/watching/watcher.ts';
 const READER = 'src/watching/stream-reader.ts';
 const MODE = 'src/watching/mode.ts';
-const RESET = 'src/watching/reset.ts';
-const GAPS = 'src/watching/gaps.ts';
+const RESET = 'src/watching/lost-ledgers.ts';
+const GAPS = 'src/watching/lost-ledgers.ts';
 const COVERAGE = 'src/domain/coverage.ts';
 const RECORDER = 'src/payments/recorder.ts';
 const MATCH = 'src/payments/recorder.ts';

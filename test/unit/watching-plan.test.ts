@@ -8,6 +8,7 @@ import { isWatched, mayBeInForce } from '../../src/domain/terms.js';
 import type { LedgerSession } from '../../src/ledger/network-ledger.js';
 import { type LedgerTip, LedgerUnavailable } from '../../src/ledger/source.js';
 import type { CursorDoc } from '../../src/watching/cursors.js';
+import { createResets } from '../../src/watching/lost-ledgers.js';
 import {
   createClockBound,
   createClockCheck,
@@ -17,7 +18,6 @@ import {
 } from '../../src/watching/network-states.js';
 import { retryParked } from '../../src/watching/parked.js';
 import { checkReset, droppedLedger, planGap, planMode, planRead, planStreams } from '../../src/watching/plan.js';
-import { createResets } from '../../src/watching/reset.js';
 import { createStreamFailures } from '../../src/watching/stream-reader.js';
 import { knownStart, planStops, startOf, streamsToCheck, unreadWindows } from '../../src/watching/wallet-starts.js';
 import type { WalletDoc } from '../../src/watching/wallet-store.js';
