@@ -1,12 +1,11 @@
 /** Activity in the API: reading only. */
-
-import mongoose from 'mongoose';
+import type mongoose from 'mongoose';
 import type { Contract } from '../../contracts/index.js';
 import type { OutputOf } from '../../contracts/operation.js';
 import type { ServiceOf } from '../kit/caller.js';
 import type { Clock } from '../kit/clock.js';
-import { driverOf } from '../kit/collection.js';
-import { PART_OPTIONS, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
+import { type DocOf, define, nullable, openCollection, shape } from '../kit/collection.js';
+import type { Session } from '../kit/database.js';
 import { createGrownCount } from '../kit/grown-count.js';
 import { createdAtOf, firstIdOf } from '../kit/ids.js';
 import { type PageRequest, pageOf, pageOfKnown, withinIds } from '../kit/paging.js';
@@ -16,40 +15,27 @@ import type { Actor, Change } from './commit.js';
 // Activity: what changed in an account. A record is inserted in the transaction of the change;
 // there is no way to change or remove one.
 
-export interface ActivityDoc {
-  /** Holds the time. */
-  _id: string;
-  accountId: string;
-  actor: Actor;
-  operation: string;
-  subjectId: string;
-  changes: Change[];
-  address: string | null;
-}
-
-const { Mixed } = mongoose.Schema.Types;
-
-const activitySchema = new mongoose.Schema<ActivityDoc>(
+const ACTIVITIES = define(
+  'activities',
   {
+    /** Holds the time. */
     _id: String,
     accountId: String,
-    actor: new mongoose.Schema({ type: { type: String }, id: String, name: String }, PART_OPTIONS),
+    actor: shape<Actor>(),
     operation: String,
     subjectId: String,
-    changes: [
-      new mongoose.Schema(
-        { field: String, from: { type: Mixed, default: null }, to: { type: Mixed, default: null } },
-        PART_OPTIONS,
-      ),
-    ],
-    address: { type: String, default: null },
+    changes: [shape<Change>()],
+    address: nullable(String),
   },
-  { ...SCHEMA_OPTIONS, collection: 'activities' },
+  [
+    { key: { accountId: 1, _id: -1 } },
+    { key: { accountId: 1, subjectId: 1, _id: -1 } },
+    { key: { accountId: 1, 'actor.id': 1, _id: -1 } },
+    { key: { accountId: 1, operation: 1, _id: -1 } },
+  ],
 );
-activitySchema.index({ accountId: 1, _id: -1 });
-activitySchema.index({ accountId: 1, subjectId: 1, _id: -1 });
-activitySchema.index({ accountId: 1, 'actor.id': 1, _id: -1 });
-activitySchema.index({ accountId: 1, operation: 1, _id: -1 });
+
+export interface ActivityDoc extends DocOf<typeof ACTIVITIES> {}
 
 interface ActivityFilter {
   actorId?: string | undefined;
@@ -65,9 +51,8 @@ interface ActivityFilter {
 export type ActivityStore = ReturnType<typeof createActivityStore>['system'];
 
 export function createActivityStore(connection: mongoose.Connection, clock: Pick<Clock, 'nowMs'>) {
-  const activities = connection.model<ActivityDoc>('Activity', activitySchema);
-  const collection = activities.collection as unknown as mongoose.mongo.Collection<ActivityDoc>;
-  const count = createGrownCount(driverOf(activities), 'act', clock);
+  const collection = openCollection<ActivityDoc>(connection, ACTIVITIES);
+  const count = createGrownCount(collection, 'act', clock);
   return {
     forAccount: (accountId: string) => ({
       list({ actorId, operation, subjectId, createdFrom, createdTo }: ActivityFilter, request: PageRequest) {
@@ -82,7 +67,7 @@ export function createActivityStore(connection: mongoose.Connection, clock: Pick
           to: createdTo && firstIdOf('act', createdTo),
         };
         const listed = { ...equal, ...withinIds(ids) };
-        return pageOfKnown(driverOf(activities), listed, { ...request, sort: { _id: -1 } }, () => count(equal, ids));
+        return pageOfKnown(collection, listed, { ...request, sort: { _id: -1 } }, () => count(equal, ids));
       },
     }),
 

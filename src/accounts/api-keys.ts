@@ -1,12 +1,12 @@
 /** API keys of the caller's account. A full key appears only in the answer that made it. */
-import mongoose, { type QueryFilter } from 'mongoose';
+import type mongoose from 'mongoose';
 import type { Contract } from '../../contracts/index.js';
 import { mask } from '../domain/signature.js';
 import { conflict, notFound } from '../kit/api-error.js';
 import type { Caller, ServiceOf } from '../kit/caller.js';
 import { type Clock, systemClock } from '../kit/clock.js';
-import { driverOf } from '../kit/collection.js';
-import { SCHEMA_OPTIONS, type Session } from '../kit/database.js';
+import { type DocOf, define, nullable, openCollection, text } from '../kit/collection.js';
+import type { Session } from '../kit/database.js';
 import type { NewId } from '../kit/ids.js';
 import { createPages, type PageRequest, pageOf } from '../kit/paging.js';
 import { createLookup } from '../kit/tick-loader.js';
@@ -15,44 +15,32 @@ import type { Quota } from './account.js';
 import { hashApiKey, KEY_REMEMBERED_MS, newApiKey } from './api-key.js';
 import type { Commit } from './commit.js';
 
-// API keys, valid or expired; revoking deletes the document. Only hashes are stored, never keys.
-
-interface ApiKeyDoc {
-  _id: string;
-  accountId: string;
-  name: string;
-  scope: 'FULL' | 'READ';
-  /** SHA-256 of the key, hex. */
-  hash: string;
-  keyMasked: string;
-  lastUsedAt: Date | null;
-  expiresAt: Date | null;
-  /** Counts revocations of other keys that relied on this one to remain. */
-  sparedCount: number;
-  createdAt: Date;
-}
-
 /** The fields that authentication needs. */
 const GRANT = { hash: 1, accountId: 1, name: 1, scope: 1, lastUsedAt: 1, expiresAt: 1 } as const;
 export type ApiKeyGrant = Pick<ApiKeyDoc, '_id' | keyof typeof GRANT>;
 
-const apiKeySchema = new mongoose.Schema<ApiKeyDoc>(
+// API keys, valid or expired; revoking deletes the document. Only hashes are stored, never keys.
+
+const API_KEYS = define(
+  'api-keys',
   {
     _id: String,
     accountId: String,
     name: String,
-    scope: String,
+    scope: text<'FULL' | 'READ'>(),
+    /** SHA-256 of the key, hex. */
     hash: String,
     keyMasked: String,
-    lastUsedAt: { type: Date, default: null },
-    expiresAt: { type: Date, default: null },
+    lastUsedAt: nullable(Date),
+    expiresAt: nullable(Date),
+    /** Counts revocations of other keys that relied on this one to remain. */
     sparedCount: Number,
     createdAt: Date,
   },
-  { ...SCHEMA_OPTIONS, collection: 'api-keys' },
+  [{ key: { hash: 1 }, unique: true }, { key: { accountId: 1, _id: -1 } }],
 );
-apiKeySchema.index({ hash: 1 }, { unique: true });
-apiKeySchema.index({ accountId: 1, _id: -1 });
+
+interface ApiKeyDoc extends DocOf<typeof API_KEYS> {}
 
 /** What works across accounts: for authentication and administration, which do not know the
  *  account yet. */
@@ -67,9 +55,11 @@ export function createApiKeyStore(connection: mongoose.Connection) {
 }
 
 function openModel(connection: mongoose.Connection) {
-  const keys = connection.model<ApiKeyDoc>('ApiKey', apiKeySchema);
-  const page = createPages(driverOf(keys));
-  const working = (now: Date): QueryFilter<ApiKeyDoc> => ({ $or: [{ expiresAt: null }, { expiresAt: { $gt: now } }] });
+  const keys = openCollection<ApiKeyDoc>(connection, API_KEYS);
+  const page = createPages(keys);
+  const working = (now: Date): mongoose.mongo.Filter<ApiKeyDoc> => ({
+    $or: [{ expiresAt: null }, { expiresAt: { $gt: now } }],
+  });
   return { keys, page, working };
 }
 
@@ -79,30 +69,26 @@ const ofAccount = ({ keys, page, working }: Opened, accountId: string) => ({
   /** Stores the key as this account's, replacing one with the same id, so that a creation repeated
    *  after a crash returns a working key. */
   async save(key: ApiKeyDoc, session?: Session): Promise<void> {
-    await keys.collection.replaceOne({ _id: key._id as never, accountId }, { ...key, accountId } as never, {
-      upsert: true,
-      session,
-    });
+    await keys.replaceOne(
+      { _id: key._id, accountId },
+      { ...key, accountId },
+      {
+        upsert: true,
+        session,
+      },
+    );
   },
-  count: (session: Session) => keys.countDocuments({ accountId }, { session }).exec(),
-  byId: (id: string, session?: Session) =>
-    keys
-      .findOne({ _id: id, accountId })
-      .session(session ?? null)
-      .lean<ApiKeyDoc>()
-      .exec(),
+  count: (session: Session) => keys.countDocuments({ accountId }, { session }),
+  byId: (id: string, session?: Session) => keys.findOne({ _id: id, accountId }, { session }),
   list: (request: PageRequest) => page({ accountId }, request),
 
   /** Replaces the key's hash; the old key stops working. */
   replaceKey: (id: string, key: Pick<ApiKeyDoc, 'hash' | 'keyMasked' | 'expiresAt'>, session?: Session) =>
-    keys
-      .findOneAndUpdate(
-        { _id: id, accountId },
-        { $set: { ...key, lastUsedAt: null } },
-        { returnDocument: 'after', session },
-      )
-      .lean<ApiKeyDoc>()
-      .exec(),
+    keys.findOneAndUpdate(
+      { _id: id, accountId },
+      { $set: { ...key, lastUsedAt: null } },
+      { returnDocument: 'after', session },
+    ),
   /** Writes to a working FULL key other than `id`, so that removing that key concurrently
    *  conflicts. False when there is none. */
   async spareAnother(id: string, now: Date, session: Session): Promise<boolean> {
@@ -123,19 +109,19 @@ const ofAccount = ({ keys, page, working }: Opened, accountId: string) => ({
 
 const ofAllAccounts = ({ keys, working }: Opened) => ({
   grantOf: createLookup(
-    (hashes) => keys.collection.find<ApiKeyGrant>({ hash: { $in: hashes } }, { projection: GRANT }).toArray(),
+    (hashes) => keys.find<ApiKeyGrant>({ hash: { $in: hashes } }, { projection: GRANT }).toArray(),
     ({ hash }) => hash,
   ),
   /** Those of these hashes whose keys work at `now`. */
   async workingOf(hashes: readonly string[], now: Date): Promise<string[]> {
     const found = await keys
       .find({ hash: { $in: hashes }, ...working(now) })
-      .select({ hash: 1 })
-      .lean<Pick<ApiKeyDoc, 'hash'>[]>();
+      .project({ hash: 1 })
+      .toArray();
     return found.map(({ hash }) => hash);
   },
   async ownerOf(id: string): Promise<string | null> {
-    const key = await keys.findOne({ _id: id }).select({ accountId: 1 }).lean<ApiKeyDoc>();
+    const key = await keys.findOne({ _id: id }, { projection: { accountId: 1 } });
     return key?.accountId ?? null;
   },
 });

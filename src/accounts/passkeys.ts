@@ -1,19 +1,19 @@
 /** Passkeys (WebAuthn): an invitation makes one, and it signs its user in. The browser binds it to
  *  the host of `PUBLIC_URL`. */
-
 import type {
   AuthenticationResponseJSON,
   PublicKeyCredentialCreationOptionsJSON,
   PublicKeyCredentialRequestOptionsJSON,
   RegistrationResponseJSON,
 } from '@simplewebauthn/server';
-import mongoose from 'mongoose';
+import type mongoose from 'mongoose';
 import { z } from 'zod';
 import type { Role } from '../../contracts/roles.js';
 import { dashboardUrlOf } from '../domain/dashboard-url.js';
 import { conflict } from '../kit/api-error.js';
 import type { Clock } from '../kit/clock.js';
-import { AlreadyMade, SCHEMA_OPTIONS } from '../kit/database.js';
+import { define, nullable, openCollection } from '../kit/collection.js';
+import { AlreadyMade } from '../kit/database.js';
 import { hashToken, isToken } from '../kit/ids.js';
 import type { ForAccount } from '../stores.js';
 import type { Commit } from './commit.js';
@@ -59,26 +59,25 @@ const toAuthentication = (sent: unknown): AuthenticationResponseJSON | null =>
 
 // Challenges for passkeys: each may be answered once, and only for a short time.
 
-interface PasskeyChallengeDoc {
-  /** The challenge, base64url. */
-  _id: string;
-  /** User whose invitation it is for; null for signing in. */
-  userId: string | null;
-  expiresAt: Date;
-}
-
-const challengeSchema = new mongoose.Schema<PasskeyChallengeDoc>(
-  { _id: String, userId: { type: String, default: null }, expiresAt: Date },
-  { ...SCHEMA_OPTIONS, collection: 'passkeyChallenges' },
+const PASSKEY_CHALLENGES = define(
+  'passkeyChallenges',
+  {
+    /** The challenge, base64url. */
+    _id: String,
+    /** User whose invitation it is for; null for signing in. */
+    userId: nullable(String),
+    expiresAt: Date,
+  },
+  [
+    // Clean-up only: readers compare the end with the clock.
+    { key: { expiresAt: 1 }, expireAfterSeconds: 0 },
+  ],
 );
-// Clean-up only: readers compare the end with the clock.
-challengeSchema.index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
 
 type PasskeyChallengeStore = ReturnType<typeof createPasskeyChallengeStore>;
 
 export function createPasskeyChallengeStore(connection: mongoose.Connection) {
-  const challenges = connection.model<PasskeyChallengeDoc>('PasskeyChallenge', challengeSchema);
-  const collection = challenges.collection as unknown as mongoose.mongo.Collection<PasskeyChallengeDoc>;
+  const collection = openCollection(connection, PASSKEY_CHALLENGES);
   return {
     async insert(challenge: string, userId: string | null, expiresAt: Date): Promise<void> {
       await collection.insertOne({ _id: challenge, userId, expiresAt });

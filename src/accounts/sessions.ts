@@ -1,14 +1,13 @@
 /** Sessions of the dashboard: a user or an API key opens one. It ends with a change of the user,
  *  with the key, at sign-out, or after 12 hours. Processes cache no sessions, so that an end takes
  *  effect everywhere at once. */
-
 import type { IncomingMessage } from 'node:http';
 import { parseCookie, stringifySetCookie } from 'cookie';
-import mongoose from 'mongoose';
+import type mongoose from 'mongoose';
 import type { Language } from '../../contracts/languages.js';
 import type { Caller } from '../kit/caller.js';
 import type { Clock } from '../kit/clock.js';
-import { SCHEMA_OPTIONS } from '../kit/database.js';
+import { type DocOf, define, openCollection, optional } from '../kit/collection.js';
 import { hashToken, isToken, newToken } from '../kit/ids.js';
 import { hashApiKey } from './api-key.js';
 import type { Authentication } from './authentication.js';
@@ -17,63 +16,53 @@ import type { UserDoc, UserStore } from './user-store.js';
 // Sessions of the dashboard. Only the hash of a token is stored; permissions follow from the
 // session's user or API key.
 
-interface SessionDoc {
-  /** SHA-256 of the token, hex. */
-  _id: string;
-  accountId: string;
-  /** The API key that signed in. Missing for a user. */
-  keyId?: string;
-  /** SHA-256 of that key: rotating, revoking or expiring it ends the session. */
-  keyHash?: string;
-  /** The user who signed in. Missing for a key. */
-  userId?: string;
-  /** The user's version at sign-in: changing or removing the user ends the session. */
-  userRevision?: number;
-  createdAt: Date;
-  expiresAt: Date;
-}
-
-const sessionSchema = new mongoose.Schema<SessionDoc>(
+const SESSIONS = define(
+  'sessions',
   {
+    /** SHA-256 of the token, hex. */
     _id: String,
     accountId: String,
-    keyId: String,
-    keyHash: String,
-    userId: String,
-    userRevision: Number,
+    /** The API key that signed in. Missing for a user. */
+    keyId: optional(String),
+    /** SHA-256 of that key: rotating, revoking or expiring it ends the session. */
+    keyHash: optional(String),
+    /** The user who signed in. Missing for a key. */
+    userId: optional(String),
+    /** The user's version at sign-in: changing or removing the user ends the session. */
+    userRevision: optional(Number),
     createdAt: Date,
     expiresAt: Date,
   },
-  { ...SCHEMA_OPTIONS, collection: 'sessions' },
+  [
+    { key: { keyId: 1, createdAt: -1 } },
+    { key: { userId: 1, createdAt: -1 } },
+    // Clean-up only: readers compare a session's end with the clock.
+    { key: { expiresAt: 1 }, expireAfterSeconds: 0 },
+  ],
 );
-sessionSchema.index({ keyId: 1, createdAt: -1 });
-sessionSchema.index({ userId: 1, createdAt: -1 });
-// Clean-up only: readers compare a session's end with the clock.
-sessionSchema.index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
+
+interface SessionDoc extends DocOf<typeof SESSIONS> {}
 
 export type SessionStore = ReturnType<typeof createSessionStore>;
 
 export function createSessionStore(connection: mongoose.Connection) {
-  const sessions = connection.model<SessionDoc>('Session', sessionSchema);
+  const sessions = openCollection<SessionDoc>(connection, SESSIONS);
   return {
     /** Stores the session, and removes the oldest ones of its user or key beyond `max`. */
     async insert(session: SessionDoc, max: number): Promise<void> {
-      await sessions.create([session]);
+      await sessions.insertOne(session);
       const surplus = await sessions
         .find(session.userId ? { userId: session.userId } : { keyId: session.keyId })
         .sort({ createdAt: -1, _id: -1 })
         .skip(max)
-        .select({ _id: 1 })
-        .lean<{ _id: string }[]>();
+        .project({ _id: 1 })
+        .toArray();
       if (surplus.length > 0) await sessions.deleteMany({ _id: { $in: surplus.map(({ _id }) => _id) } });
     },
     /** Those of these that have not ended by themselves: their users may have changed since. */
     unendedOf: (ids: readonly string[], now: Date) =>
-      sessions
-        .find({ _id: { $in: [...ids] }, expiresAt: { $gt: now } })
-        .lean<SessionDoc[]>()
-        .exec(),
-    byId: (id: string) => sessions.findById(id).lean<SessionDoc>().exec(),
+      sessions.find({ _id: { $in: [...ids] }, expiresAt: { $gt: now } }).toArray(),
+    byId: (id: string) => sessions.findOne({ _id: id }),
     async remove(id: string): Promise<void> {
       await sessions.deleteOne({ _id: id });
     },

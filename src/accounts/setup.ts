@@ -2,7 +2,7 @@
  *  becomes its first OWNER. The code is worth nothing once there is an account, except to go on
  *  with a setup that was cut off before its OWNER could sign in again. */
 import { createHash, timingSafeEqual } from 'node:crypto';
-import mongoose from 'mongoose';
+import type mongoose from 'mongoose';
 import type { Contract } from '../../contracts/index.js';
 import type { OutputOf, ParsedInputOf } from '../../contracts/operation.js';
 import type { setup } from '../../contracts/setup.js';
@@ -11,7 +11,8 @@ import { dashboardUrlOf } from '../domain/dashboard-url.js';
 import { ApiError, conflict, rateLimited } from '../kit/api-error.js';
 import type { Caller, ServiceOf } from '../kit/caller.js';
 import type { Clock } from '../kit/clock.js';
-import { SCHEMA_OPTIONS, type Session } from '../kit/database.js';
+import { define, openCollection, optional, shape } from '../kit/collection.js';
+import type { Session } from '../kit/database.js';
 import { type NewId, newToken } from '../kit/ids.js';
 import type { SecretBox } from '../kit/secrets.js';
 import type { ForAccount } from '../stores.js';
@@ -22,28 +23,26 @@ import type { UserDoc, UserStore } from './user-store.js';
 
 // The one document of the setup.
 
-interface SetupDoc {
-  _id: string;
+const SETUP = define('setup', {
+  _id: String,
   /** The code, where it was generated. */
-  sealed?: string;
+  sealed: optional(String),
   /** The account that it made, and its first OWNER. */
-  accountId?: string;
-  userId?: string;
+  accountId: optional(String),
+  userId: optional(String),
   /** The OWNER has a passkey, or was shown the API key. */
-  isDone?: true;
+  isDone: optional(shape<true>()),
   /** Wrong codes of an hour. */
-  tries?: { count: number; endsAt: Date };
-}
+  tries: optional({ count: Number, endsAt: Date }),
+});
 
-const setupSchema = new mongoose.Schema<SetupDoc>({ _id: String }, { ...SCHEMA_OPTIONS, collection: 'setup' });
 const ID = 'setup';
 const HOUR_MS = 3_600_000;
 
 export type SetupStore = ReturnType<typeof createSetupStore>;
 
 export function createSetupStore(connection: mongoose.Connection) {
-  const setups = connection.model<SetupDoc>('Setup', setupSchema);
-  const collection = setups.collection as unknown as mongoose.mongo.Collection<SetupDoc>;
+  const collection = openCollection(connection, SETUP);
   const one = { _id: ID };
   const returning = { upsert: true, returnDocument: 'after' } as const;
   return {

@@ -1,17 +1,10 @@
 /** Users of accounts. Stores only the hash of an invitation's token, and only the public part of
  *  a passkey. */
-import mongoose from 'mongoose';
+import type mongoose from 'mongoose';
 import type { Language } from '../../contracts/languages.js';
 import type { Role } from '../../contracts/roles.js';
-import { driverOf } from '../kit/collection.js';
-import {
-  AlreadyMade,
-  isDuplicateKey,
-  orAlreadyMade,
-  PART_OPTIONS,
-  SCHEMA_OPTIONS,
-  type Session,
-} from '../kit/database.js';
+import { type DocOf, define, nullable, openCollection, shape, text } from '../kit/collection.js';
+import { AlreadyMade, isDuplicateKey, orAlreadyMade, type Session } from '../kit/database.js';
 import { createPages, type PageRequest } from '../kit/paging.js';
 
 export interface Passkey {
@@ -28,56 +21,44 @@ export interface Passkey {
   lastUsedAt?: Date;
 }
 
-export interface UserDoc {
-  _id: string;
-  accountId: string;
-  name: string;
-  role: Role;
-  email: string | null;
-  /** The language of the dashboard and of e-mails to them; null: as their browser prefers. */
-  language: Language | null;
-  status: 'INVITED' | 'ACTIVE';
-  /** Null once it was used. */
-  invitation: { hash: string; expiresAt: Date } | null;
-  passkeys: Passkey[];
-  /** Rises with every change, which ends earlier sessions. */
-  revision: number;
-  /** Counts removals of other OWNERs that relied on this one to remain. */
-  sparedCount: number;
-  createdAt: Date;
-}
-
-const userSchema = new mongoose.Schema<UserDoc>(
+const USERS = define(
+  'users',
   {
     _id: String,
     accountId: String,
     name: String,
-    role: String,
-    email: { type: String, default: null },
-    language: { type: String, default: null },
-    status: String,
-    invitation: { type: new mongoose.Schema({ hash: String, expiresAt: Date }, PART_OPTIONS), default: null },
-    passkeys: [
-      new mongoose.Schema(
-        { id: String, name: String, publicKey: String, counter: Number, createdAt: Date, lastUsedAt: Date },
-        PART_OPTIONS,
-      ),
-    ],
+    role: text<Role>(),
+    email: nullable(String),
+    /** The language of the dashboard and of e-mails to them; null: as their browser prefers. */
+    language: nullable(text<Language>()),
+    status: text<'INVITED' | 'ACTIVE'>(),
+    /** Null once it was used. */
+    invitation: nullable({ hash: String, expiresAt: Date }),
+    passkeys: [shape<Passkey>()],
+    /** Rises with every change, which ends earlier sessions. */
     revision: Number,
+    /** Counts removals of other OWNERs that relied on this one to remain. */
     sparedCount: Number,
     createdAt: Date,
   },
-  { ...SCHEMA_OPTIONS, collection: 'users' },
+  [
+    { key: { accountId: 1, _id: -1 } },
+    {
+      key: { 'invitation.hash': 1 },
+      unique: true,
+      partialFilterExpression: { 'invitation.hash': { $gt: '' } },
+      name: 'invitation',
+    },
+    {
+      key: { 'passkeys.id': 1 },
+      unique: true,
+      partialFilterExpression: { 'passkeys.id': { $gt: '' } },
+      name: 'passkey',
+    },
+  ],
 );
-userSchema.index({ accountId: 1, _id: -1 });
-userSchema.index(
-  { 'invitation.hash': 1 },
-  { unique: true, partialFilterExpression: { 'invitation.hash': { $gt: '' } }, name: 'invitation' },
-);
-userSchema.index(
-  { 'passkeys.id': 1 },
-  { unique: true, partialFilterExpression: { 'passkeys.id': { $gt: '' } }, name: 'passkey' },
-);
+
+export interface UserDoc extends DocOf<typeof USERS> {}
 
 /** What works across accounts: for signing in, which does not know the account yet. */
 export type UserStore = ReturnType<typeof createUserStore>['system'];
@@ -91,15 +72,14 @@ export function createUserStore(connection: mongoose.Connection) {
 }
 
 function openModel(connection: mongoose.Connection) {
-  const users = connection.model<UserDoc>('User', userSchema);
-  const collection = users.collection as unknown as mongoose.mongo.Collection<UserDoc>;
-  const page = createPages(driverOf(users));
-  return { users, collection, page };
+  const collection = openCollection<UserDoc>(connection, USERS);
+  const page = createPages(collection);
+  return { collection, page };
 }
 
 type Opened = ReturnType<typeof openModel>;
 
-const ofAccount = ({ users, collection, page }: Opened, accountId: string) => ({
+const ofAccount = ({ collection, page }: Opened, accountId: string) => ({
   /** Stores a new user as this account's. @throws AlreadyMade */
   async insert(user: UserDoc, session: Session): Promise<void> {
     await orAlreadyMade(collection.insertOne({ ...user, accountId }, { session }));
@@ -124,7 +104,7 @@ const ofAccount = ({ users, collection, page }: Opened, accountId: string) => ({
     const owners = await collection.find({ accountId, role: 'OWNER' }, { projection: { 'passkeys.id': 1 } }).toArray();
     return owners.map(({ passkeys }) => passkeys.length);
   },
-  count: (session: Session) => users.countDocuments({ accountId }, { session }).exec(),
+  count: (session: Session) => collection.countDocuments({ accountId }, { session }),
   byId: (id: string, session?: Session) => collection.findOne({ _id: id, accountId }, session ? { session } : {}),
   byIds: (ids: readonly string[], session?: Session) =>
     collection.find({ _id: { $in: [...ids] }, accountId }, session ? { session } : {}).toArray(),

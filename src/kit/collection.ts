@@ -60,7 +60,7 @@ type TypeOf<F> =
 
 type OptionalOf<F> = { [Name in keyof F]: F[Name] extends Optional<unknown> ? Name : never }[keyof F];
 // Not by an `as` clause: editors would lose the comments of the fields.
-type Of<F, Names extends keyof F> = { [Name in Names]: TypeOf<F[Name]> };
+type Of<F, Names extends keyof F> = { -readonly [Name in Names]: TypeOf<F[Name]> };
 type PartOf<F> = Of<F, Exclude<keyof F, OptionalOf<F>>> & Partial<Of<F, OptionalOf<F>>>;
 
 function pathOf(field: Field): Readonly<Record<string, unknown>> {
@@ -76,7 +76,9 @@ const pathsOf = (fields: Fields) =>
 /** A collection's name, documents and indexes. */
 export interface Definition<Doc> {
   readonly name: string;
-  readonly schema: mongoose.Schema<Doc>;
+  readonly schema: mongoose.Schema;
+  /** Its type alone. */
+  readonly doc?: Doc;
 }
 
 /** The document of a collection. */
@@ -100,8 +102,11 @@ export function define<const F extends Fields>(
     strictQuery: 'throw',
   });
   for (const { key, ...options } of indexes) schema.index(key, options);
-  return { name, schema: schema as never };
+  return { name, schema };
 }
+
+/** MongoDB's filter for a field that a document lacks. */
+export const NONE = null as unknown as undefined;
 
 /** The driver's collection, as mongoose holds it. */
 export type Collection<Doc extends object> = mongoose.mongo.Collection<Doc> & Pick<mongoose.Collection, 'conn'>;
@@ -109,7 +114,7 @@ export type Collection<Doc extends object> = mongoose.mongo.Collection<Doc> & Pi
 export const openCollection = <Doc extends object>(
   connection: mongoose.Connection,
   { name, schema }: Definition<Doc>,
-): Collection<Doc> => driverOf(connection.model<Doc>(name, schema as never));
+): Collection<Doc> => connection.model(name, schema).collection as never;
 
 export const driverOf = <Doc extends object>({ collection }: mongoose.Model<Doc>): Collection<Doc> =>
   collection as never;

@@ -174,7 +174,7 @@ export function createDeliveryStore(
   { newId, clock }: { newId: NewId; clock: Clock },
   countSegments = createCountSegments(connection),
 ) {
-  const collection = openCollection(connection, DELIVERIES);
+  const collection = openCollection<DeliveryDoc>(connection, DELIVERIES);
   const opened = { page: createPages(collection), collection, countSegments, newId, clock };
   const replays = createReplayedDeliveries(collection, clock);
   return {

@@ -5,7 +5,7 @@ import type { KeyObject } from 'node:crypto';
 import type mongoose from 'mongoose';
 import { newKeySeed, privateKeyOf, publicKeyOf, signText } from '../domain/signature.js';
 import type { Clock } from '../kit/clock.js';
-import { type DocOf, define, openCollection, optional } from '../kit/collection.js';
+import { type DocOf, define, NONE, openCollection, optional } from '../kit/collection.js';
 import { isDuplicateKey, type Session } from '../kit/database.js';
 import type { SecretBox } from '../kit/secrets.js';
 
@@ -31,13 +31,10 @@ const WEBHOOK_KEYS = define(
 
 interface WebhookKeyDoc extends DocOf<typeof WEBHOOK_KEYS> {}
 
-/** MongoDB's filter for a missing field. */
-const NONE = null as unknown as undefined;
-
 type WebhookKeyStore = ReturnType<typeof createWebhookKeyStore>;
 
 export function createWebhookKeyStore(connection: mongoose.Connection) {
-  const collection = openCollection(connection, WEBHOOK_KEYS);
+  const collection = openCollection<WebhookKeyDoc>(connection, WEBHOOK_KEYS);
   return {
     /** Keys that sign or signed. */
     newest: (limit: number): Promise<WebhookKeyDoc[]> =>

@@ -56,7 +56,7 @@ export interface ReplayDoc extends DocOf<typeof REPLAYS> {}
 type ReplayStore = ReturnType<typeof createReplayStore>['system'];
 
 export function createReplayStore(connection: mongoose.Connection) {
-  const collection = openCollection(connection, REPLAYS);
+  const collection = openCollection<ReplayDoc>(connection, REPLAYS);
 
   return {
     forAccount: (accountId: string) => ({

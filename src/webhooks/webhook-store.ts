@@ -156,7 +156,7 @@ const ROTATION_MS = 24 * 3_600_000;
 export type WebhookStore = ReturnType<typeof createWebhookStore>['system'];
 
 export function createWebhookStore(connection: mongoose.Connection) {
-  const collection = openCollection(connection, WEBHOOKS);
+  const collection = openCollection<WebhookDoc>(connection, WEBHOOKS);
   const page = createPages(collection);
   return {
     forAccount: (accountId: string) => ofAccount({ collection, page }, accountId),
