@@ -1,9 +1,9 @@
 /** Ledgers that wallets missed. Gaps are kept, mended or not. */
-import mongoose from 'mongoose';
+import type mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import type { Outbox, OutboxEvent } from '../events/index.js';
-import { driverOf } from '../kit/collection.js';
-import { type Database, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
+import { type DocOf, define, nullable, openCollection, text } from '../kit/collection.js';
+import type { Database, Session } from '../kit/database.js';
 import type { NewId } from '../kit/ids.js';
 import { createPages, type PageRequest } from '../kit/paging.js';
 import type { WalletDoc, WalletStore } from './wallet-store.js';
@@ -82,44 +82,34 @@ export function createFlagGap(deps: {
   };
 }
 
-export interface GapDoc {
-  _id: string;
-  accountId: string;
-  walletId: string;
-  network: Network;
-  /** Both ends included. */
-  fromLedger: number;
-  toLedger: number;
-  /** When it was found. */
-  at: Date;
-  /** Everything up to this ledger has been read since; null before. */
-  readTo: number | null;
-  mendedAt: Date | null;
-  /** The network was reset: these ledgers are gone for good. */
-  isLost: boolean;
-  /** For a gap left by a reset: when the network was last seen before it. Null for others. */
-  lostSince: Date | null;
-}
-
-const gapSchema = new mongoose.Schema<GapDoc>(
+const GAPS = define(
+  'gaps',
   {
     _id: String,
     accountId: String,
     walletId: String,
-    network: String,
+    network: text<Network>(),
+    /** Both ends included. */
     fromLedger: Number,
     toLedger: Number,
+    /** When it was found. */
     at: Date,
-    readTo: { type: Number, default: null },
-    mendedAt: { type: Date, default: null },
+    /** Everything up to this ledger has been read since; null before. */
+    readTo: nullable(Number),
+    mendedAt: nullable(Date),
+    /** The network was reset: these ledgers are gone for good. */
     isLost: Boolean,
-    lostSince: { type: Date, default: null },
+    /** For a gap left by a reset: when the network was last seen before it. Null for others. */
+    lostSince: nullable(Date),
   },
-  { ...SCHEMA_OPTIONS, collection: 'gaps' },
+  [
+    { key: { walletId: 1, mendedAt: 1, fromLedger: 1 } },
+    { key: { accountId: 1, walletId: 1, _id: -1 } },
+    { key: { network: 1, walletId: 1 }, partialFilterExpression: { mendedAt: null }, name: 'open' },
+  ],
 );
-gapSchema.index({ walletId: 1, mendedAt: 1, fromLedger: 1 });
-gapSchema.index({ accountId: 1, walletId: 1, _id: -1 });
-gapSchema.index({ network: 1, walletId: 1 }, { partialFilterExpression: { mendedAt: null }, name: 'open' });
+
+export interface GapDoc extends DocOf<typeof GAPS> {}
 
 /** Open gaps of one wallet dealt with at a time. */
 const OPEN_AT_ONCE = 100;
@@ -136,14 +126,13 @@ export function createGapStore(connection: mongoose.Connection) {
 }
 
 function openModel(connection: mongoose.Connection) {
-  const gaps = connection.model<GapDoc>('Gap', gapSchema);
-  const page = createPages(driverOf(gaps));
-  const collection = gaps.collection as unknown as mongoose.mongo.Collection<GapDoc>;
+  const collection = openCollection<GapDoc>(connection, GAPS);
+  const page = createPages(collection);
   const openOf = (walletId: string) =>
     collection
       .find({ walletId, mendedAt: null, isLost: false }, { sort: { fromLedger: 1 }, limit: OPEN_AT_ONCE })
       .toArray();
-  return { gaps, page, collection, openOf };
+  return { page, collection, openOf };
 }
 
 type Opened = ReturnType<typeof openModel>;

@@ -1,77 +1,61 @@
 /** Ledger records that could not be recorded yet, each kept until it is recorded or the operator
  *  dismisses it. Such a record may be money: while it is open, nothing that it may have paid counts
  *  as unpaid. */
-import mongoose from 'mongoose';
+import type mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
-import { driverOf } from '../kit/collection.js';
-import { PART_OPTIONS, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
+import { type Collection, type DocOf, define, nullable, openCollection, optional, text } from '../kit/collection.js';
+import type { Session } from '../kit/database.js';
 import { createPages, type PageRequest } from '../kit/paging.js';
 
 /** Stands for any wallet among those that a parked record may have paid: the record does
  *  not tell. */
 export const ANY_WALLET = '*';
+const open = { partialFilterExpression: { dismissed: null } };
 
-export interface ParkedRecordDoc {
-  /** `NETWORK:` and the record's paging token, or its hash without one; for a single balance change
-   *  also `:` and its index. */
-  _id: string;
-  network: Network;
-  reason: string;
-  /** The record, as JSON text: it may be anything. */
-  raw: string;
-  /** When it was parked, by the clock of the host that read it. */
-  createdAt: Date;
-  /** Addresses of wallets here that it may have paid, or `ANY_WALLET`. Empty for what can only be
-   *  a refund. */
-  concerns: string[];
-  /** Null when unknown. */
-  ledger: number | null;
-  /** Its ledger closed no earlier. */
-  closedFrom: Date;
-  /** It cannot have paid what was made after this moment, by any clock here. */
-  payableUntil: Date;
-  /** Number of failed tries. */
-  tries: number;
-  nextTryAt: Date;
-  /** Settled by the operator; null while it is open. */
-  dismissed: { at: Date; why: string } | null;
-  /** A dismissal in progress: accounts up to `toldTo` were told; the record is still open.
-   *  Missing before. */
-  dismissing?: { why: string; toldTo: string } | null;
-  /** When the network was last seen before its reset. Missing unless the record is from
-   *  before one. */
-  lostSince?: Date | null;
-}
-
-const parkedRecordSchema = new mongoose.Schema<ParkedRecordDoc>(
+const PARKED_RECORDS = define(
+  'parkedRecords',
   {
+    /** `NETWORK:` and the record's paging token, or its hash without one; for a single balance change
+     *  also `:` and its index. */
     _id: String,
-    network: String,
+    network: text<Network>(),
     reason: String,
+    /** The record, as JSON text: it may be anything. */
     raw: String,
+    /** When it was parked, by the clock of the host that read it. */
     createdAt: Date,
+    /** Addresses of wallets here that it may have paid, or `ANY_WALLET`. Empty for what can only be
+     *  a refund. */
     concerns: [String],
-    ledger: { type: Number, default: null },
+    /** Null when unknown. */
+    ledger: nullable(Number),
+    /** Its ledger closed no earlier. */
     closedFrom: Date,
+    /** It cannot have paid what was made after this moment, by any clock here. */
     payableUntil: Date,
+    /** Number of failed tries. */
     tries: Number,
     nextTryAt: Date,
-    dismissed: { type: new mongoose.Schema({ at: Date, why: String }, PART_OPTIONS), default: null },
-    dismissing: {
-      type: new mongoose.Schema({ why: String, toldTo: String }, PART_OPTIONS),
-      required: false,
-    },
-    lostSince: Date,
+    /** Settled by the operator; null while it is open. */
+    dismissed: nullable({ at: Date, why: String }),
+    /** A dismissal in progress: accounts up to `toldTo` were told; the record is still open.
+     *  Missing before. */
+    dismissing: optional(nullable({ why: String, toldTo: String })),
+    /** When the network was last seen before its reset. Missing unless the record is from
+     *  before one. */
+    lostSince: optional(nullable(Date)),
   },
-  { ...SCHEMA_OPTIONS, collection: 'parkedRecords' },
+  [
+    { key: { createdAt: 1, _id: 1 } },
+    { key: { network: 1, nextTryAt: 1 }, ...open, name: 'tries' },
+    { key: { network: 1, tries: 1, nextTryAt: 1 }, ...open, name: 'turns' },
+    // Covers the question whether an open record may have paid something.
+    { key: { network: 1, concerns: 1, payableUntil: 1, closedFrom: 1 }, ...open, name: 'spans' },
+    { key: { network: 1, ledger: 1 }, ...open, name: 'places' },
+  ],
 );
-const open = { partialFilterExpression: { dismissed: null } };
-parkedRecordSchema.index({ createdAt: 1, _id: 1 });
-parkedRecordSchema.index({ network: 1, nextTryAt: 1 }, { ...open, name: 'tries' });
-parkedRecordSchema.index({ network: 1, tries: 1, nextTryAt: 1 }, { ...open, name: 'turns' });
-// Covers the question whether an open record may have paid something.
-parkedRecordSchema.index({ network: 1, concerns: 1, payableUntil: 1, closedFrom: 1 }, { ...open, name: 'spans' });
-parkedRecordSchema.index({ network: 1, ledger: 1 }, { ...open, name: 'places' });
+
+export interface ParkedRecordDoc extends DocOf<typeof PARKED_RECORDS> {}
 
 /** Margin for the differences between hosts' clocks and ledger times. */
 const CLOCKS_DIFFER_MS = 300_000;
@@ -93,9 +77,8 @@ export type DueRecord = Pick<ParkedRecordDoc, '_id' | 'concerns' | 'tries'>;
 export type ParkedRecordStore = ReturnType<typeof createParkedRecordStore>;
 
 export function createParkedRecordStore(connection: mongoose.Connection) {
-  const records = connection.model<ParkedRecordDoc>('ParkedRecord', parkedRecordSchema);
-  const collection = records.collection as unknown as mongoose.mongo.Collection<ParkedRecordDoc>;
-  const opened: Opened = { records, collection, page: createPages(driverOf(records)) };
+  const collection = openCollection<ParkedRecordDoc>(connection, PARKED_RECORDS);
+  const opened: Opened = { collection, page: createPages(collection) };
 
   return {
     /** An existing one stays as it is, and now concerns these wallets too. */
@@ -144,8 +127,7 @@ export function createParkedRecordStore(connection: mongoose.Connection) {
 }
 
 interface Opened {
-  records: mongoose.Model<ParkedRecordDoc>;
-  collection: mongoose.mongo.Collection<ParkedRecordDoc>;
+  collection: Collection<ParkedRecordDoc>;
   page: ReturnType<typeof createPages<ParkedRecordDoc>>;
 }
 
@@ -158,17 +140,17 @@ const concerning = (network: Network, address: string) => ({
 const payableAt = (from: Date) => ({ payableUntil: { $gte: new Date(from.getTime() - CLOCKS_DIFFER_MS) } });
 
 /** Queries for open records. */
-const createOpenRecords = ({ records, collection, page }: Opened) => ({
+const createOpenRecords = ({ collection, page }: Opened) => ({
   /** Open or dismissed records. */
   list: ({ dismissed = false, ...request }: PageRequest & { dismissed?: boolean }) =>
     page({ dismissed: dismissed ? { $ne: null } : null }, { ...request, sort: { createdAt: 1, _id: 1 } }),
   byId: (id: string) => collection.findOne({ _id: id }),
   /** Open ones of these networks. */
   count: (networks: readonly Network[]) =>
-    records.countDocuments({ network: { $in: [...networks] }, dismissed: null }).exec(),
+    collection.countDocuments({ network: { $in: [...networks] }, dismissed: null }),
   /** Open ones of a network that were parked before a moment. */
   countSince: (network: Network, before: Date) =>
-    records.countDocuments({ network, dismissed: null, createdAt: { $lt: before } }, { limit: MOST_COUNTED }).exec(),
+    collection.countDocuments({ network, dismissed: null, createdAt: { $lt: before } }, { limit: MOST_COUNTED }),
   /** Those of these networks that have open ones: rarely any. */
   async networksWithOpen(networks: Iterable<Network>): Promise<Set<Network>> {
     const found = new Set<Network>();
@@ -192,7 +174,7 @@ const createOpenRecords = ({ records, collection, page }: Opened) => ({
   },
   /** Number of open ones that may have paid a wallet. @param from when it was made */
   countFor: (network: Network, address: string, from: Date): Promise<number> =>
-    records.countDocuments({ ...concerning(network, address), ...payableAt(from) }, { limit: MOST_COUNTED }).exec(),
+    collection.countDocuments({ ...concerning(network, address), ...payableAt(from) }, { limit: MOST_COUNTED }),
   /** Whether an open one may have paid something within a span. */
   async mayHavePaid({ network, address, from, until }: PayableSpan): Promise<boolean> {
     const filter = { ...concerning(network, address), ...payableAt(from), closedFrom: { $lt: until } };

@@ -2,31 +2,31 @@
  *  nor more than the burst at once. Each purpose has a share, outsiders one that no other draws
  *  from, each account and client address at most half of that share. One moment is stored for
  *  each (`watching/request-rate.ts`). */
-import mongoose from 'mongoose';
+import type mongoose from 'mongoose';
 import type { Clock } from '../kit/clock.js';
-import { SCHEMA_OPTIONS } from '../kit/database.js';
+import { type Collection, type DocOf, define, openCollection, optional } from '../kit/collection.js';
 import type { Asker, LedgerBudget, RequestBudget } from '../ledger/request.js';
 import { type Rate, rateOfCommon, rateOfOne, rateOfShare, type Share, spareOf, spend } from './poll-scheduler.js';
 
-interface RequestBudgetDoc {
-  /** Names a network, a share of it, or one account or address within the share. */
-  _id: string;
-  /** When the budget is full again: microseconds since the epoch, an integer below 2^53, so that
-   *  sums are exact. */
-  wholeAtMicros: number;
-  /** When the budget of one account or address is certainly full again and may be deleted. Missing
-   *  for the others. */
-  expiresAt?: Date;
-}
-
-const requestBudgetSchema = new mongoose.Schema<RequestBudgetDoc>(
-  { _id: String, wholeAtMicros: Number, expiresAt: { type: Date, default: undefined } },
-  { ...SCHEMA_OPTIONS, collection: 'requestBudgets' },
+const REQUEST_BUDGETS = define(
+  'requestBudgets',
+  {
+    /** Names a network, a share of it, or one account or address within the share. */
+    _id: String,
+    /** When the budget is full again: microseconds since the epoch, an integer below 2^53, so that
+     *  sums are exact. */
+    wholeAtMicros: Number,
+    /** When the budget of one account or address is certainly full again and may be deleted. Missing
+     *  for the others. */
+    expiresAt: optional(Date),
+  },
+  [{ key: { expiresAt: 1 }, expireAfterSeconds: 60 }],
 );
-requestBudgetSchema.index({ expiresAt: 1 }, { expireAfterSeconds: 60 });
+
+interface RequestBudgetDoc extends DocOf<typeof REQUEST_BUDGETS> {}
 
 export function createRequestBudgetStore(connection: mongoose.Connection, clock: Clock) {
-  const budgets = connection.model<RequestBudgetDoc>('RequestBudget', requestBudgetSchema);
+  const budgets = openCollection<RequestBudgetDoc>(connection, REQUEST_BUDGETS);
   const take = createTake(budgets, clock);
 
   return {
@@ -35,7 +35,7 @@ export function createRequestBudgetStore(connection: mongoose.Connection, clock:
 }
 
 /** Takes a request, in one round trip. @param leave requests that must be left */
-function createTake(budgets: mongoose.Model<RequestBudgetDoc>, clock: Clock) {
+function createTake(budgets: Collection<RequestBudgetDoc>, clock: Clock) {
   return async (id: string, rate: Rate, { leave = 0, isOfOne = false } = {}) => {
     const nowMicros = clock.nowMs() * 1000;
     const reachMicros = nowMicros + rate.burst * rate.intervalMicros;
@@ -43,8 +43,8 @@ function createTake(budgets: mongoose.Model<RequestBudgetDoc>, clock: Clock) {
     const from = { $min: [{ $max: ['$wholeAtMicros', nowMicros] }, reachMicros] };
     const spent = { $add: [from, rate.intervalMicros] };
     const limitMicros = reachMicros - leave * rate.intervalMicros;
-    const before = await budgets.collection.findOneAndUpdate(
-      { _id: id as never },
+    const before = await budgets.findOneAndUpdate(
+      { _id: id },
       [
         {
           $set: {

@@ -1,9 +1,10 @@
 /** Wallets as the watcher sees them: windows to read, how far they are read, and gaps; `sync` as
  *  the API shows it. Part of the wallet store. */
-import type mongoose from 'mongoose';
+
 import type { Network } from '../../contracts/networks.js';
 import { cursorId, effectiveCursor, FEED, LAGGING_AFTER_MS } from '../domain/coverage.js';
 import type { Clock } from '../kit/clock.js';
+import type { Collection } from '../kit/collection.js';
 import type { Session } from '../kit/database.js';
 import type { CursorDoc, CursorStore } from './cursors.js';
 import type { NetworkStateDoc, NetworkStateStore } from './network-states.js';
@@ -110,7 +111,7 @@ export interface GapScope {
   lostSince?: Date;
 }
 
-export function createWatchedWallets(wallets: mongoose.Model<WalletDoc>) {
+export function createWatchedWallets(wallets: Collection<WalletDoc>) {
   return {
     /** Addresses with an unread window, each once, in order. Reads only as many wallets
      *  as requested. */
@@ -120,10 +121,9 @@ export function createWatchedWallets(wallets: mongoose.Model<WalletDoc>) {
         const found = await wallets
           .find(
             { network, watching: true, ...(after ? { address: { $gt: after } } : {}) },
-            { _id: 0, address: 1 },
-            { sort: { address: 1 }, limit: options.limit },
+            { projection: { _id: 0, address: 1 }, sort: { address: 1 }, limit: options.limit },
           )
-          .lean<{ address: string }[]>();
+          .toArray();
         for (const { address } of found) addresses.add(address);
         after = found.at(-1)?.address;
         // Accounts may share an address.
@@ -132,15 +132,15 @@ export function createWatchedWallets(wallets: mongoose.Model<WalletDoc>) {
       }
     },
     notStarted: (network: Network, limit: number) =>
-      wallets.find({ network, watchStarted: false }).limit(limit).lean<WalletDoc[]>().exec(),
+      wallets.find({ network, watchStarted: false }).limit(limit).toArray(),
     /** Call when the watcher has found where these wallets begin. A wallet that got another window
      *  since it was read is left for the next time. */
     async startWatching(batch: readonly WalletDoc[]): Promise<void> {
       if (batch.length === 0) return;
-      await wallets.collection.bulkWrite(
+      await wallets.bulkWrite(
         batch.map(({ _id, windows }) => ({
           updateOne: {
-            filter: { _id: _id as never, windows: { $size: windows.length } },
+            filter: { _id, windows: { $size: windows.length } },
             update: { $set: { watchStarted: true } },
           },
         })),
@@ -148,7 +148,7 @@ export function createWatchedWallets(wallets: mongoose.Model<WalletDoc>) {
       );
     },
     inactiveButWatching: (network: Network, limit: number) =>
-      wallets.find({ network, watching: true, active: false }).limit(limit).lean<WalletDoc[]>().exec(),
+      wallets.find({ network, watching: true, active: false }).limit(limit).toArray(),
     /** `readTo`: the final position of its reading. */
     async stopWatching(id: string, readTo: NonNullable<WalletDoc['readTo']>): Promise<void> {
       await wallets.updateOne({ _id: id, active: false }, { $set: { watching: false, readTo } });
@@ -156,19 +156,19 @@ export function createWatchedWallets(wallets: mongoose.Model<WalletDoc>) {
     /** Call after a reset: clears the ledger numbers of old stamps, those of past windows too.
      *  @returns the ids of its wallets */
     async forgetLedgers(network: Network): Promise<string[]> {
-      await wallets.collection.updateMany(
+      await wallets.updateMany(
         { network },
         { $set: { 'windows.$[].from.ledger': null, 'windows.$[ended].until.ledger': null } },
         { arrayFilters: [{ 'ended.until': { $ne: null } }] },
       );
-      return (await wallets.find({ network }, { _id: 1 }).lean<{ _id: string }[]>()).map(({ _id }) => _id);
+      return (await wallets.find({ network }, { projection: { _id: 1 } }).toArray()).map(({ _id }) => _id);
     },
     ...createGapMarks(wallets),
   };
 }
 
 /** The newest gap of each wallet, kept in the wallet. */
-const createGapMarks = (wallets: mongoose.Model<WalletDoc>) => ({
+const createGapMarks = (wallets: Collection<WalletDoc>) => ({
   /** Watched wallets of one address, or with null of the network, except those `without`, in the
    *  order of their ids. */
   watchedFrom: (
@@ -178,15 +178,14 @@ const createGapMarks = (wallets: mongoose.Model<WalletDoc>) => ({
     session: Session,
   ) =>
     wallets
-      .find({
-        ...{ network, watching: true, _id: { $gt: after, $nin: [...without] } },
-        ...(address === null ? {} : { address }),
-      })
-      .sort({ _id: 1 })
-      .limit(limit)
-      .session(session)
-      .lean<WalletDoc[]>()
-      .exec(),
+      .find(
+        {
+          ...{ network, watching: true, _id: { $gt: after, $nin: [...without] } },
+          ...(address === null ? {} : { address }),
+        },
+        { sort: { _id: 1 }, limit, session },
+      )
+      .toArray(),
   /** The newest gap that is neither mended nor acknowledged; null for none. */
   async setGap(ids: readonly string[], gap: Gap | null, session: Session): Promise<void> {
     if (ids.length > 0) await wallets.updateMany({ _id: { $in: [...ids] } }, { $set: { gap } }, { session });
@@ -197,8 +196,8 @@ const createGapMarks = (wallets: mongoose.Model<WalletDoc>) => ({
     session: Session,
   ): Promise<void> {
     if (ids.length === 0) return;
-    await wallets.collection.updateMany(
-      { _id: { $in: [...ids] as never[] }, gap: { $ne: null } },
+    await wallets.updateMany(
+      { _id: { $in: [...ids] }, gap: { $ne: null } },
       { $max: { 'gap.toLedger': toLedger }, $set: { 'gap.lastAt': lastAt } },
       { session },
     );
