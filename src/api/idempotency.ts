@@ -5,14 +5,14 @@
  *  stored in one step: if the process dies between the two, the next request runs again. A creation
  *  gets the same `reservedId` then and makes no second thing; what can be done once only, such as
  *  accepting a payment, finds that it is done; anything else is done twice. */
-
 import { createHash } from 'node:crypto';
-import mongoose from 'mongoose';
+import type mongoose from 'mongoose';
 import type { Logger } from 'pino';
 import { ApiError, conflict } from '../kit/api-error.js';
 import type { Caller } from '../kit/caller.js';
 import type { Clock } from '../kit/clock.js';
-import { AlreadyMade, isDuplicateKey, SCHEMA_OPTIONS } from '../kit/database.js';
+import { type DocOf, define, nullable, openCollection } from '../kit/collection.js';
+import { AlreadyMade, isDuplicateKey } from '../kit/database.js';
 import type { NewId } from '../kit/ids.js';
 import { every } from '../kit/loop.js';
 import type { ForAccount } from '../stores.js';
@@ -20,53 +20,44 @@ import type { ForAccount } from '../stores.js';
 // Claims on Idempotency-Keys: one document for each method, path, account and key, with the run
 // that has the claim, and then its answer.
 
-export interface ClaimDoc {
-  /** Names account, method, path and key. */
-  _id: string;
-  accountId: string;
-  bodyHash: string;
-  /** Suffix of the created resource's id, the same in every run of the request. */
-  reservedSuffix: string;
-  /** Names the run that may store the answer. */
-  runner: string;
-  /** Without an answer by then, the run has died, and another may take over. */
-  runsUntil: Date;
-  /** JSON `{status, body}`; null while the request runs. */
-  answer: string | null;
-  expiresAt: Date;
-}
-
-const claimSchema = new mongoose.Schema<ClaimDoc>(
+const IDEMPOTENCY = define(
+  'idempotency',
   {
+    /** Names account, method, path and key. */
     _id: String,
     accountId: String,
     bodyHash: String,
+    /** Suffix of the created resource's id, the same in every run of the request. */
     reservedSuffix: String,
+    /** Names the run that may store the answer. */
     runner: String,
+    /** Without an answer by then, the run has died, and another may take over. */
     runsUntil: Date,
-    answer: { type: String, default: null },
+    /** JSON `{status, body}`; null while the request runs. */
+    answer: nullable(String),
     expiresAt: Date,
   },
-  { ...SCHEMA_OPTIONS, collection: 'idempotency' },
+  [
+    // Clean-up only, an hour late because clocks differ: the service's clock decides whether a claim
+    // has expired.
+    { key: { expiresAt: 1 }, expireAfterSeconds: 3600 },
+  ],
 );
-// Clean-up only, an hour late because clocks differ: the service's clock decides whether a claim
-// has expired.
-claimSchema.index({ expiresAt: 1 }, { expireAfterSeconds: 3600 });
+
+export interface ClaimDoc extends DocOf<typeof IDEMPOTENCY> {}
 
 export function createIdempotencyStore(connection: mongoose.Connection) {
-  const claims = connection.model<ClaimDoc>('IdempotencyClaim', claimSchema);
+  const claims = openCollection<ClaimDoc>(connection, IDEMPOTENCY);
   return {
     forAccount: (accountId: string) => ({
       /** Stores the claim as this account's and returns null, or returns the one that is there. */
       async claim(claim: ClaimDoc): Promise<ClaimDoc | null> {
         const upsert = () =>
-          claims
-            .findOneAndUpdate(
-              { _id: claim._id, accountId },
-              { $setOnInsert: { ...claim, accountId } },
-              { upsert: true, returnDocument: 'before' },
-            )
-            .lean<ClaimDoc>();
+          claims.findOneAndUpdate(
+            { _id: claim._id, accountId },
+            { $setOnInsert: { ...claim, accountId } },
+            { upsert: true, returnDocument: 'before' },
+          );
         // Concurrent upserts may collide in the `_id`: MongoDB retries only those with a filter of
         // one field.
         return upsert().catch((error: unknown) => {

@@ -1,19 +1,11 @@
 /** Facts about the whole database: one document. */
-import mongoose from 'mongoose';
+import type mongoose from 'mongoose';
 import { createSetupCode, type SetupCode } from '../accounts/index.js';
-import { PART_OPTIONS, SCHEMA_OPTIONS } from '../kit/database.js';
+import { type DocOf, define, openCollection, optional, shape } from '../kit/collection.js';
 import type { SecretBox } from '../kit/secrets.js';
 import type { Config } from './config.js';
 import type { Core } from './core.js';
 import { hasBuiltInLedger } from './local-ledger.js';
-
-interface InstallationDoc {
-  _id: string;
-  /** Sealed with the secrets key when the database was first used. */
-  sealedProbe: string;
-  /** The demo, from before its first step on. Missing where none was begun. */
-  demo?: BegunDemo;
-}
 
 interface BegunDemo {
   /** The ends of its ids, one for each step, so that a repeated step finds what it made. */
@@ -22,32 +14,33 @@ interface BegunDemo {
   isDone: boolean;
 }
 
-const demoSchema = new mongoose.Schema<BegunDemo>({ suffixes: [String], isDone: Boolean }, PART_OPTIONS);
-const installationSchema = new mongoose.Schema<InstallationDoc>(
-  { _id: String, sealedProbe: String, demo: { type: demoSchema, required: false } },
-  { ...SCHEMA_OPTIONS, collection: 'installation' },
-);
+const INSTALLATION = define('installation', {
+  _id: String,
+  /** Sealed with the secrets key when the database was first used. */
+  sealedProbe: String,
+  /** The demo, from before its first step on. Missing where none was begun. */
+  demo: optional(shape<BegunDemo>()),
+});
+
+interface InstallationDoc extends DocOf<typeof INSTALLATION> {}
 
 const ID = 'installation';
 
 export type InstallationStore = ReturnType<typeof createInstallationStore>;
 
 export function createInstallationStore(connection: mongoose.Connection) {
-  const installation = connection.model<InstallationDoc>('Installation', installationSchema);
+  const installation = openCollection<InstallationDoc>(connection, INSTALLATION);
   return {
     /** The probe stored by the first process ever: `probe`, if there was none. */
     async sealedProbe(own: string): Promise<string> {
-      const doc = await installation
-        .findOneAndUpdate(
-          { _id: ID },
-          { $setOnInsert: { sealedProbe: own } },
-          { upsert: true, returnDocument: 'after' },
-        )
-        .lean<InstallationDoc>();
+      const doc = await installation.findOneAndUpdate(
+        { _id: ID },
+        { $setOnInsert: { sealedProbe: own } },
+        { upsert: true, returnDocument: 'after' },
+      );
       return doc!.sealedProbe;
     },
-    demo: async (): Promise<BegunDemo | null> =>
-      (await installation.findById(ID).lean<InstallationDoc>())?.demo ?? null,
+    demo: async (): Promise<BegunDemo | null> => (await installation.findOne({ _id: ID }))?.demo ?? null,
     async saveDemo(demo: BegunDemo): Promise<void> {
       await installation.updateOne({ _id: ID }, { $set: { demo } });
     },

@@ -1,13 +1,13 @@
 /** Audits of wallets, and the progress of running ones. One audit of a wallet runs at a time; each
  *  step is saved by its revision. */
-import mongoose from 'mongoose';
+import type mongoose from 'mongoose';
 import type { AUDIT_STATUSES, OPENING_SOURCES } from '../../contracts/audits.js';
 import type { Contract } from '../../contracts/index.js';
 import type { Network } from '../../contracts/networks.js';
 import type { OutputOf } from '../../contracts/operation.js';
 import { formatAmount, formatSigned } from '../domain/amount.js';
-import { driverOf } from '../kit/collection.js';
-import { isDuplicateKey, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
+import { type DocOf, define, nullable, openCollection, optional, shape, text } from '../kit/collection.js';
+import { isDuplicateKey, type Session } from '../kit/database.js';
 import { createPages, type PageRequest } from '../kit/paging.js';
 
 // The document of an audit, and its indexes.
@@ -83,107 +83,56 @@ export interface HealedOperation {
   closedAt: Date;
 }
 
-export interface AuditDoc {
-  _id: string;
-  accountId: string;
-  walletId: string;
-  network: Network;
-  status: (typeof AUDIT_STATUSES)[number];
-  reason: string | null;
-  fromLedger: number | null;
-  toLedger: number | null;
-  assets: StoredRow[];
-  missingPayments: number;
-  /** Operations whose payments are being recorded and not counted yet. */
-  healing?: HealedOperation[];
-  openingSource: (typeof OPENING_SOURCES)[number] | null;
-  balanceSource: string | null;
-  movementSource: string | null;
-  createdAt: Date;
-  finishedAt: Date | null;
-  /** The network's last reset, as of the balances; null for none. Absent in older versions. */
-  resetAt?: Date | null;
-  /** Null before the balances are taken, and when the audit has ended. */
-  progress: AuditProgress | null;
-  /** When a running audit continues. */
-  turnAt: Date | null;
-  /** Counts saved steps: of two processes with one audit, only one can save the next. */
-  revision: number;
-  /** Start of a standstill; null while it advances. */
-  stuckSince: Date | null;
-  /** Assets that moved without being listed: their balances are requested, too. */
-  moved?: Pick<StoredAmount, 'assetCode' | 'assetIssuer'>[];
-  /** Since when it waits for data that it can do without. */
-  lateSince?: Date | null;
-  /** The differences found by each reading, oldest first. */
-  seen: string[];
-  /** The account asked for it; absent where it was planned. */
-  isAskedFor?: true;
-}
+const isRunning = { status: 'RUNNING' };
 
-const part = (definition: mongoose.SchemaDefinition) => new mongoose.Schema(definition, PART_OPTIONS);
-const asset = { assetCode: String, assetIssuer: { type: String, default: null } };
-const sums = { ...asset, received: String, sent: String, fees: String, traded: String, other: String };
-const amountSchema = part({ ...asset, stroops: String });
-const sumsSchema = part(sums);
-const progressSchema = part({
-  changedLedger: Number,
-  knownLedger: Number,
-  closing: [amountSchema],
-  asked: { type: [String], default: null },
-  opening: { type: [amountSchema], default: null },
-  before: [sumsSchema],
-  books: [sumsSchema],
-  effectsCursor: { type: String, default: null },
-  feesCursor: { type: String, default: null },
-  isQuiet: { type: Boolean, default: false },
-  firstLedger: { type: Number, default: null },
-  pagesBefore: Number,
-  unknownKind: { type: String, default: null },
-  parked: { type: [String], default: undefined },
-  unread: { type: Number, default: undefined },
-  listsFailed: { type: Number, default: undefined },
-});
-
-const nullable = { type: String, default: null };
-const auditSchema = new mongoose.Schema<AuditDoc>(
+const AUDITS = define(
+  'audits',
   {
     _id: String,
     accountId: String,
     walletId: String,
-    network: String,
-    status: String,
-    reason: nullable,
-    fromLedger: { type: Number, default: null },
-    toLedger: { type: Number, default: null },
-    assets: [part({ ...sums, opening: String, closing: String, computed: String, difference: String })],
+    network: text<Network>(),
+    status: text<(typeof AUDIT_STATUSES)[number]>(),
+    reason: nullable(String),
+    fromLedger: nullable(Number),
+    toLedger: nullable(Number),
+    assets: [shape<StoredRow>()],
     missingPayments: Number,
-    healing: { type: [part({ operationId: String, closedAt: Date })], default: undefined },
-    openingSource: nullable,
-    balanceSource: nullable,
-    movementSource: nullable,
+    /** Operations whose payments are being recorded and not counted yet. */
+    healing: optional([shape<HealedOperation>()]),
+    openingSource: nullable(text<(typeof OPENING_SOURCES)[number]>()),
+    balanceSource: nullable(String),
+    movementSource: nullable(String),
     createdAt: Date,
-    finishedAt: { type: Date, default: null },
-    resetAt: { type: Date, default: undefined },
-    progress: { type: progressSchema, default: null },
-    turnAt: { type: Date, default: null },
+    finishedAt: nullable(Date),
+    /** The network's last reset, as of the balances; null for none. Absent in older versions. */
+    resetAt: optional(nullable(Date)),
+    /** Null before the balances are taken, and when the audit has ended. */
+    progress: nullable(shape<AuditProgress>()),
+    /** When a running audit continues. */
+    turnAt: nullable(Date),
+    /** Counts saved steps: of two processes with one audit, only one can save the next. */
     revision: Number,
-    stuckSince: { type: Date, default: null },
-    lateSince: { type: Date, default: undefined },
-    moved: { type: [part(asset)], default: undefined },
+    /** Start of a standstill; null while it advances. */
+    stuckSince: nullable(Date),
+    /** Assets that moved without being listed: their balances are requested, too. */
+    moved: optional([shape<Pick<StoredAmount, 'assetCode' | 'assetIssuer'>>()]),
+    /** Since when it waits for data that it can do without. */
+    lateSince: optional(nullable(Date)),
+    /** The differences found by each reading, oldest first. */
     seen: [String],
-    isAskedFor: { type: Boolean, default: undefined },
+    /** The account asked for it; absent where it was planned. */
+    isAskedFor: optional(shape<true>()),
   },
-  { ...SCHEMA_OPTIONS, collection: 'audits' },
+  [
+    { key: { walletId: 1 }, unique: true, partialFilterExpression: isRunning, name: 'running' },
+    { key: { network: 1, accountId: 1, turnAt: 1 }, partialFilterExpression: isRunning, name: 'turns' },
+    { key: { accountId: 1, walletId: 1, _id: -1 } },
+    { key: { walletId: 1, status: 1, _id: -1 } },
+  ],
 );
-const isRunning = { status: 'RUNNING' };
-auditSchema.index({ walletId: 1 }, { unique: true, partialFilterExpression: isRunning, name: 'running' });
-auditSchema.index({ network: 1, accountId: 1, turnAt: 1 }, { partialFilterExpression: isRunning, name: 'turns' });
-auditSchema.index({ accountId: 1, walletId: 1, _id: -1 });
-auditSchema.index({ walletId: 1, status: 1, _id: -1 });
 
-const auditModel = (connection: mongoose.Connection): mongoose.Model<AuditDoc> =>
-  connection.model<AuditDoc>('Audit', auditSchema);
+export interface AuditDoc extends DocOf<typeof AUDITS> {}
 
 // An audit as the API and the events show it.
 
@@ -264,9 +213,8 @@ export function createAuditStore(connection: mongoose.Connection) {
 }
 
 function openModel(connection: mongoose.Connection) {
-  const audits = auditModel(connection);
-  const page = createPages(driverOf(audits));
-  const collection = audits.collection as unknown as mongoose.mongo.Collection<AuditDoc>;
+  const collection = openCollection<AuditDoc>(connection, AUDITS);
+  const page = createPages(collection);
 
   /** Null while another audit of the wallet runs. If the id exists, returns that audit. */
   async function start(fields: NewAudit): Promise<AuditDoc | null> {
@@ -279,7 +227,7 @@ function openModel(connection: mongoose.Connection) {
       return collection.findOne({ _id: fields._id, accountId: fields.accountId });
     }
   }
-  return { audits, page, collection, start };
+  return { page, collection, start };
 }
 
 type Opened = ReturnType<typeof openModel>;

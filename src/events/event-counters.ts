@@ -1,32 +1,33 @@
 /** Event counters: one document for each account, with the number of its latest event. Numbering
  *  events, marking an account as done and making a webhook all write this document in their
  *  transaction, so that no two of them overlap. */
-import mongoose from 'mongoose';
-import { SCHEMA_OPTIONS, type Session } from '../kit/database.js';
+import type mongoose from 'mongoose';
+import { type Collection, type DocOf, define, openCollection } from '../kit/collection.js';
+import type { Session } from '../kit/database.js';
 import { type ChangeStream, openChangeStream } from '../kit/follower.js';
 import { CounterConflict } from './event-numbers.js';
-
-export interface EventCounterDoc {
-  /** The account's id. */
-  _id: string;
-  /** `sequence` of its latest event. */
-  last: number;
-  /** Deliveries of the events up to this number are opened for every webhook. */
-  opened: number;
-  /** True while `opened` is less than `last`: accounts with work are found by it. */
-  isBehind: boolean;
-  /** Number of webhooks ever made. */
-  webhooksMade: number;
-}
 
 /** The counter of an account that has no event yet. */
 const NEW = { last: 0, opened: 0, isBehind: false, webhooksMade: 0 };
 
-const eventCounterSchema = new mongoose.Schema<EventCounterDoc>(
-  { _id: String, last: Number, opened: Number, isBehind: Boolean, webhooksMade: Number },
-  { ...SCHEMA_OPTIONS, collection: 'eventCounters' },
+const EVENT_COUNTERS = define(
+  'eventCounters',
+  {
+    /** The account's id. */
+    _id: String,
+    /** `sequence` of its latest event. */
+    last: Number,
+    /** Deliveries of the events up to this number are opened for every webhook. */
+    opened: Number,
+    /** True while `opened` is less than `last`: accounts with work are found by it. */
+    isBehind: Boolean,
+    /** Number of webhooks ever made. */
+    webhooksMade: Number,
+  },
+  [{ key: { isBehind: 1, _id: 1 }, partialFilterExpression: { isBehind: true } }],
 );
-eventCounterSchema.index({ isBehind: 1, _id: 1 }, { partialFilterExpression: { isBehind: true } });
+
+export interface EventCounterDoc extends DocOf<typeof EVENT_COUNTERS> {}
 
 /** An account with its new latest number. */
 export interface Numbering {
@@ -54,15 +55,14 @@ const NUMBERING = [
 export type EventCounterStore = ReturnType<typeof createEventCounterStore>['system'];
 
 export function createEventCounterStore(connection: mongoose.Connection) {
-  const counters = connection.model<EventCounterDoc>('EventCounter', eventCounterSchema);
-  const collection = counters.collection as unknown as Counters;
+  const collection = openCollection<EventCounterDoc>(connection, EVENT_COUNTERS);
   return {
     forAccount: (accountId: string) => ofAccount(collection, accountId),
     system: { ...readingOf(collection), ...numberingOf(collection) },
   };
 }
 
-type Counters = mongoose.mongo.Collection<EventCounterDoc>;
+type Counters = Collection<EventCounterDoc>;
 
 const ofAccount = (collection: Counters, accountId: string) => ({
   /** The number of the account's latest event; 0 when there is none. */

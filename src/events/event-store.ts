@@ -1,57 +1,50 @@
 /** Events, as webhooks receive them. A subject has one event of a kind (and occurrence), which
  *  never changes. */
-
-import mongoose from 'mongoose';
+import type mongoose from 'mongoose';
 import type { EventType } from '../../contracts/event-kinds.js';
-import { driverOf } from '../kit/collection.js';
+import { type Collection, type DocOf, define, openCollection, text } from '../kit/collection.js';
 import { type CountSegments, createCountSegments } from '../kit/count-segments.js';
-import { inOneBatch, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
+import { inOneBatch, type Session } from '../kit/database.js';
 import { firstIdOf } from '../kit/ids.js';
 import type { PageRequest } from '../kit/paging.js';
 import { idRangeOf, type ReplayDoc } from '../webhooks/index.js';
 import { createEventNumbers, listOfEvents } from './event-numbers.js';
 
-export interface EventDoc {
-  _id: string;
-  accountId: string;
-  type: EventType;
-  /** The id of the event's subject, such as a payment. */
-  subjectId: string;
-  /** Distinguishes events of a repeating kind; empty for the others. */
-  occurrence: string;
-  /** 1, 2, 3 … for each account, without holes; 0 until the sequencer has numbered it. */
-  sequence: number;
-  /** `data` of the API and of the deliveries' body, as JSON text, so that every attempt sends the
-   *  same bytes. */
-  data: string;
-  /** The moment in `_id`. */
-  createdAt: Date;
-}
+const IS_NUMBERED = { sequence: { $gt: 0 } };
 
-const eventSchema = new mongoose.Schema<EventDoc>(
+const EVENTS = define(
+  'events',
   {
     _id: String,
     accountId: String,
-    type: String,
+    type: text<EventType>(),
+    /** The id of the event's subject, such as a payment. */
     subjectId: String,
+    /** Distinguishes events of a repeating kind; empty for the others. */
     occurrence: String,
+    /** 1, 2, 3 … for each account, without holes; 0 until the sequencer has numbered it. */
     sequence: Number,
+    /** `data` of the API and of the deliveries' body, as JSON text, so that every attempt sends the
+     *  same bytes. */
     data: String,
+    /** The moment in `_id`. */
     createdAt: Date,
   },
-  { ...SCHEMA_OPTIONS, collection: 'events' },
+  [
+    { key: { accountId: 1, subjectId: 1, type: 1, occurrence: 1 }, unique: true },
+    // Lists show numbered events only; `sequence` lets the index alone count them.
+    { key: { accountId: 1, _id: -1, sequence: 1 } },
+    { key: { accountId: 1, type: 1, _id: -1, sequence: 1 } },
+    // Not unique: numbering moves the account's counter in the same transaction, so no two events get
+    // one number.
+    { key: { accountId: 1, sequence: 1 }, partialFilterExpression: IS_NUMBERED, name: 'numbers' },
+    { key: { accountId: 1, type: 1, sequence: 1 }, partialFilterExpression: IS_NUMBERED },
+    // Unnumbered events.
+    { key: { accountId: 1, sequence: 1, _id: 1 }, partialFilterExpression: { sequence: 0 } },
+  ],
 );
-eventSchema.index({ accountId: 1, subjectId: 1, type: 1, occurrence: 1 }, { unique: true });
-// Lists show numbered events only; `sequence` lets the index alone count them.
-eventSchema.index({ accountId: 1, _id: -1, sequence: 1 });
-eventSchema.index({ accountId: 1, type: 1, _id: -1, sequence: 1 });
-const IS_NUMBERED = { sequence: { $gt: 0 } };
-// Not unique: numbering moves the account's counter in the same transaction, so no two events get
-// one number.
-eventSchema.index({ accountId: 1, sequence: 1 }, { partialFilterExpression: IS_NUMBERED, name: 'numbers' });
-eventSchema.index({ accountId: 1, type: 1, sequence: 1 }, { partialFilterExpression: IS_NUMBERED });
-// Unnumbered events.
-eventSchema.index({ accountId: 1, sequence: 1, _id: 1 }, { partialFilterExpression: { sequence: 0 } });
+
+export interface EventDoc extends DocOf<typeof EVENTS> {}
 
 interface EventFilter {
   type?: EventType;
@@ -78,9 +71,8 @@ export type EventStore = ReturnType<typeof createEventStore>['system'];
 export type AccountEvents = ReturnType<ReturnType<typeof createEventStore>['forAccount']>;
 
 export function createEventStore(connection: mongoose.Connection, countSegments = createCountSegments(connection)) {
-  const events = connection.model<EventDoc>('Event', eventSchema);
-  const collection = events.collection as unknown as mongoose.mongo.Collection<EventDoc>;
-  const opened = { events, collection, countSegments };
+  const collection = openCollection<EventDoc>(connection, EVENTS);
+  const opened = { collection, countSegments };
   return {
     forAccount: (accountId: string) => ({ ...listsOf(opened, accountId), ...readsOf(opened, accountId) }),
     system: { ...ofAllAccounts(collection), ...createEventNumbers(connection, collection, countSegments) },
@@ -88,13 +80,12 @@ export function createEventStore(connection: mongoose.Connection, countSegments 
 }
 
 interface Opened {
-  events: mongoose.Model<EventDoc>;
-  collection: mongoose.mongo.Collection<EventDoc>;
+  collection: Collection<EventDoc>;
   countSegments: CountSegments;
 }
 
 /** An account's numbered events, listed and counted. */
-const listsOf = ({ events, collection, countSegments }: Opened, accountId: string) => ({
+const listsOf = ({ collection, countSegments }: Opened, accountId: string) => ({
   list({ type, subjectId, createdFrom, createdTo, order }: EventFilter, request: PageRequest) {
     const filter = {
       accountId,
@@ -104,7 +95,7 @@ const listsOf = ({ events, collection, countSegments }: Opened, accountId: strin
     };
     const ids = { from: createdFrom && firstIdOf('evt', createdFrom), to: createdTo && firstIdOf('evt', createdTo) };
     const direction = order === 'asc' ? 1 : -1;
-    return countSegments.page<EventDoc>(listOfEvents(accountId), driverOf(events), filter, {
+    return countSegments.page<EventDoc>(listOfEvents(accountId), collection, filter, {
       ...request,
       direction,
       ids,
@@ -120,7 +111,7 @@ const listsOf = ({ events, collection, countSegments }: Opened, accountId: strin
     const [{ meta }, fresh, ofItself] = await Promise.all([
       countSegments.page<EventDoc>(
         listOfEvents(accountId),
-        driverOf(events),
+        collection,
         { ...wanted, ...IS_NUMBERED },
         { page: 1, pageSize: 1, direction: 1, ids: { from: fromId, to: toId ?? undefined } },
       ),
@@ -133,12 +124,8 @@ const listsOf = ({ events, collection, countSegments }: Opened, accountId: strin
   },
 });
 
-const readsOf = ({ events, collection }: Opened, accountId: string) => ({
-  byId: (id: string) =>
-    events
-      .findOne({ _id: id, accountId, ...IS_NUMBERED })
-      .lean<EventDoc>()
-      .exec(),
+const readsOf = ({ collection }: Opened, accountId: string) => ({
+  byId: (id: string) => collection.findOne({ _id: id, accountId, ...IS_NUMBERED }),
   /** Id of the newest unnumbered event up to the event `upTo`; null when all are numbered. */
   async newestUnnumbered(upTo?: string): Promise<string | null> {
     const newest = await collection.findOne(
@@ -182,7 +169,7 @@ const readsOf = ({ events, collection }: Opened, accountId: string) => ({
   },
 });
 
-const ofAllAccounts = (collection: mongoose.mongo.Collection<EventDoc>) => ({
+const ofAllAccounts = (collection: Collection<EventDoc>) => ({
   /** @throws a duplicate key error when a subject already has an event of that kind
    *  and occurrence */
   async insert(batch: readonly EventDoc[], session: Session): Promise<void> {

@@ -1,10 +1,11 @@
 /** Leases: which process does a piece of work for the next seconds. They only save work; unique
  *  keys and conditional updates ensure that nothing is done twice. They go by the database's clock,
  *  because the clocks of processes differ and may be set. */
-import mongoose from 'mongoose';
+import type mongoose from 'mongoose';
 import type { Logger } from 'pino';
 import type { Clock } from './clock.js';
-import { isDuplicateKey, SCHEMA_OPTIONS } from './database.js';
+import { type Collection, type DocOf, define, openCollection, optional, shape } from './collection.js';
+import { isDuplicateKey } from './database.js';
 import { every } from './loop.js';
 
 // Work that one process does at a time, under a lease that is renewed while it lasts. A lease only
@@ -51,21 +52,18 @@ export async function whileHeld<T>(
   }
 }
 
-interface LeaseDoc {
-  _id: string;
-  holder: string;
-  until: Date;
-  /** Of a process: the sessions of its transactions. */
-  sessions?: SessionId[];
-}
-
 /** What MongoDB knows a session by. */
 export type SessionId = mongoose.mongo.Binary;
 
-const leaseSchema = new mongoose.Schema<LeaseDoc>(
-  { _id: String, holder: String, until: Date, sessions: { type: [Buffer], default: undefined, required: false } },
-  { ...SCHEMA_OPTIONS, collection: 'leases' },
-);
+const LEASES = define('leases', {
+  _id: String,
+  holder: String,
+  until: Date,
+  /** Of a process: the sessions of its transactions. */
+  sessions: optional([shape<SessionId>()]),
+});
+
+interface LeaseDoc extends DocOf<typeof LEASES> {}
 
 const LONG_AGO = new Date(0);
 /** `$$NOW` is fixed when a command begins, and a later one may have been applied first. */
@@ -74,8 +72,7 @@ const LATER_BY_MS = 10_000;
 export type LeaseStore = ReturnType<typeof createLeaseStore>;
 
 export function createLeaseStore(connection: mongoose.Connection) {
-  const leases = connection.model<LeaseDoc>('Lease', leaseSchema);
-  const collection = leases.collection as unknown as mongoose.mongo.Collection<LeaseDoc>;
+  const collection = openCollection<LeaseDoc>(connection, LEASES);
   return {
     /** Takes or renews a lease; false while another holder has it. */
     async hold(name: string, holder: string, ms: number): Promise<boolean> {
@@ -103,14 +100,14 @@ export function createLeaseStore(connection: mongoose.Connection) {
       }
     },
     async release(name: string, holder: string): Promise<void> {
-      await leases.deleteOne({ _id: name, holder });
+      await collection.deleteOne({ _id: name, holder });
     },
     ...processesOf(connection, collection),
   };
 }
 
 /** The lease of each process, with the sessions of its transactions. */
-const processesOf = ({ db }: mongoose.Connection, collection: mongoose.mongo.Collection<LeaseDoc>) => ({
+const processesOf = ({ db }: mongoose.Connection, collection: Collection<LeaseDoc>) => ({
   /** Takes or renews the lease of the process. */
   async live(process: string, ms: number, sessions: readonly SessionId[]): Promise<void> {
     const until = { $add: ['$$NOW', ms] };

@@ -1,7 +1,8 @@
 /** Stores notifications and security notices, one e-mail for each recipient, within the bounds of
  *  each address and kind. What goes beyond is not stored, but counted into the next one. */
-import mongoose from 'mongoose';
-import { inOneBatch, PART_OPTIONS, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
+import type mongoose from 'mongoose';
+import { type DocOf, define, openCollection } from '../kit/collection.js';
+import { inOneBatch, type Session } from '../kit/database.js';
 import { createdAtOf, type NewId } from '../kit/ids.js';
 import { accountsOf } from '../kit/owners.js';
 import type { MailStore, NewMail } from './mail-store.js';
@@ -14,19 +15,9 @@ export const MOST_OF_DAY = 200;
 
 const HOUR_MS = 3_600_000;
 
-/** Begins with the first e-mail in it. */
-interface Span {
-  from: Date;
-  count: number;
-}
-
 /** What an address was sent of a kind. */
-export interface Sent {
-  hour: Span;
-  day: Span;
-  /** Left out since the last e-mail. */
-  left: number;
-}
+export type Sent = Pick<SentMailsDoc, 'hour' | 'day' | 'left'>;
+type Span = Sent['hour'];
 
 /** An address of an account, and a kind. */
 interface Told {
@@ -73,22 +64,26 @@ function spanAt(span: Span | undefined, lengthMs: number, now: Date): Span {
 // bounded. Read and written in the transaction that stores e-mails: of two at once one
 // begins again.
 
-interface SentMailsDoc extends Sent {
-  _id: string;
-  accountId: string;
-  kind: string;
-  /** When it was first sent one. */
-  since: Date;
-}
+/** Begins with the first e-mail in it. */
+const SPAN = { from: Date, count: Number };
 
-const span = { type: new mongoose.Schema({ from: Date, count: Number }, PART_OPTIONS) };
-
-const sentSchema = new mongoose.Schema<SentMailsDoc>(
-  { _id: String, accountId: String, kind: String, since: Date, hour: span, day: span, left: Number },
-  { ...SCHEMA_OPTIONS, collection: 'mailsSent' },
+const MAILS_SENT = define(
+  'mailsSent',
+  {
+    _id: String,
+    accountId: String,
+    kind: String,
+    /** When it was first sent one. */
+    since: Date,
+    hour: SPAN,
+    day: SPAN,
+    /** Left out since the last e-mail. */
+    left: Number,
+  },
+  [{ key: { accountId: 1, kind: 1, since: 1 } }, { key: { 'hour.from': 1 } }],
 );
-sentSchema.index({ accountId: 1, kind: 1, since: 1 });
-sentSchema.index({ 'hour.from': 1 });
+
+interface SentMailsDoc extends DocOf<typeof MAILS_SENT> {}
 
 const REMOVED_AT_ONCE = 1000;
 
@@ -96,8 +91,7 @@ const REMOVED_AT_ONCE = 1000;
 export type SentMailStore = ReturnType<typeof createSentMailStore>['system'];
 
 export function createSentMailStore(connection: mongoose.Connection) {
-  const sent = connection.model<SentMailsDoc>('SentMails', sentSchema);
-  const collection = sent.collection as unknown as mongoose.mongo.Collection<SentMailsDoc>;
+  const collection = openCollection<SentMailsDoc>(connection, MAILS_SENT);
   return {
     system: {
       /** By id. */

@@ -1,9 +1,9 @@
 /** E-mails to send and sent, one document for each recipient. `nextAttemptAt` is a date exactly
  *  while it is PENDING. Sending takes the e-mail's lease, which goes by the database's clock; after
  *  a crash the lease ends and another process sends it: at least once. */
-
-import mongoose from 'mongoose';
-import { PART_OPTIONS, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
+import type mongoose from 'mongoose';
+import { type Collection, type DocOf, define, nullable, openCollection, text } from '../kit/collection.js';
+import type { Session } from '../kit/database.js';
 import { accountsOf } from '../kit/owners.js';
 import { EPOCH } from '../webhooks/index.js';
 
@@ -11,34 +11,6 @@ export type MailSort = 'receipt' | 'notice' | 'security';
 
 /** SENT: the mail server took it. DROPPED: a receipt over the daily limit. */
 type MailStatus = 'PENDING' | 'SENT' | 'FAILED' | 'DROPPED';
-
-export interface MailDoc {
-  _id: string;
-  accountId: string;
-  sort: MailSort;
-  /** The occasion: one e-mail for each recipient. */
-  key: string;
-  to: string;
-  /** `receipt`, a kind of notification, or that of a security notice. */
-  kind: string;
-  /** Its content as JSON, complete, because other documents may be gone by the time it is sent. */
-  facts: string;
-  /** How many of its kind the address was not sent before it, for being too many. */
-  leftBefore: number;
-  /** The address gets no more of its kind until then; null while it does. */
-  noneUntil: Date | null;
-  status: MailStatus;
-  /** Attempts begun. */
-  attemptCount: number;
-  nextAttemptAt: Date | null;
-  lease: { holder: string; until: Date } | null;
-  /** The day (UTC) of its first attempt, for the daily limit; empty before. */
-  day: string;
-  lastError: string | null;
-  failedAt: Date | null;
-  endedAt: Date | null;
-  createdAt: Date;
-}
 
 export type NewMail = Pick<
   MailDoc,
@@ -48,42 +20,51 @@ export type NewMail = Pick<
 /** The result of an attempt. */
 export type MailResult = Pick<MailDoc, 'status' | 'nextAttemptAt' | 'lastError'> & { at: Date };
 
-const mailSchema = new mongoose.Schema<MailDoc>(
+const MAILS = define(
+  'mails',
   {
     _id: String,
     accountId: String,
-    sort: String,
+    sort: text<MailSort>(),
+    /** The occasion: one e-mail for each recipient. */
     key: String,
     to: String,
+    /** `receipt`, a kind of notification, or that of a security notice. */
     kind: String,
+    /** Its content as JSON, complete, because other documents may be gone by the time it is sent. */
     facts: String,
+    /** How many of its kind the address was not sent before it, for being too many. */
     leftBefore: Number,
-    noneUntil: { type: Date, default: null },
-    status: String,
+    /** The address gets no more of its kind until then; null while it does. */
+    noneUntil: nullable(Date),
+    status: text<MailStatus>(),
+    /** Attempts begun. */
     attemptCount: Number,
-    nextAttemptAt: { type: Date, default: null },
-    lease: { type: new mongoose.Schema({ holder: String, until: Date }, PART_OPTIONS), default: null },
+    nextAttemptAt: nullable(Date),
+    lease: nullable({ holder: String, until: Date }),
+    /** The day (UTC) of its first attempt, for the daily limit; empty before. */
     day: String,
-    lastError: { type: String, default: null },
-    failedAt: { type: Date, default: null },
-    endedAt: { type: Date, default: null },
+    lastError: nullable(String),
+    failedAt: nullable(Date),
+    endedAt: nullable(Date),
     createdAt: Date,
   },
-  { ...SCHEMA_OPTIONS, collection: 'mails' },
+  [
+    { key: { accountId: 1, key: 1, to: 1 }, unique: true },
+    {
+      key: { accountId: 1, nextAttemptAt: 1, _id: 1 },
+      partialFilterExpression: { nextAttemptAt: { $gte: EPOCH } },
+      name: 'due',
+    },
+    // Long waiting ones.
+    { key: { createdAt: 1 }, partialFilterExpression: { nextAttemptAt: { $gte: EPOCH } }, name: 'waiting' },
+    { key: { accountId: 1, sort: 1, day: 1 }, partialFilterExpression: { day: { $gt: '' } }, name: 'ofDay' },
+    { key: { accountId: 1, failedAt: -1 }, partialFilterExpression: { failedAt: { $gte: EPOCH } }, name: 'failures' },
+    { key: { endedAt: 1 }, partialFilterExpression: { endedAt: { $gte: EPOCH } }, name: 'ended' },
+  ],
 );
-mailSchema.index({ accountId: 1, key: 1, to: 1 }, { unique: true });
-mailSchema.index(
-  { accountId: 1, nextAttemptAt: 1, _id: 1 },
-  { partialFilterExpression: { nextAttemptAt: { $gte: EPOCH } }, name: 'due' },
-);
-// Long waiting ones.
-mailSchema.index({ createdAt: 1 }, { partialFilterExpression: { nextAttemptAt: { $gte: EPOCH } }, name: 'waiting' });
-mailSchema.index({ accountId: 1, sort: 1, day: 1 }, { partialFilterExpression: { day: { $gt: '' } }, name: 'ofDay' });
-mailSchema.index(
-  { accountId: 1, failedAt: -1 },
-  { partialFilterExpression: { failedAt: { $gte: EPOCH } }, name: 'failures' },
-);
-mailSchema.index({ endedAt: 1 }, { partialFilterExpression: { endedAt: { $gte: EPOCH } }, name: 'ended' });
+
+export interface MailDoc extends DocOf<typeof MAILS> {}
 
 const REMOVED_AT_ONCE = 1000;
 const FREE = { $expr: { $lte: [{ $ifNull: ['$lease.until', EPOCH] }, '$$NOW'] } };
@@ -93,8 +74,7 @@ const dueBy = (now: Date) => ({ nextAttemptAt: { $gte: EPOCH, $lte: now } });
 export type MailStore = ReturnType<typeof createMailStore>['system'];
 
 export function createMailStore(connection: mongoose.Connection) {
-  const mails = connection.model<MailDoc>('Mail', mailSchema);
-  const collection = mails.collection as unknown as Mails;
+  const collection = openCollection<MailDoc>(connection, MAILS);
   return {
     forAccount: (accountId: string) => ({
       /** The last failed one that was not sent since. */
@@ -105,7 +85,7 @@ export function createMailStore(connection: mongoose.Connection) {
   };
 }
 
-type Mails = mongoose.mongo.Collection<MailDoc>;
+type Mails = Collection<MailDoc>;
 
 const sendingOf = (collection: Mails) => ({
   /** Call in the transaction of what they report. They are due at once. */

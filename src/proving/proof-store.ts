@@ -1,54 +1,45 @@
 /** Proofs of payments, kept compressed: a document for each payment and level that was asked for.
  *  One that is READY never changes. */
-import mongoose from 'mongoose';
+import type mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import { PROOF_LEVELS, type ProofLevel, type ProofState } from '../../contracts/proofs.js';
-import { SCHEMA_OPTIONS, type Session } from '../kit/database.js';
+import { type DocOf, define, nullable, openCollection, text } from '../kit/collection.js';
+import type { Session } from '../kit/database.js';
 import type { PaymentDoc } from '../payments/index.js';
 
-export interface ProofDoc {
-  /** From `proofIdOf`. */
-  _id: string;
-  accountId: string;
-  paymentId: string;
-  level: ProofLevel;
-  network: Network;
-  state: ProofState;
-  /** Null when READY, and before the first try. */
-  reason: string | null;
-  /** How often it was tried. */
-  tries: number;
-  /** When it was tried last; null before. */
-  triedAt: Date | null;
-  /** When it is tried next; null for never, unless it is asked for again. */
-  nextAt: Date | null;
-  /** The bundle's JSON, gzipped; null until it is READY. */
-  bundle: Buffer | null;
-  createdAt: Date;
-}
-
-const proofSchema = new mongoose.Schema<ProofDoc>(
+const PROOFS = define(
+  'proofs',
   {
+    /** From `proofIdOf`. */
     _id: String,
     accountId: String,
     paymentId: String,
-    level: String,
-    network: String,
-    state: String,
-    reason: { type: String, default: null },
+    level: text<ProofLevel>(),
+    network: text<Network>(),
+    state: text<ProofState>(),
+    /** Null when READY, and before the first try. */
+    reason: nullable(String),
+    /** How often it was tried. */
     tries: Number,
-    triedAt: { type: Date, default: null },
-    nextAt: { type: Date, default: null },
-    bundle: { type: Buffer, default: null },
+    /** When it was tried last; null before. */
+    triedAt: nullable(Date),
+    /** When it is tried next; null for never, unless it is asked for again. */
+    nextAt: nullable(Date),
+    /** The bundle's JSON, gzipped; null until it is READY. */
+    bundle: nullable(Buffer),
     createdAt: Date,
   },
-  { ...SCHEMA_OPTIONS, collection: 'proofs' },
+  [
+    // Partial index: only those that are to be made are in it.
+    {
+      key: { network: 1, level: 1, nextAt: 1 },
+      partialFilterExpression: { nextAt: { $gt: new Date(0) } },
+      name: 'due',
+    },
+  ],
 );
-// Partial index: only those that are to be made are in it.
-proofSchema.index(
-  { network: 1, level: 1, nextAt: 1 },
-  { partialFilterExpression: { nextAt: { $gt: new Date(0) } }, name: 'due' },
-);
+
+export interface ProofDoc extends DocOf<typeof PROOFS> {}
 
 export const proofIdOf = (paymentId: string, level: ProofLevel): string => `${paymentId}:${level}`;
 
@@ -65,8 +56,7 @@ const ASK_AGAIN_MS = 20_000;
 export type ProofStore = ReturnType<typeof createProofStore>['system'];
 
 export function createProofStore(connection: mongoose.Connection) {
-  const proofs = connection.model<ProofDoc>('Proof', proofSchema);
-  const collection = proofs.collection as unknown as mongoose.mongo.Collection<ProofDoc>;
+  const collection = openCollection<ProofDoc>(connection, PROOFS);
   return {
     forAccount: (accountId: string) => ({
       byId: (_id: string) => collection.findOne<ProofDoc>({ _id, accountId }, { promoteBuffers: true }),

@@ -11,7 +11,8 @@ import { beginAfter, type LedgerStamp } from '../domain/terms.js';
 import { conflict, notFound, rateLimited } from '../kit/api-error.js';
 import type { Caller, ServiceOf } from '../kit/caller.js';
 import type { Clock } from '../kit/clock.js';
-import { removeSome, SCHEMA_OPTIONS, type Session, stampSchema } from '../kit/database.js';
+import { type DocOf, define, nullable, openCollection, shape, text } from '../kit/collection.js';
+import { removeSome, type Session } from '../kit/database.js';
 import { heldWithin, NEWEST_FIRST } from '../kit/held.js';
 import { createSharedRead } from '../kit/tick-loader.js';
 import { noQuote } from '../selling/index.js';
@@ -23,47 +24,34 @@ import type { RateNeeds } from './take.js';
 // Rates that accounts set themselves. They are only ever added: one that ends another says so,
 // because payments are judged by what held before.
 
-export interface OwnRateDoc {
-  _id: string;
-  accountId: string;
-  /** Key of the pair. */
-  pair: string;
-  currency: string;
-  assetCode: string;
-  assetIssuer: string | null;
-  network: Network;
-  /** Canonical decimal text; null ends the one before. */
-  rate: string | null;
-  /** By the clock of the process. */
-  at: Date;
-  /** Since when it is shown, as the ledger sees it. */
-  from: LedgerStamp;
-  /** Null without an end. */
-  until: Date | null;
-}
-
-const ownRateSchema = new mongoose.Schema<OwnRateDoc>(
+const OWN_RATES = define(
+  'ownRates',
   {
     _id: String,
     accountId: String,
+    /** Key of the pair. */
     pair: String,
     currency: String,
     assetCode: String,
-    assetIssuer: { type: String, default: null },
-    network: String,
-    rate: { type: String, default: null },
+    assetIssuer: nullable(String),
+    network: text<Network>(),
+    /** Canonical decimal text; null ends the one before. */
+    rate: nullable(String),
+    /** By the clock of the process. */
     at: Date,
-    from: stampSchema,
-    until: { type: Date, default: null },
+    /** Since when it is shown, as the ledger sees it. */
+    from: shape<LedgerStamp>(),
+    /** Null without an end. */
+    until: nullable(Date),
   },
-  { ...SCHEMA_OPTIONS, collection: 'ownRates' },
+  [{ key: { accountId: 1, pair: 1, 'from.at': 1, _id: 1 } }],
 );
-ownRateSchema.index({ accountId: 1, pair: 1, 'from.at': 1, _id: 1 });
+
+export interface OwnRateDoc extends DocOf<typeof OWN_RATES> {}
 
 export type OwnRateStore = ReturnType<typeof createOwnRateStore>['system'];
 export function createOwnRateStore(connection: mongoose.Connection) {
-  const rates = connection.model<OwnRateDoc>('OwnRate', ownRateSchema);
-  const collection = rates.collection as unknown as mongoose.mongo.Collection<OwnRateDoc>;
+  const collection = openCollection<OwnRateDoc>(connection, OWN_RATES);
   const read = createSharedRead(
     ({ accountId, pair }) => `${accountId} ${pair}`,
     ({ accountId, pair }: Pick<OwnRateDoc, 'accountId' | 'pair'>) =>

@@ -1,77 +1,53 @@
 /** The pairs of currency and asset that are sampled: when each is due, and what troubles it. A pair
  *  is opened by what first needs it, and removed when nothing does any more. */
-import mongoose from 'mongoose';
+import type mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import { CLOCKS_MS } from '../domain/shown-rates.js';
-import { isDuplicateKey, PART_OPTIONS, SCHEMA_OPTIONS } from '../kit/database.js';
+import { type DocOf, define, nullable, openCollection, optional, text } from '../kit/collection.js';
+import { isDuplicateKey } from '../kit/database.js';
 import { createSharedRead } from '../kit/tick-loader.js';
 
-export interface RatePairDoc {
-  /** `pairKey`. */
-  _id: string;
-  currency: string;
-  assetCode: string;
-  assetIssuer: string | null;
-  network: Network;
-  /** The account that needed it first. */
-  openedBy: string;
-  openedAt: Date;
-  /** When to sample it next. */
-  dueAt: Date;
-  /** Until then it is sampled even where nothing that is stored uses it. */
-  neededUntil: Date;
-  /** Time of its newest sample; null before the first. */
-  sampledAt: Date | null;
-  /** A rate that jumped from the newest sample, and waits for an answer that is newer than those
-   *  that may be wrong. */
-  unconfirmed: { rate: string; suspects: StoredAnswer[] } | null;
-  /** Answers that the newest sample is made of. */
-  answers?: StoredAnswer[];
-  /** The `of` of all answers that samples were made of. */
-  knownBy?: string[];
-  /** Since when it gets no sample, and why; null while it does. */
-  trouble: { since: Date; reason: string } | null;
-}
-
 /** See `RateAnswer`. */
-export interface StoredAnswer {
-  of: string;
-  rate: string;
-  at: Date;
-}
+const ANSWER = { of: String, rate: String, at: Date };
 
-const answerSchema = new mongoose.Schema<StoredAnswer>({ of: String, rate: String, at: Date }, PART_OPTIONS);
-
-const ratePairSchema = new mongoose.Schema<RatePairDoc>(
+const RATE_PAIRS = define(
+  'ratePairs',
   {
+    /** `pairKey`. */
     _id: String,
     currency: String,
     assetCode: String,
-    assetIssuer: { type: String, default: null },
-    network: String,
+    assetIssuer: nullable(String),
+    network: text<Network>(),
+    /** The account that needed it first. */
     openedBy: String,
     openedAt: Date,
+    /** When to sample it next. */
     dueAt: Date,
+    /** Until then it is sampled even where nothing that is stored uses it. */
     neededUntil: Date,
-    sampledAt: { type: Date, default: null },
-    unconfirmed: {
-      type: new mongoose.Schema({ rate: String, suspects: [answerSchema] }, PART_OPTIONS),
-      default: null,
-    },
-    answers: [answerSchema],
-    knownBy: [String],
-    trouble: { type: new mongoose.Schema({ since: Date, reason: String }, PART_OPTIONS), default: null },
+    /** Time of its newest sample; null before the first. */
+    sampledAt: nullable(Date),
+    /** A rate that jumped from the newest sample, and waits for an answer that is newer than those
+     *  that may be wrong. */
+    unconfirmed: nullable({ rate: String, suspects: [ANSWER] }),
+    /** Answers that the newest sample is made of. */
+    answers: optional([ANSWER]),
+    /** The `of` of all answers that samples were made of. */
+    knownBy: optional([String]),
+    /** Since when it gets no sample, and why; null while it does. */
+    trouble: nullable({ since: Date, reason: String }),
   },
-  { ...SCHEMA_OPTIONS, collection: 'ratePairs' },
+  [{ key: { dueAt: 1 } }, { key: { openedBy: 1 } }],
 );
-ratePairSchema.index({ dueAt: 1 });
-ratePairSchema.index({ openedBy: 1 });
+
+export interface RatePairDoc extends DocOf<typeof RATE_PAIRS> {}
+export type StoredAnswer = NonNullable<RatePairDoc['answers']>[number];
 
 export type RatePairStore = ReturnType<typeof createRatePairStore>;
 
 export function createRatePairStore(connection: mongoose.Connection) {
-  const pairs = connection.model<RatePairDoc>('RatePair', ratePairSchema);
-  const collection = pairs.collection as unknown as mongoose.mongo.Collection<RatePairDoc>;
+  const collection = openCollection<RatePairDoc>(connection, RATE_PAIRS);
   return {
     byId: createSharedRead(String, (id: string) => collection.findOne({ _id: id })),
     all: () => collection.find({}, { sort: { _id: 1 } }).toArray(),

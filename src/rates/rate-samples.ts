@@ -1,46 +1,40 @@
 /** Samples of rates: what one unit of an asset was worth in a currency, when, by which sources.
  *  They are only ever added; what is judged is judged by them, so they are kept long. */
-import mongoose from 'mongoose';
+import type mongoose from 'mongoose';
 import type { Span } from '../domain/shown-rates.js';
 import type { LedgerStamp } from '../domain/terms.js';
-import { isDuplicateKey, SCHEMA_OPTIONS, type Session, stampSchema } from '../kit/database.js';
+import { type DocOf, define, openCollection, optional, shape } from '../kit/collection.js';
+import { isDuplicateKey, type Session } from '../kit/database.js';
 import { heldWithin, NEWEST_FIRST } from '../kit/held.js';
 import { createSharedRead } from '../kit/tick-loader.js';
 
-export interface RateSampleDoc {
-  /** The pair's key and the time: two processes that take one at the same moment keep one. */
-  _id: string;
-  /** Key of the pair. */
-  pair: string;
-  /** Canonical decimal text. */
-  rate: string;
-  /** When it was taken, by the clock of the process. */
-  at: Date;
-  /** The time of the oldest answer in it. Missing in samples from before it was kept. */
-  answeredAt?: Date;
-  /** Since when it is shown, as the ledger sees it. */
-  from: LedgerStamp;
-  /** Names of the sources that it is made of. */
-  source: string;
-  /** The first of its pair in an hour, which is never removed. */
-  isHourly: boolean;
-}
-
-const rateSampleSchema = new mongoose.Schema<RateSampleDoc>(
+const RATE_SAMPLES = define(
+  'rateSamples',
   {
+    /** The pair's key and the time: two processes that take one at the same moment keep one. */
     _id: String,
+    /** Key of the pair. */
     pair: String,
+    /** Canonical decimal text. */
     rate: String,
+    /** When it was taken, by the clock of the process. */
     at: Date,
-    answeredAt: Date,
-    from: stampSchema,
+    /** The time of the oldest answer in it. Missing in samples from before it was kept. */
+    answeredAt: optional(Date),
+    /** Since when it is shown, as the ledger sees it. */
+    from: shape<LedgerStamp>(),
+    /** Names of the sources that it is made of. */
     source: String,
+    /** The first of its pair in an hour, which is never removed. */
     isHourly: Boolean,
   },
-  { ...SCHEMA_OPTIONS, collection: 'rateSamples' },
+  [
+    { key: { pair: 1, 'from.at': 1, _id: 1 } },
+    { key: { at: 1 }, partialFilterExpression: { isHourly: false }, name: 'removal' },
+  ],
 );
-rateSampleSchema.index({ pair: 1, 'from.at': 1, _id: 1 });
-rateSampleSchema.index({ at: 1 }, { partialFilterExpression: { isHourly: false }, name: 'removal' });
+
+export interface RateSampleDoc extends DocOf<typeof RATE_SAMPLES> {}
 
 /** A checkout lives for 90 days; what is judged later is judged by the samples of each hour. */
 const SAMPLES_KEPT_DAYS = 100;
@@ -51,8 +45,7 @@ const REMOVED_AT_ONCE = 5000;
 export type RateSampleStore = ReturnType<typeof createRateSampleStore>;
 
 export function createRateSampleStore(connection: mongoose.Connection) {
-  const samples = connection.model<RateSampleDoc>('RateSample', rateSampleSchema);
-  const collection = samples.collection as unknown as mongoose.mongo.Collection<RateSampleDoc>;
+  const collection = openCollection<RateSampleDoc>(connection, RATE_SAMPLES);
   /** @param last the newest of the pair so far; null for none */
   const toDoc = (sample: Omit<RateSampleDoc, '_id' | 'isHourly'>, last: Pick<RateSampleDoc, 'at'> | null) => {
     const hourOf = (at: Date) => Math.floor(at.getTime() / HOUR_MS);

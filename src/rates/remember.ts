@@ -1,8 +1,9 @@
 /** Answers of sources with few allowed requests, stored in the database for all processes and
  *  across restarts. */
-import mongoose from 'mongoose';
+import type mongoose from 'mongoose';
 import type { Clock } from '../kit/clock.js';
-import { isDuplicateKey, PART_OPTIONS, SCHEMA_OPTIONS } from '../kit/database.js';
+import { type DocOf, define, openCollection, shape } from '../kit/collection.js';
+import { isDuplicateKey } from '../kit/database.js';
 
 // The last answer of each source of rates that may seldom be asked.
 
@@ -13,27 +14,18 @@ interface StoredQuote {
   at: Date;
 }
 
-interface RateAnswerDoc {
+const RATE_ANSWERS = define('rateAnswers', {
   /** The source's name. */
-  _id: string;
-  askedAt: Date;
+  _id: String,
+  askedAt: Date,
   /** Currencies that it was asked for. */
-  wanted: readonly string[];
+  wanted: shape<readonly string[]>(),
   /** It did not answer, or not yet: the quotes are those of before. */
-  failed: boolean;
-  quotes: readonly StoredQuote[];
-}
+  failed: Boolean,
+  quotes: shape<readonly StoredQuote[]>(),
+});
 
-const rateAnswerSchema = new mongoose.Schema<RateAnswerDoc>(
-  {
-    _id: String,
-    askedAt: Date,
-    wanted: [String],
-    failed: Boolean,
-    quotes: [new mongoose.Schema({ currency: String, rate: String, at: Date }, PART_OPTIONS)],
-  },
-  { ...SCHEMA_OPTIONS, collection: 'rateAnswers' },
-);
+interface RateAnswerDoc extends DocOf<typeof RATE_ANSWERS> {}
 
 /** When a source was asked that never was. */
 const LONG_AGO = new Date(0);
@@ -41,9 +33,9 @@ const LONG_AGO = new Date(0);
 type RateAnswerStore = ReturnType<typeof createRateAnswerStore>;
 
 export function createRateAnswerStore(connection: mongoose.Connection) {
-  const answers = connection.model<RateAnswerDoc>('RateAnswer', rateAnswerSchema);
+  const answers = openCollection<RateAnswerDoc>(connection, RATE_ANSWERS);
   return {
-    of: (source: string) => answers.findById(source).lean<RateAnswerDoc>().exec(),
+    of: (source: string) => answers.findOne({ _id: source }),
     /** Before the source is asked: of those who would ask it at the same time one does. @param
      *  before as it was read; null for none */
     async claim(answer: RateAnswerDoc, before: RateAnswerDoc | null): Promise<boolean> {

@@ -45,7 +45,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     changes: [
       [
         'src/watching/cursors.ts',
-        '{ _id: from._id as never, cursor: from.cursor, ledger: from.ledger }',
+        '{ _id: from._id, cursor: from.cursor, ledger: from.ledger }',
         '{ _id: from._id as never }',
       ],
     ],
@@ -161,7 +161,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     changes: [
       [
         'src/watching/watched-wallets.ts',
-        'filter: { _id: _id as never, windows: { $size: windows.length } },',
+        'filter: { _id, windows: { $size: windows.length } },',
         'filter: { _id: _id as never },',
       ],
     ],
@@ -807,7 +807,7 @@ export const plantedBugs: readonly PlantedBug[] = [
         '{ _id: id, accountId, status: { $in: [...from] } },',
         '{ _id: id, accountId },',
       ],
-      ['src/events/event-store.ts', 'occurrence: 1 }, { unique: true });', 'occurrence: 1 });'],
+      ['src/events/event-store.ts', 'occurrence: 1 }, unique: true },', 'occurrence: 1 } },'],
       ['src/webhooks/delivery-store.ts', '{ key: KEY, unique: true },', '{ key: KEY },'],
     ],
   },
