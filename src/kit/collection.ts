@@ -1,5 +1,5 @@
 /** Collections of MongoDB. A document is defined once: its fields give the TypeScript type and the
- *  mongoose schema. Queries go to the driver, typed by the same definition. */
+ *  mongoose schema. Mongoose defines, the driver queries: nothing is cast, and no default is added. */
 import mongoose from 'mongoose';
 
 // The fields of a document: `String`, `Number`, `Boolean`, `Date` or `Buffer`; `[field]` for a list
@@ -41,6 +41,10 @@ export const nullable = <const F extends Field>(field: F) =>
 export const optional = <const F extends Field>(field: F) =>
   new Optional<TypeOf<F>>({ ...pathOf(field), default: undefined });
 
+/** A field for queries alone, which pages and reads by id leave out. */
+export const hidden = <const F extends Field>(field: F) =>
+  new Optional<TypeOf<F>>({ ...optional(field).path, select: false });
+
 type TypeOf<F> =
   F extends Typed<infer T>
     ? T
@@ -67,7 +71,7 @@ function pathOf(field: Field): Readonly<Record<string, unknown>> {
   if (field instanceof Typed) return field.path;
   if (typeof field === 'function') return { type: field };
   if (Array.isArray(field)) return { type: [pathOf(field[0])] };
-  return { type: new mongoose.Schema(pathsOf(field as Fields), { _id: false, strict: 'throw' }) };
+  return { type: new mongoose.Schema(pathsOf(field as Fields), { _id: false }) };
 }
 
 const pathsOf = (fields: Fields) =>
@@ -94,12 +98,9 @@ export function define<const F extends Fields>(
   const schema = new mongoose.Schema(pathsOf(fields), {
     collection: name,
     versionKey: false,
-    // `makeIndexes` does.
+    // `makeIndexes` makes them.
     autoIndex: false,
     autoCreate: false,
-    minimize: false,
-    strict: 'throw',
-    strictQuery: 'throw',
   });
   for (const { key, ...options } of indexes) schema.index(key, options);
   return { name, schema };
@@ -115,9 +116,6 @@ export const openCollection = <Doc extends object>(
   connection: mongoose.Connection,
   { name, schema }: Definition<Doc>,
 ): Collection<Doc> => connection.model(name, schema).collection as never;
-
-export const driverOf = <Doc extends object>({ collection }: mongoose.Model<Doc>): Collection<Doc> =>
-  collection as never;
 
 /** Makes the missing indexes of all collections that were opened, by one command for each: mongoose
  *  would take one for each index. */
@@ -139,7 +137,7 @@ export function projectionOf<Doc extends object>(
   collection: Collection<Doc>,
   unused: readonly string[] = [],
 ): Record<string, 0> {
-  const model = Object.values(collection.conn.models).find((each) => each.collection === (collection as unknown));
-  const hidden = Object.values(model!.schema.paths).filter(({ options }) => options.select === false);
-  return Object.fromEntries([...hidden.map(({ path }) => path), ...unused].map((field) => [field, 0]));
+  const { schema } = collection.conn.models[collection.collectionName]!;
+  const isHidden = (field: string) => schema.path(field).options.select === false;
+  return Object.fromEntries([...Object.keys(schema.paths).filter(isHidden), ...unused].map((field) => [field, 0]));
 }

@@ -1,7 +1,6 @@
 /** The connection to MongoDB, and transactions on it. Writes are acknowledged by a majority before
  *  they are answered. */
 import mongoose from 'mongoose';
-import type { LedgerStamp } from '../domain/terms.js';
 import { createAvailability, followMonitors, type Guard, MONITORING } from './availability.js';
 import { monotonicClock } from './clock.js';
 import type { SessionId } from './leases.js';
@@ -51,24 +50,6 @@ const sharded = new WeakSet<mongoose.Connection>();
 
 /** Whether `connectDatabase` found a sharded cluster at its end. */
 export const isSharded = (connection: mongoose.Connection): boolean => sharded.has(connection);
-
-/** What all schemas share: no hidden fields, no indexes made behind our back, nothing stored that
- *  the schema does not name. */
-export const SCHEMA_OPTIONS = {
-  versionKey: false,
-  autoIndex: false,
-  autoCreate: false,
-  minimize: false,
-  strict: 'throw',
-  strictQuery: 'throw',
-} as const;
-
-/** Options of schemas within documents. */
-export const PART_OPTIONS = { _id: false, strict: 'throw' } as const;
-export const stampSchema = new mongoose.Schema<LedgerStamp>(
-  { at: Date, ledger: Number, isNewest: Boolean },
-  PART_OPTIONS,
-);
 
 /** For lists that are read whole: by default the first batch ends after 101 documents. */
 export const inOneBatch = (wanted: readonly unknown[]) => ({ batchSize: wanted.length + 1 });

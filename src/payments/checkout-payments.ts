@@ -1,9 +1,9 @@
 /** The payments of a checkout. A payer can send thousands of tiny ones, so every read
  *  is bounded. */
-
 import type mongoose from 'mongoose';
 import { minorDigits } from '../../contracts/currencies.js';
 import type { Sum } from '../domain/checkout.js';
+import type { Collection } from '../kit/collection.js';
 import type { Session } from '../kit/database.js';
 import { createdAtOf } from '../kit/ids.js';
 import { accountsOf } from '../kit/owners.js';
@@ -25,7 +25,7 @@ interface CountedPayments {
 
 export type PaidCheckout = Pick<CheckoutDoc, '_id' | 'accountId' | 'assetCode' | 'assetIssuer' | 'currency'>;
 
-type Payments = mongoose.mongo.Collection<PaymentDoc>;
+type Payments = Collection<PaymentDoc>;
 
 export const createCheckoutPayments = (collection: Payments) => ({
   ...sumsOfCheckouts(collection),

@@ -1,10 +1,9 @@
 /** Payments: how they are found, stored and judged. */
-
 import type mongoose from 'mongoose';
 import type { PaymentStatus } from '../../contracts/payments.js';
 import { formatAmount, parseAmount, parseSum } from '../domain/amount.js';
 import { paymentKeyOf } from '../domain/payment-key.js';
-import { driverOf } from '../kit/collection.js';
+import { type Collection, openCollection } from '../kit/collection.js';
 import { createCountSegments } from '../kit/count-segments.js';
 import { isDuplicateKey, type Session } from '../kit/database.js';
 import { firstIdOf } from '../kit/ids.js';
@@ -16,7 +15,7 @@ import { createById } from '../kit/tick-loader.js';
 import type { WalletDoc } from '../watching/index.js';
 import { createCheckoutPayments, type PaidCheckout } from './checkout-payments.js';
 import { createPaymentChanges } from './payment-changes.js';
-import { PAYMENT_KEY, type PaymentDoc, paymentModel } from './payment-document.js';
+import { PAYMENT_KEY, PAYMENTS, type PaymentDoc } from './payment-document.js';
 import { createPaymentSums, type SummaryFilter } from './payment-sums.js';
 import { createRefundable, type RefundDoc } from './refund-store.js';
 
@@ -88,11 +87,10 @@ const SHOWN_REFUNDS = 100;
 export type PaymentStore = ReturnType<typeof createPaymentStore>['system'];
 
 export function createPaymentStore(connection: mongoose.Connection, countSegments = createCountSegments(connection)) {
-  const payments = paymentModel(connection);
-  const collection = payments.collection as unknown as mongoose.mongo.Collection<PaymentDoc>;
+  const collection = openCollection<PaymentDoc>(connection, PAYMENTS);
   const store: Store = {
-    ...{ payments, collection, countSegments },
-    byId: createById(driverOf(payments)),
+    ...{ collection, countSegments },
+    byId: createById(collection),
     ofCheckouts: createCheckoutPayments(collection),
     sums: createPaymentSums(connection, collection),
   };
@@ -118,8 +116,7 @@ export function createPaymentStore(connection: mongoose.Connection, countSegment
 }
 
 interface Store {
-  payments: mongoose.Model<PaymentDoc>;
-  collection: mongoose.mongo.Collection<PaymentDoc>;
+  collection: Collection<PaymentDoc>;
   countSegments: ReturnType<typeof createCountSegments>;
   byId: ReturnType<typeof createById<PaymentDoc>>;
   ofCheckouts: ReturnType<typeof createCheckoutPayments>;
@@ -129,12 +126,12 @@ interface Store {
 const listOf = (accountId: string) => `payments:${accountId}`;
 
 /** What an account reads of its payments. */
-const listsOf = ({ payments, collection, countSegments, byId, sums }: Store, accountId: string) => ({
+const listsOf = ({ collection, countSegments, byId, sums }: Store, accountId: string) => ({
   byId: (id: string, session?: Session) => byId.one(accountId, id, session),
   list(filter: PaymentFilter, request: PageRequest) {
     const { fields, ids } = criteriaOf(filter);
     const listed = { accountId, ...fields };
-    return countSegments.page<PaymentDoc>(listOf(accountId), driverOf(payments), listed, {
+    return countSegments.page<PaymentDoc>(listOf(accountId), collection, listed, {
       ...request,
       direction: -1,
       ids,

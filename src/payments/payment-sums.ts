@@ -5,6 +5,7 @@ import type { PaymentStatus } from '../../contracts/payments.js';
 import type { SummaryGroup } from '../../contracts/reports.js';
 import { formatAmount } from '../domain/amount.js';
 import type { OffsetSpan } from '../kit/calendar.js';
+import type { Collection } from '../kit/collection.js';
 import type { PaymentDoc } from './payment-document.js';
 
 export interface SummaryFilter {
@@ -66,7 +67,7 @@ const valuesIn = (currency: string): Added<'value'> => ({
   sums: { value: { $toDecimal: '$value.amount' } },
 });
 
-export function createPaymentSums(connection: mongoose.Connection, payments: mongoose.mongo.Collection<PaymentDoc>) {
+export function createPaymentSums(connection: mongoose.Connection, payments: Collection<PaymentDoc>) {
   return {
     /** Ordered by key and asset. `too_many`: too many rows, or too many payments to sum in time.
      *  @param signal ends it, also in MongoDB. @throws its reason */
@@ -88,7 +89,7 @@ export function createPaymentSums(connection: mongoose.Connection, payments: mon
 
 /** Where sums are read, and what ends that. */
 interface Reading {
-  payments: mongoose.mongo.Collection<PaymentDoc>;
+  payments: Collection<PaymentDoc>;
   accountId: string;
   signal: AbortSignal | undefined;
   session: mongoose.mongo.ClientSession | undefined;

@@ -1,10 +1,11 @@
 /** Refunds as the ledger shows them: one document for each operation that sent money back, account
  *  and payment. A refund whose payment is not stored yet waits for it. */
-import mongoose from 'mongoose';
+import type mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import { formatAmount } from '../domain/amount.js';
 import type { MoneyBack, Payer } from '../domain/refund.js';
-import { SCHEMA_OPTIONS, type Session } from '../kit/database.js';
+import { type Collection, type DocOf, define, nullable, openCollection, text } from '../kit/collection.js';
+import type { Session } from '../kit/database.js';
 import { accountsOf } from '../kit/owners.js';
 import { LEFT, REFUNDED } from './checkout-payments.js';
 import type { PaymentDoc } from './payment-document.js';
@@ -28,7 +29,7 @@ const IS_OVERPAID = { $and: [{ $eq: ['$status', 'COMPLETED'] }, { $gt: [EXCESS_L
 /** What a refund gives back first: what is to be decided, then what was paid too much. */
 const TURN = { $cond: ['$needsDecision', 0, { $cond: [IS_OVERPAID, 1, 2] }] };
 
-export function createRefundable(collection: mongoose.mongo.Collection<PaymentDoc>) {
+export function createRefundable(collection: Collection<PaymentDoc>) {
   const criteria = (of: PaymentsOf, { asset, closedAt, operationId }: MoneyBack, address: string) => ({
     ...of,
     senderAddress: address,
@@ -99,56 +100,43 @@ export function createRefundable(collection: mongoose.mongo.Collection<PaymentDo
 const decimal = (stroops: bigint) => ({ $toDecimal: formatAmount(stroops) });
 const toLong = ($toLong: string) => ({ $toLong });
 
-export interface RefundDoc {
-  /** From `refundId`. An operation that refunds several payments has a document for each. */
-  _id: string;
-  accountId: string;
-  network: Network;
-  /** Null while it waits. */
-  paymentId: string | null;
-  /** The link or checkout named by its memo; null when booked by hash. */
-  targetId: string | null;
-  transactionHash: string;
-  /** Decimal text. */
-  operationId: string;
-  changeIndex: number;
-  ledger: number;
-  ledgerClosedAt: Date;
-  /** The payer: base account or contract. */
-  receiver: string;
-  /** M…; null when it went to the bare account or to a contract. */
-  receiverMuxedAddress: string | null;
-  assetCode: string;
-  assetIssuer: string | null;
-  /** Canonical decimal text. */
-  amount: string;
-}
-
-const refundSchema = new mongoose.Schema<RefundDoc>(
+const REFUNDS = define(
+  'refunds',
   {
+    /** From `refundId`. An operation that refunds several payments has a document for each. */
     _id: String,
     accountId: String,
-    network: String,
-    paymentId: { type: String, default: null },
-    targetId: { type: String, default: null },
+    network: text<Network>(),
+    /** Null while it waits. */
+    paymentId: nullable(String),
+    /** The link or checkout named by its memo; null when booked by hash. */
+    targetId: nullable(String),
     transactionHash: String,
+    /** Decimal text. */
     operationId: String,
     changeIndex: Number,
     ledger: Number,
     ledgerClosedAt: Date,
+    /** The payer: base account or contract. */
     receiver: String,
-    receiverMuxedAddress: { type: String, default: null },
+    /** M…; null when it went to the bare account or to a contract. */
+    receiverMuxedAddress: nullable(String),
     assetCode: String,
-    assetIssuer: { type: String, default: null },
+    assetIssuer: nullable(String),
+    /** Canonical decimal text. */
     amount: String,
   },
-  { ...SCHEMA_OPTIONS, collection: 'refunds' },
+  [
+    { key: { accountId: 1, transactionHash: 1 } },
+    {
+      key: { targetId: 1, receiver: 1, ledgerClosedAt: 1 },
+      partialFilterExpression: { paymentId: null },
+      name: 'waitingOf',
+    },
+  ],
 );
-refundSchema.index({ accountId: 1, transactionHash: 1 });
-refundSchema.index(
-  { targetId: 1, receiver: 1, ledgerClosedAt: 1 },
-  { partialFilterExpression: { paymentId: null }, name: 'waitingOf' },
-);
+
+export interface RefundDoc extends DocOf<typeof REFUNDS> {}
 
 /** The fields that match a refund to a payment. */
 type GivenBack = Pick<
@@ -160,8 +148,7 @@ type GivenBack = Pick<
 export type RefundStore = ReturnType<typeof createRefundStore>['system'];
 
 export function createRefundStore(connection: mongoose.Connection) {
-  const refunds = connection.model<RefundDoc>('Refund', refundSchema);
-  const collection = refunds.collection as unknown as mongoose.mongo.Collection<RefundDoc>;
+  const collection = openCollection<RefundDoc>(connection, REFUNDS);
   return {
     forAccount: (accountId: string) => ({
       ofTransaction: (transactionHash: string) => collection.find({ accountId, transactionHash }).toArray(),

@@ -3,10 +3,9 @@
  *  condition on its status: of two concurrent changes one wins, and the other sees it.
  *
  *  A checkout whose product is gone counts as not existing, and is removed after the product. */
-
 import type mongoose from 'mongoose';
 import type { CheckoutStatus } from '../../contracts/checkouts.js';
-import { driverOf } from '../kit/collection.js';
+import { openCollection } from '../kit/collection.js';
 import { type CountSegments, createCountSegments } from '../kit/count-segments.js';
 import type { Session } from '../kit/database.js';
 import { firstIdOf } from '../kit/ids.js';
@@ -14,7 +13,7 @@ import { accountsOf } from '../kit/owners.js';
 import { type PageRequest, withinIds } from '../kit/paging.js';
 import { batchesOf, LINES_AT_ONCE } from '../kit/snapshot.js';
 import { beginning, queryWords, wordLike, wordsOf } from '../kit/text-search.js';
-import { type CheckoutDoc, checkoutModel } from './checkout-document.js';
+import { CHECKOUTS, type CheckoutDoc } from './checkout-document.js';
 import { createHoldings, type Holdings, type Takes } from './holdings.js';
 import {
   createPayableDocuments,
@@ -129,9 +128,8 @@ function openCheckouts(
   holdings: Holdings,
   options: { countSegments: CountSegments; names: PayableNames },
 ): Store {
-  const model = checkoutModel(connection);
-  const collection = model.collection as unknown as mongoose.mongo.Collection<CheckoutDoc>;
-  return createPayableDocuments<CheckoutDoc>(model, {
+  const collection = openCollection<CheckoutDoc>(connection, CHECKOUTS);
+  return createPayableDocuments<CheckoutDoc>(collection, {
     listsOf: (accountId) => [listOf(accountId), closedListOf(accountId)],
     unpaid: { paymentCount: 0 },
     ...options,
@@ -184,7 +182,7 @@ const listOf = (accountId: string) => `checkouts:${accountId}`;
  *  the same segment. */
 const closedListOf = (accountId: string) => `closedCheckouts:${accountId}`;
 
-const listsOf = ({ model, collection, countSegments, byId, page }: Store, accountId: string) => ({
+const listsOf = ({ collection, countSegments, byId, page }: Store, accountId: string) => ({
   byId: (id: string, session?: Session) => byId.one(accountId, id, session),
   byIds: (ids: readonly string[], session?: Session) => byId.many(accountId, ids, session),
   list(filter: CheckoutFilter, request: PageRequest) {
@@ -193,7 +191,7 @@ const listsOf = ({ model, collection, countSegments, byId, page }: Store, accoun
     const { equal, ids } = criteriaOf(filter);
     const list = filter.status ? closedListOf(accountId) : listOf(accountId);
     const listed = { accountId, ...equal };
-    return countSegments.page<CheckoutDoc>(list, driverOf(model), listed, { ...request, direction: -1, ids });
+    return countSegments.page<CheckoutDoc>(list, collection, listed, { ...request, direction: -1, ids });
   },
   /** Taxes of the PAID ones, by when they were paid. */
   taxes: (filter: TaxFilter, signal?: AbortSignal) => taxSums(collection, accountId, filter, signal),

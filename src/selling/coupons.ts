@@ -1,5 +1,5 @@
 /** Coupons in the API, and what one gives to an order. */
-import mongoose from 'mongoose';
+import type mongoose from 'mongoose';
 import { couponFieldErrors } from '../../contracts/coupons.js';
 import type { Contract } from '../../contracts/index.js';
 import type { OutputOf, ParsedInputOf } from '../../contracts/operation.js';
@@ -9,8 +9,8 @@ import { canonicalPercent, type Discount, parsePercent } from '../domain/order.j
 import { type ApiError, conflict, invalid, NO_SUCH, notFound, withChanges } from '../kit/api-error.js';
 import type { ServiceOf } from '../kit/caller.js';
 import type { Clock } from '../kit/clock.js';
-import { driverOf } from '../kit/collection.js';
-import { isDuplicateKey, orAlreadyMade, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
+import { type DocOf, define, nullable, openCollection } from '../kit/collection.js';
+import { isDuplicateKey, orAlreadyMade, type Session } from '../kit/database.js';
 import type { NewId } from '../kit/ids.js';
 import { createPages, type PageRequest, pageOf } from '../kit/paging.js';
 import { createById } from '../kit/tick-loader.js';
@@ -20,51 +20,33 @@ import type { ForAccount } from '../stores.js';
 // transaction of its checkout, on a condition, so that it is never one too many.
 
 /** Amounts and percentages in canonical text. */
-export interface CouponDoc {
-  _id: string;
-  accountId: string;
-  /** In capitals. */
-  code: string;
-  percentOff: string | null;
-  amountOff: string | null;
-  /** What amounts are in: a currency, or an asset. */
-  currency: string | null;
-  assetCode: string | null;
-  assetIssuer: string | null;
-  /** Null for all lines. */
-  productIds: string[] | null;
-  minSubtotal: string | null;
-  startsAt: Date | null;
-  endsAt: Date | null;
-  maxRedemptions: number | null;
-  redemptions: number;
-  active: boolean;
-  createdAt: Date;
-}
-
-const nullable = { type: String, default: null };
-const couponSchema = new mongoose.Schema<CouponDoc>(
+export const COUPONS = define(
+  'coupons',
   {
     _id: String,
     accountId: String,
+    /** In capitals. */
     code: String,
-    ...{ percentOff: nullable, amountOff: nullable, currency: nullable, assetCode: nullable, assetIssuer: nullable },
-    productIds: { type: [String], default: null },
-    minSubtotal: nullable,
-    startsAt: { type: Date, default: null },
-    endsAt: { type: Date, default: null },
-    maxRedemptions: { type: Number, default: null },
+    percentOff: nullable(String),
+    amountOff: nullable(String),
+    /** What amounts are in: a currency, or an asset. */
+    currency: nullable(String),
+    assetCode: nullable(String),
+    assetIssuer: nullable(String),
+    /** Null for all lines. */
+    productIds: nullable([String]),
+    minSubtotal: nullable(String),
+    startsAt: nullable(Date),
+    endsAt: nullable(Date),
+    maxRedemptions: nullable(Number),
     redemptions: Number,
     active: Boolean,
     createdAt: Date,
   },
-  { ...SCHEMA_OPTIONS, collection: 'coupons' },
+  [{ key: { accountId: 1, code: 1 }, unique: true }, { key: { accountId: 1, _id: -1 } }],
 );
-couponSchema.index({ accountId: 1, code: 1 }, { unique: true });
-couponSchema.index({ accountId: 1, _id: -1 });
 
-export const couponModel = (connection: mongoose.Connection): mongoose.Model<CouponDoc> =>
-  connection.model<CouponDoc>('Coupon', couponSchema);
+export interface CouponDoc extends DocOf<typeof COUPONS> {}
 
 /** False when the code is taken. */
 async function unlessTaken(write: Promise<unknown>): Promise<boolean> {
@@ -78,10 +60,9 @@ async function unlessTaken(write: Promise<unknown>): Promise<boolean> {
 }
 
 export function createCouponStore(connection: mongoose.Connection) {
-  const coupons = couponModel(connection);
-  const collection = coupons.collection as unknown as mongoose.mongo.Collection<CouponDoc>;
-  const byId = createById<CouponDoc>(driverOf(coupons));
-  const page = createPages<CouponDoc>(driverOf(coupons));
+  const collection = openCollection<CouponDoc>(connection, COUPONS);
+  const byId = createById<CouponDoc>(collection);
+  const page = createPages<CouponDoc>(collection);
   return {
     forAccount: (accountId: string) => ({
       byId: (id: string, session?: Session) => byId.one(accountId, id, session),

@@ -3,10 +3,11 @@
  *  back in the one that finds it unpaid, each by a conditional update: whatever comes at once or
  *  dies, what is held and what is left add up. */
 import type mongoose from 'mongoose';
+import { openCollection } from '../kit/collection.js';
 import type { Session } from '../kit/database.js';
-import { couponModel } from './coupons.js';
-import { paymentLinkModel } from './link-store.js';
-import { productModel } from './product-document.js';
+import { COUPONS, type CouponDoc } from './coupons.js';
+import { PAYMENT_LINKS, type PaymentLinkDoc } from './link-store.js';
+import { PRODUCTS, type ProductDoc } from './product-document.js';
 
 interface Pieces {
   productId: string;
@@ -62,9 +63,9 @@ const updateOf = (filter: object, $inc: Record<string, number>) => ({ updateOne:
 export type Holdings = ReturnType<typeof createHoldings>;
 
 export function createHoldings(connection: mongoose.Connection) {
-  const coupons = couponModel(connection).collection;
-  const products = productModel(connection).collection;
-  const links = paymentLinkModel(connection).collection;
+  const coupons = openCollection<CouponDoc>(connection, COUPONS);
+  const products = openCollection<ProductDoc>(connection, PRODUCTS);
+  const links = openCollection<PaymentLinkDoc>(connection, PAYMENT_LINKS);
 
   /** False where the link takes no order any more. @param now null for an order that was there
    *  before: it counts whatever has become of the link */

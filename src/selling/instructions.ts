@@ -1,6 +1,6 @@
 /** How to pay a link or a checkout: address, memo in its three spellings, payment request and
  *  QR code. */
-import mongoose from 'mongoose';
+import type mongoose from 'mongoose';
 import type { Contract } from '../../contracts/index.js';
 import { type Network, networkInfo } from '../../contracts/networks.js';
 import type { OutputOf } from '../../contracts/operation.js';
@@ -10,7 +10,8 @@ import { originDomainOf, type PayUri, payUri, signedUri } from '../domain/sep7.j
 import { newKeySeed, privateKeyOf, publicBytesOf } from '../domain/signature.js';
 import { muxedAddressOf, strkeyOf } from '../domain/strkey.js';
 import type { Clock } from '../kit/clock.js';
-import { isDuplicateKey, SCHEMA_OPTIONS } from '../kit/database.js';
+import { type DocOf, define, openCollection, text } from '../kit/collection.js';
+import { isDuplicateKey } from '../kit/database.js';
 import type { SecretBox } from '../kit/secrets.js';
 
 // Writes payment requests, signed if the service's address is a domain that can vouch for them,
@@ -55,26 +56,22 @@ async function keyOf({ requestKeys, secrets, clock }: PayRequestDeps): Promise<R
 // The key pair that signs payment requests (SEP-7). There is one, and it never changes: wallets
 // warn about a domain whose key changed.
 
-interface RequestKeyDoc {
+const REQUEST_KEYS = define('requestKeys', {
   /** Constant, so that two processes making the key at once collide. */
-  _id: 'rqk_1';
+  _id: text<'rqk_1'>(),
   /** G… address. */
-  publicKey: string;
+  publicKey: String,
   /** The private key, sealed for this id. */
-  sealed: string;
-  createdAt: Date;
-}
+  sealed: String,
+  createdAt: Date,
+});
 
-const requestKeySchema = new mongoose.Schema<RequestKeyDoc>(
-  { _id: String, publicKey: String, sealed: String, createdAt: Date } as never,
-  { ...SCHEMA_OPTIONS, collection: 'requestKeys' },
-);
+interface RequestKeyDoc extends DocOf<typeof REQUEST_KEYS> {}
 
 type RequestKeyStore = ReturnType<typeof createRequestKeyStore>;
 
 export function createRequestKeyStore(connection: mongoose.Connection) {
-  const keys = connection.model<RequestKeyDoc>('RequestKey', requestKeySchema);
-  const collection = keys.collection as unknown as mongoose.mongo.Collection<RequestKeyDoc>;
+  const collection = openCollection<RequestKeyDoc>(connection, REQUEST_KEYS);
   return {
     find: (): Promise<RequestKeyDoc | null> => collection.findOne({ _id: 'rqk_1' }),
     /** Does nothing if another process has made it. */

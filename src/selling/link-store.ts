@@ -1,48 +1,14 @@
 /** Payment links. Memo and slug are unique over all accounts, by their names; a link with payments
  *  is never deleted. */
-
-import mongoose from 'mongoose';
+import type mongoose from 'mongoose';
 import type { OrderForm } from '../../contracts/payment-links.js';
 import type { LedgerStamp, LinkTerms } from '../domain/terms.js';
-import { driverOf } from '../kit/collection.js';
+import { type DocOf, define, hidden, nullable, openCollection, optional, shape } from '../kit/collection.js';
 import { type CountSegments, createCountSegments } from '../kit/count-segments.js';
-import { PART_OPTIONS, SCHEMA_OPTIONS, type Session, stampSchema } from '../kit/database.js';
+import type { Session } from '../kit/database.js';
 import type { PageRequest } from '../kit/paging.js';
 import { beginning, foldText, queryWords, startingWith } from '../kit/text-search.js';
 import { createPayableDocuments, createPayableNames, type PayableNames } from './payable-documents.js';
-
-export interface PaymentLinkDoc {
-  _id: string;
-  accountId: string;
-  productId: string;
-  /** The merchant's name for it. */
-  name: string | null;
-  slug: string;
-  /** In canonical form: what `normalizeMemo` makes of what a payer types. */
-  memo: string;
-  active: boolean;
-  /** What an order link asks; null for a plain one. */
-  order: OrderForm | null;
-  endsAt: Date | null;
-  inactiveText: string | null;
-  afterPayment: { message: string | null; url: string | null } | null;
-  maxPayments: number | null;
-  /** Oldest first; the first has always been in force. */
-  history: { from: LedgerStamp | null; terms: LinkTerms }[];
-  /** Payments that are not REJECTED. */
-  paymentCount: number;
-  /** All payments. */
-  receivedCount: number;
-  /** COMPLETED payments. */
-  completedCount: number;
-  /** Checkouts of an order link that are OPEN or PAID, or not yet proven unpaid. */
-  orderCount: number;
-  createdAt: Date;
-  /** Number of refunds read before their payment. Missing means 0. */
-  earlyRefunds?: number;
-  /** Stored for searches, never read. */
-  suffixes?: string[];
-}
 
 /** All suffixes of name, memo and slug, so that an index finds any part of them. */
 export const suffixesOf = ({ name, memo, slug }: Pick<PaymentLinkDoc, 'name' | 'memo' | 'slug'>): string[] => [
@@ -54,46 +20,49 @@ const suffixes = (text: string): string[] => {
   return characters.map((_, from) => characters.slice(from).join(''));
 };
 
-const paymentLinkSchema = new mongoose.Schema<PaymentLinkDoc>(
+export const PAYMENT_LINKS = define(
+  'paymentLinks',
   {
     _id: String,
     accountId: String,
     productId: String,
-    name: String,
+    /** The merchant's name for it. */
+    name: nullable(String),
     slug: String,
+    /** In canonical form: what `normalizeMemo` makes of what a payer types. */
     memo: String,
     active: Boolean,
-    order: { type: mongoose.Schema.Types.Mixed, default: null },
-    endsAt: { type: Date, default: null },
-    inactiveText: { type: String, default: null },
-    afterPayment: { type: mongoose.Schema.Types.Mixed, default: null },
-    maxPayments: { type: Number, default: null },
-    history: [
-      new mongoose.Schema(
-        {
-          from: { type: stampSchema, default: null },
-          terms: new mongoose.Schema(
-            { active: Boolean, endsAt: { type: Date, default: null }, takesOrders: Boolean },
-            PART_OPTIONS,
-          ),
-        },
-        PART_OPTIONS,
-      ),
-    ],
+    /** What an order link asks; null for a plain one. */
+    order: nullable(shape<OrderForm>()),
+    endsAt: nullable(Date),
+    inactiveText: nullable(String),
+    afterPayment: nullable({ message: nullable(String), url: nullable(String) }),
+    maxPayments: nullable(Number),
+    /** Oldest first; the first has always been in force. */
+    history: [{ from: nullable(shape<LedgerStamp>()), terms: shape<LinkTerms>() }],
+    /** Payments that are not REJECTED. */
     paymentCount: Number,
+    /** All payments. */
     receivedCount: Number,
+    /** COMPLETED payments. */
     completedCount: Number,
+    /** Checkouts of an order link that are OPEN or PAID, or not yet proven unpaid. */
     orderCount: Number,
     createdAt: Date,
-    earlyRefunds: Number,
-    suffixes: { type: [String], select: false },
+    /** Number of refunds read before their payment. Missing means 0. */
+    earlyRefunds: optional(Number),
+    /** Stored for searches, never read. */
+    suffixes: hidden([String]),
   },
-  { ...SCHEMA_OPTIONS, collection: 'paymentLinks' },
+  [
+    { key: { accountId: 1, _id: -1 } },
+    { key: { accountId: 1, active: 1, _id: -1 } },
+    { key: { accountId: 1, productId: 1, _id: -1 } },
+    { key: { accountId: 1, suffixes: 1 } },
+  ],
 );
-paymentLinkSchema.index({ accountId: 1, _id: -1 });
-paymentLinkSchema.index({ accountId: 1, active: 1, _id: -1 });
-paymentLinkSchema.index({ accountId: 1, productId: 1, _id: -1 });
-paymentLinkSchema.index({ accountId: 1, suffixes: 1 });
+
+export interface PaymentLinkDoc extends DocOf<typeof PAYMENT_LINKS> {}
 
 interface PaymentLinkFilter {
   productId?: string;
@@ -114,11 +83,8 @@ export interface LinkCountChange {
  *  by memo. */
 export type PaymentLinkStore = ReturnType<typeof createPaymentLinkStore>['system'];
 
-export const paymentLinkModel = (connection: mongoose.Connection): mongoose.Model<PaymentLinkDoc> =>
-  connection.model<PaymentLinkDoc>('PaymentLink', paymentLinkSchema);
-
 const openLinks = (connection: mongoose.Connection, countSegments: CountSegments, names: PayableNames): Store =>
-  createPayableDocuments<PaymentLinkDoc>(paymentLinkModel(connection), {
+  createPayableDocuments<PaymentLinkDoc>(openCollection<PaymentLinkDoc>(connection, PAYMENT_LINKS), {
     listsOf: (accountId) => [listOf(accountId)],
     unpaid: { receivedCount: 0 },
     ...{ countSegments, names },
@@ -149,7 +115,7 @@ export function createPaymentLinkStore(
 
 const listOf = (accountId: string) => `paymentLinks:${accountId}`;
 
-const listsOf = ({ model, countSegments, byId, page }: Store, accountId: string) => ({
+const listsOf = ({ collection, countSegments, byId, page }: Store, accountId: string) => ({
   byId: (id: string, session?: Session) => byId.one(accountId, id, session),
   list({ productId, active, search }: PaymentLinkFilter, request: PageRequest) {
     const filter = {
@@ -158,7 +124,7 @@ const listsOf = ({ model, countSegments, byId, page }: Store, accountId: string)
       ...(active === undefined ? {} : { active }),
     };
     if (!search)
-      return countSegments.page<PaymentLinkDoc>(listOf(accountId), driverOf(model), filter, {
+      return countSegments.page<PaymentLinkDoc>(listOf(accountId), collection, filter, {
         ...request,
         direction: -1,
       });

@@ -5,13 +5,14 @@
  *  takes one of the address's seats, in the transaction that makes its checkout; a seat is free
  *  again once its checkout is no longer OPEN. */
 import { createHash } from 'node:crypto';
-import mongoose from 'mongoose';
+import type mongoose from 'mongoose';
 import type { Language } from '../../contracts/languages.js';
 import type { OrderForm } from '../../contracts/payment-links.js';
 import { createMemo } from '../domain/memo.js';
 import { ApiError, conflict } from '../kit/api-error.js';
 import type { Clock } from '../kit/clock.js';
-import { type Database, isDuplicateKey, SCHEMA_OPTIONS, type Session, Taken } from '../kit/database.js';
+import { type DocOf, define, openCollection } from '../kit/collection.js';
+import { type Database, isDuplicateKey, type Session, Taken } from '../kit/database.js';
 import { createGroupCommit } from '../kit/group-commit.js';
 import type { NewId } from '../kit/ids.js';
 import { accountsOf } from '../kit/owners.js';
@@ -29,19 +30,19 @@ const KEPT_MS = 2 * 24 * 3_600_000;
 const MINUTE_MS = 60_000;
 
 /** A seat of an address. */
-interface PayerOrderDoc {
-  /** Digest of the address, and the number of the seat. */
-  _id: string;
-  accountId: string;
-  checkoutId: string;
-  until: Date;
-}
-
-const payerOrderSchema = new mongoose.Schema<PayerOrderDoc>(
-  { _id: String, accountId: String, checkoutId: String, until: Date },
-  { ...SCHEMA_OPTIONS, collection: 'payerOrders' },
+const PAYER_ORDERS = define(
+  'payerOrders',
+  {
+    /** Digest of the address, and the number of the seat. */
+    _id: String,
+    accountId: String,
+    checkoutId: String,
+    until: Date,
+  },
+  [{ key: { until: 1 }, expireAfterSeconds: 0 }],
 );
-payerOrderSchema.index({ until: 1 }, { expireAfterSeconds: 0 });
+
+interface PayerOrderDoc extends DocOf<typeof PAYER_ORDERS> {}
 
 interface Seat {
   _id: string;
@@ -57,8 +58,7 @@ const seatsOf = (address: string): string[] => {
 export type PayerOrderStore = ReturnType<typeof createPayerOrderStore>;
 
 export function createPayerOrderStore(connection: mongoose.Connection) {
-  const model = connection.model<PayerOrderDoc>('PayerOrder', payerOrderSchema);
-  const collection = model.collection as unknown as mongoose.mongo.Collection<PayerOrderDoc>;
+  const collection = openCollection<PayerOrderDoc>(connection, PAYER_ORDERS);
   return {
     /** The seats of an address that are taken. */
     ofAddress: (address: string): Promise<PayerOrderDoc[]> =>

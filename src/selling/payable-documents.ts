@@ -1,10 +1,10 @@
 /** What the stores of links and checkouts share: a document is made and removed together with its
  *  names and the counts of its lists, in the caller's transaction. */
-import mongoose from 'mongoose';
+import type mongoose from 'mongoose';
 import type { Clock } from '../kit/clock.js';
-import { driverOf } from '../kit/collection.js';
+import { type Collection, type DocOf, define, makeCollection, openCollection } from '../kit/collection.js';
 import type { CountSegments } from '../kit/count-segments.js';
-import { isDuplicateKey, orAlreadyMade, removeSome, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
+import { isDuplicateKey, orAlreadyMade, removeSome, type Session } from '../kit/database.js';
 import { createPages } from '../kit/paging.js';
 import { createById } from '../kit/tick-loader.js';
 
@@ -12,18 +12,15 @@ import { createById } from '../kit/tick-loader.js';
 // with their account. They are written in the transaction that makes or removes the payable. A
 // lookup by memo or slug alone finds the account here, then reads the account's own documents.
 
-interface PayableNameDoc {
+const PAYABLE_NAMES = define('payableNames', {
   /** `memo:` and the memo in canonical form, or `slug:` and the slug. */
-  _id: string;
-  accountId: string;
+  _id: String,
+  accountId: String,
   /** Id of the link or checkout. */
-  payableId: string;
-}
+  payableId: String,
+});
 
-const payableNameSchema = new mongoose.Schema<PayableNameDoc>(
-  { _id: String, accountId: String, payableId: String },
-  { ...SCHEMA_OPTIONS, collection: 'payableNames' },
-);
+interface PayableNameDoc extends DocOf<typeof PAYABLE_NAMES> {}
 
 /** The fields of a link or checkout that its names need. */
 interface Named {
@@ -44,11 +41,10 @@ export type PayableNames = ReturnType<typeof createPayableNames>;
 export type PayableNameStore = Pick<PayableNames, 'byMemos'>;
 
 export function createPayableNames(connection: mongoose.Connection) {
-  const names = connection.model<PayableNameDoc>('PayableName', payableNameSchema);
-  const collection = names.collection as unknown as mongoose.mongo.Collection<PayableNameDoc>;
+  const collection = openCollection<PayableNameDoc>(connection, PAYABLE_NAMES);
   return {
     /** It has no index of its own, and a transaction should not create it. */
-    ensureCollection: () => names.createCollection(),
+    ensureCollection: () => makeCollection(PAYABLE_NAMES, connection),
     /** @throws a duplicate key error when one is taken */
     async take(batch: readonly Named[], session: Session): Promise<void> {
       await collection.insertMany(batch.flatMap(docsOf), { session });
@@ -85,7 +81,7 @@ export interface Priced {
 const PAID = { assetCode: '$assetCode', assetIssuer: '$assetIssuer', walletId: '$walletId' };
 
 // biome-ignore lint/suspicious/noExplicitAny: of products or of checkouts.
-export async function pricedOf(collection: mongoose.mongo.Collection<any>, filter: object): Promise<Priced[]> {
+export async function pricedOf(collection: Collection<any>, filter: object): Promise<Priced[]> {
   const _id = { currency: '$currency', ...PAID };
   const found = await collection.aggregate<{ _id: Priced }>([{ $match: filter }, { $group: { _id } }]).toArray();
   return found.map((each) => each._id);
@@ -94,7 +90,7 @@ export async function pricedOf(collection: mongoose.mongo.Collection<any>, filte
 /** The assets they are paid in, whatever their currency; ordered. */
 export async function assetsOf(
   // biome-ignore lint/suspicious/noExplicitAny: of products or of checkouts.
-  collection: mongoose.mongo.Collection<any>,
+  collection: Collection<any>,
   filter: object,
   limit: number,
 ): Promise<Omit<Priced, 'currency'>[]> {
@@ -120,12 +116,12 @@ interface PayableDocumentsOptions {
 }
 
 export function createPayableDocuments<Doc extends PayableDoc>(
-  model: mongoose.Model<Doc>,
+  collection: Collection<Doc>,
   options: PayableDocumentsOptions,
 ) {
   const { listsOf, unpaid, countSegments, names, onRemoval } = options;
-  const named = model.collection as unknown as mongoose.mongo.Collection<PayableDoc>;
-  const byId = createById<Doc>(driverOf(model));
+  const named = collection as unknown as Collection<PayableDoc>;
+  const byId = createById<Doc>(collection);
 
   async function removeUnpaid(accountId: string, ids: readonly string[], session: Session): Promise<number> {
     const filter = { _id: { $in: [...ids] }, accountId, ...unpaid };
@@ -143,9 +139,8 @@ export function createPayableDocuments<Doc extends PayableDoc>(
   }
 
   return {
-    ...{ model, byId, countSegments },
-    collection: model.collection as unknown as mongoose.mongo.Collection<Doc>,
-    page: createPages<Doc>(driverOf(model)),
+    ...{ collection, byId, countSegments },
+    page: createPages<Doc>(collection),
 
     async bySlug(slug: string): Promise<Doc | null> {
       const found = await names.bySlug(slug);

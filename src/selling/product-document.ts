@@ -1,42 +1,53 @@
 /** The document of a product, its indexes, and its versions of before. */
-import mongoose from 'mongoose';
+import type mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import { type LedgerClose, type LedgerStamp, sideOfBegin } from '../domain/terms.js';
-import { PART_OPTIONS, removeSome, SCHEMA_OPTIONS, type Session, stampSchema } from '../kit/database.js';
+import { type DocOf, define, nullable, openCollection, optional, shape, text } from '../kit/collection.js';
+import { removeSome, type Session } from '../kit/database.js';
 import type { ForAccount } from '../stores.js';
 import type { WalletDoc } from '../watching/index.js';
+
+/** The terms of payments. Amounts in canonical decimal text. */
+const TERMS = {
+  active: Boolean,
+  assetCode: String,
+  assetIssuer: nullable(String),
+  priceType: text<'FIXED' | 'CUSTOM'>(),
+  price: nullable(String),
+  minAmount: nullable(String),
+  /** Currency of price and minimum; missing when they are in the asset. */
+  currency: optional(nullable(String)),
+  /** How much less is enough; canonical. */
+  tolerancePercent: String,
+};
+
+const VERSION = {
+  from: nullable(shape<LedgerStamp>()),
+  terms: TERMS,
+  /** The network of the product's wallet; absent in versions stored before it was kept. */
+  network: optional(text<Network>()),
+};
 
 // The archive: versions of terms older than those in product documents. A product may be changed
 // any number of times, and a payment may be read long afterwards.
 
 /** A version that was moved here from its product's document. */
-export interface ProductVersionDoc {
-  _id: string;
-  accountId: string;
-  productId: string;
-  /** 0, 1, 2 … in the order of the changes. */
-  nth: number;
-  from: LedgerStamp | null;
-  /** When it began; clocks differ, but it is never before the previous one. */
-  since: Date;
-  terms: ProductVersion['terms'];
-  network?: ProductVersion['network'];
-}
-
-const productVersionSchema = new mongoose.Schema<ProductVersionDoc>(
+const PRODUCT_VERSIONS = define(
+  'productVersions',
   {
     _id: String,
     accountId: String,
     productId: String,
+    /** 0, 1, 2 … in the order of the changes. */
     nth: Number,
-    from: { type: stampSchema, default: null },
+    /** When it began; clocks differ, but it is never before the previous one. */
     since: Date,
-    terms: mongoose.Schema.Types.Mixed,
-    network: String,
+    ...VERSION,
   },
-  { ...SCHEMA_OPTIONS, collection: 'productVersions' },
+  [{ key: { productId: 1, since: 1, nth: 1 } }],
 );
-productVersionSchema.index({ productId: 1, since: 1, nth: 1 });
+
+export interface ProductVersionDoc extends DocOf<typeof PRODUCT_VERSIONS> {}
 
 /** More than the clocks of processes and ledgers differ. */
 const DOUBT_MS = 60_000;
@@ -66,8 +77,7 @@ export function beforeHistory(
 }
 
 export function createProductVersions(connection: mongoose.Connection) {
-  const versions = connection.model<ProductVersionDoc>('ProductVersion', productVersionSchema);
-  const collection = versions.collection as unknown as mongoose.mongo.Collection<ProductVersionDoc>;
+  const collection = openCollection<ProductVersionDoc>(connection, PRODUCT_VERSIONS);
 
   /** Begins with the latest version that may have begun by then, allowing for clocks, and goes back
    *  to the first that certainly had: a few versions, however many there are. */
@@ -165,105 +175,49 @@ export async function withWallet(product: ProductDoc, stores: Stores): Promise<W
   return (await withWallets([product], stores))[0] ?? null;
 }
 
-/** The terms of payments. Amounts in canonical decimal text. */
-export interface StoredTerms {
-  active: boolean;
-  assetCode: string;
-  assetIssuer: string | null;
-  priceType: 'FIXED' | 'CUSTOM';
-  price: string | null;
-  minAmount: string | null;
-  /** Currency of price and minimum; missing when they are in the asset. */
-  currency?: string | null;
-  /** How much less is enough; canonical. */
-  tolerancePercent: string;
-}
-
-export interface ProductVersion {
-  from: LedgerStamp | null;
-  terms: StoredTerms;
-  /** The network of the product's wallet; absent in versions stored before it was kept. */
-  network?: Network;
-}
-
-export interface ProductDoc extends StoredTerms {
-  _id: string;
-  accountId: string;
-  name: string;
-  /** The name, folded for search and sorting. */
-  nameKey: string;
-  description: string | null;
-  imageUrl: string | null;
-  walletId: string;
-  /** Pieces that are left; null for no limit. */
-  stock: number | null;
-  /** The last requests that changed the stock by a number, so that one that is repeated does not do
-   *  so twice. Missing for none. */
-  stockChanges?: string[];
-  /** Oldest first; the last equals the fields above. The first has always been in force, unless the
-   *  archive has earlier ones. */
-  history: ProductVersion[];
-  /** Archived versions: their number, and `since` of the last. Missing for none. */
-  archived?: { count: number; since: Date };
-  paymentLinkCount: number;
-  /** Those that are no order links. */
-  plainLinkCount: number;
-  /** A link or checkout of it has a payment. Missing means false. */
-  hasPayments?: boolean;
-  revision: number;
-  createdAt: Date;
-}
-
-const termsShape = {
-  active: Boolean,
-  assetCode: String,
-  assetIssuer: { type: String, default: null },
-  priceType: String,
-  price: { type: String, default: null },
-  minAmount: { type: String, default: null },
-  currency: { type: String, default: null },
-  tolerancePercent: String,
-};
-
-const productSchema = new mongoose.Schema<ProductDoc>(
+export const PRODUCTS = define(
+  'products',
   {
     _id: String,
     accountId: String,
     name: String,
+    /** The name, folded for search and sorting. */
     nameKey: String,
-    description: { type: String, default: null },
-    imageUrl: { type: String, default: null },
+    description: nullable(String),
+    imageUrl: nullable(String),
     walletId: String,
-    stock: { type: Number, default: null },
-    stockChanges: { type: [String], default: undefined },
-    ...termsShape,
-    history: [
-      new mongoose.Schema(
-        {
-          from: { type: stampSchema, default: null },
-          terms: new mongoose.Schema(termsShape, PART_OPTIONS),
-          network: String,
-        },
-        PART_OPTIONS,
-      ),
-    ],
-    archived: { type: new mongoose.Schema({ count: Number, since: Date }, PART_OPTIONS), required: false },
+    ...TERMS,
+    /** Pieces that are left; null for no limit. */
+    stock: nullable(Number),
+    /** The last requests that changed the stock by a number, so that one that is repeated does not do
+     *  so twice. Missing for none. */
+    stockChanges: optional([String]),
+    /** Oldest first; the last equals the fields above. The first has always been in force, unless the
+     *  archive has earlier ones. */
+    history: [VERSION],
+    /** Archived versions: their number, and `since` of the last. Missing for none. */
+    archived: optional({ count: Number, since: Date }),
     paymentLinkCount: Number,
+    /** Those that are no order links. */
     plainLinkCount: Number,
-    hasPayments: Boolean,
+    /** A link or checkout of it has a payment. Missing means false. */
+    hasPayments: optional(Boolean),
     revision: Number,
     createdAt: Date,
   },
-  { ...SCHEMA_OPTIONS, collection: 'products' },
-);
-productSchema.index({ accountId: 1, _id: -1 });
-productSchema.index({ accountId: 1, active: 1, _id: -1 });
-productSchema.index({ accountId: 1, nameKey: 1, _id: 1 });
-// Partial index: few are priced in a currency.
-productSchema.index(
-  { currency: 1, assetCode: 1, assetIssuer: 1 },
-  { partialFilterExpression: { currency: { $gt: '' } }, name: 'priced' },
+  [
+    { key: { accountId: 1, _id: -1 } },
+    { key: { accountId: 1, active: 1, _id: -1 } },
+    { key: { accountId: 1, nameKey: 1, _id: 1 } },
+    // Partial index: few are priced in a currency.
+    {
+      key: { currency: 1, assetCode: 1, assetIssuer: 1 },
+      partialFilterExpression: { currency: { $gt: '' } },
+      name: 'priced',
+    },
+  ],
 );
 
-export const productModel = (connection: mongoose.Connection): mongoose.Model<ProductDoc> =>
-  connection.model<ProductDoc>('Product', productSchema);
+export interface ProductDoc extends DocOf<typeof PRODUCTS> {}
+export type ProductVersion = ProductDoc['history'][number];
+export type StoredTerms = ProductVersion['terms'];

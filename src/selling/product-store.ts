@@ -2,11 +2,11 @@
  *  was read.
  *
  *  A deleted product leaves a note until its links and checkouts are removed, too. */
-import mongoose from 'mongoose';
+import type mongoose from 'mongoose';
 import { MAX_STOCK } from '../../contracts/products.js';
 import type { LedgerClose } from '../domain/terms.js';
-import { driverOf } from '../kit/collection.js';
-import { orAlreadyMade, SCHEMA_OPTIONS, type Session } from '../kit/database.js';
+import { type Collection, type DocOf, define, makeCollection, openCollection } from '../kit/collection.js';
+import { orAlreadyMade, type Session } from '../kit/database.js';
 import { accountsOf } from '../kit/owners.js';
 import { createPages, type PageRequest } from '../kit/paging.js';
 import { containing } from '../kit/text-search.js';
@@ -15,9 +15,9 @@ import { assetsOf, type Priced, pricedOf } from './payable-documents.js';
 import {
   beforeHistory,
   createProductVersions,
+  PRODUCTS,
   type ProductDoc,
   type ProductVersion,
-  productModel,
   toArchive,
 } from './product-document.js';
 
@@ -26,14 +26,12 @@ const VERSIONS_KEPT = 50;
 const CHANGES_REMEMBERED = 20;
 
 /** A deleted product whose links and checkouts may not all be removed yet. */
-interface DeletedProductDoc {
-  _id: string;
-  accountId: string;
-}
-const deletedProductSchema = new mongoose.Schema<DeletedProductDoc>(
-  { _id: String, accountId: String },
-  { ...SCHEMA_OPTIONS, collection: 'deletedProducts' },
-);
+const DELETED_PRODUCTS = define('deletedProducts', {
+  _id: String,
+  accountId: String,
+});
+
+interface DeletedProductDoc extends DocOf<typeof DELETED_PRODUCTS> {}
 
 /** How many links a product has more. */
 export interface LinkCounts {
@@ -55,19 +53,18 @@ export type AccountProducts = ReturnType<ReturnType<typeof createProductStore>['
 
 /** @param versionsKept in a product's document; the earlier ones are archived */
 export function createProductStore(connection: mongoose.Connection, versionsKept = VERSIONS_KEPT) {
-  const products = productModel(connection);
-  const deletedProducts = connection.model<DeletedProductDoc>('DeletedProduct', deletedProductSchema);
+  const collection = openCollection<ProductDoc>(connection, PRODUCTS);
   const store: Store = {
-    collection: products.collection as unknown as mongoose.mongo.Collection<ProductDoc>,
-    deleted: deletedProducts.collection as unknown as mongoose.mongo.Collection<DeletedProductDoc>,
+    collection,
+    deleted: openCollection<DeletedProductDoc>(connection, DELETED_PRODUCTS),
     versions: createProductVersions(connection),
-    byId: createById(driverOf(products)),
-    page: createPages(driverOf(products)),
+    byId: createById(collection),
+    page: createPages(collection),
     versionsKept,
   };
   return {
     /** It has no index of its own, and a transaction should not create it. */
-    ensureCollection: () => deletedProducts.createCollection(),
+    ensureCollection: () => makeCollection(DELETED_PRODUCTS, connection),
     forAccount: (accountId: string) => ({
       ...listsOf(store, accountId),
       ...pricesOf(store, accountId),
@@ -87,8 +84,8 @@ export function createProductStore(connection: mongoose.Connection, versionsKept
 }
 
 interface Store {
-  collection: mongoose.mongo.Collection<ProductDoc>;
-  deleted: mongoose.mongo.Collection<DeletedProductDoc>;
+  collection: Collection<ProductDoc>;
+  deleted: Collection<DeletedProductDoc>;
   versions: ReturnType<typeof createProductVersions>;
   byId: ReturnType<typeof createById<ProductDoc>>;
   page: ReturnType<typeof createPages<ProductDoc>>;

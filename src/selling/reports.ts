@@ -7,6 +7,7 @@ import { formatAmount } from '../domain/amount.js';
 import { badRequest } from '../kit/api-error.js';
 import { calendarNamed, momentIn, type OffsetSpan } from '../kit/calendar.js';
 import type { Caller, ServiceOf } from '../kit/caller.js';
+import type { Collection } from '../kit/collection.js';
 import { createFairQueue } from '../kit/fair-queue.js';
 import { localDateOf, MATCHED, type SummaryRow, stroopsOf } from '../payments/index.js';
 import type { ForAccount } from '../stores.js';
@@ -41,7 +42,7 @@ type Sums = Record<'net' | 'tax', mongoose.mongo.Decimal128>;
 /** In the order of currencies and percentages. @param signal ends it, also in MongoDB. @throws
  *  its reason */
 export async function taxSums(
-  collection: mongoose.mongo.Collection<CheckoutDoc>,
+  collection: Collection<CheckoutDoc>,
   accountId: string,
   filter: TaxFilter,
   signal?: AbortSignal,

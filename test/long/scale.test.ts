@@ -4,11 +4,11 @@ import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import t from 'tap';
 import { systemClock } from '../../src/kit/clock.js';
-import { driverOf } from '../../src/kit/collection.js';
+import { openCollection } from '../../src/kit/collection.js';
 import { createCountSegments } from '../../src/kit/count-segments.js';
 import { connectDatabase } from '../../src/kit/database.js';
 import { createdAtOf, createIds } from '../../src/kit/ids.js';
-import type { PaymentDoc } from '../../src/payments/payment-document.js';
+import { PAYMENTS, type PaymentDoc } from '../../src/payments/payment-document.js';
 import type { CheckoutDoc } from '../../src/selling/checkout-document.js';
 import type { CheckoutFilter } from '../../src/selling/checkout-store.js';
 import { createStores } from '../../src/stores.js';
@@ -221,7 +221,7 @@ t.test('one list’s filters push out no counts of another', async (t) => {
   const [quiet, busy] = ['acct_quiet', 'acct_busy'];
   for (const accountId of [quiet, busy]) await insert(payments(accountId, 5100, 700));
   const own = createCountSegments(connection);
-  const model = driverOf(connection.model<PaymentDoc>('Payment'));
+  const model = openCollection<PaymentDoc>(connection, PAYMENTS);
   const request = { page: 1, pageSize: 5, direction: -1 } as const;
   const total = async (accountId: string, filter: object = {}, ids = {}) =>
     (await own.page(`payments:${accountId}`, model, { accountId, ...filter }, { ...request, ids })).meta.total;
@@ -253,7 +253,7 @@ t.test('a page that cannot be read fails alone, not the process', async (t) => {
   const accountId = 'acct_failing';
   await insert(payments(accountId, 5100, 700));
   const countSegments = createCountSegments(connection);
-  const model = driverOf(connection.model<PaymentDoc>('Payment'));
+  const model = openCollection<PaymentDoc>(connection, PAYMENTS);
   const read = (hint?: Record<string, 1>) =>
     countSegments.page(
       `payments:${accountId}`,

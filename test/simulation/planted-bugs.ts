@@ -68,13 +68,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     guard: 'the unique key of payments',
-    changes: [
-      [
-        'src/payments/payment-document.ts',
-        'paymentSchema.index(PAYMENT_KEY, { unique: true });',
-        'paymentSchema.index(PAYMENT_KEY);',
-      ],
-    ],
+    changes: [['src/payments/payment-document.ts', '{ key: PAYMENT_KEY, unique: true },', '{ key: PAYMENT_KEY },']],
   },
   {
     guard: "the transaction's hash in the key of payments (a reset network restarts its numbers)",
