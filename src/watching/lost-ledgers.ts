@@ -1,5 +1,5 @@
-/** Ledgers that are lost: those that the source dropped before they were read, and those of before a
- *  reset. They become a gap only once every source has answered without them, or waiting for one
+/** Ledgers that are lost: those that the source dropped before they were read, and those of before
+ *  a reset. They become a gap only once every source has answered without them, or waiting for one
  *  that is away has gone on too long. */
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
