@@ -39,7 +39,7 @@ const MAY_IMPORT: Readonly<Record<string, string>> = {
   app: 'contracts domain kit stores ledger accounts api asking audit events mail page payments proving rates selling watching webhooks mongod local-ledger',
   // Files past their room's index are loaded with every command, the rest by the command that
   // needs it.
-  cli: 'contracts domain kit accounts accounts/account accounts/api-key api app audit client ledger local-ledger selling watching webhooks webhooks/development-ca webhooks/listen',
+  cli: 'contracts domain kit accounts accounts/account accounts/api-key api app audit client ledger/source local-ledger selling watching webhooks webhooks/development-ca webhooks/listen',
   main: 'app/node-version app/start',
   index: 'contracts client',
   client: '',

@@ -9,7 +9,7 @@ import type { Clock, MonotonicClock } from '../kit/clock.js';
 import type { Database } from '../kit/database.js';
 import type { NewId } from '../kit/ids.js';
 import { createSignals, type Signals } from '../kit/loop.js';
-import type { NetworkLedger } from '../ledger/network-ledger.js';
+import type { NetworkLedger } from '../ledger/index.js';
 import { createFollowEvents, createTell, createTellOfActivity, type Tell } from '../mail/index.js';
 import { createPayments, type Payments } from '../payments/index.js';
 import { createRateBook, type RateBook } from '../rates/index.js';

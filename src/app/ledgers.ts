@@ -3,8 +3,7 @@ import type { Logger } from 'pino';
 import { type Network, networkInfo } from '../../contracts/networks.js';
 import type { Clock, MonotonicClock } from '../kit/clock.js';
 import { StartupError } from '../kit/startup-error.js';
-import { createLedger, type NetworkLedger } from '../ledger/network-ledger.js';
-import { BlindServer, UnfitServer } from '../ledger/source.js';
+import { BlindServer, createLedger, type NetworkLedger, UnfitServer } from '../ledger/index.js';
 import type { SystemStores } from '../stores.js';
 import type { Config } from './config.js';
 

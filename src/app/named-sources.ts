@@ -3,8 +3,7 @@
 
 import { Agent, fetch as undiciFetch } from 'undici';
 import { NETWORKS, type Network, networkInfo } from '../../contracts/networks.js';
-import { createLedger, type NetworkLedger } from '../ledger/network-ledger.js';
-import { WrongNetwork } from '../ledger/source.js';
+import { createLedger, type NetworkLedger, WrongNetwork } from '../ledger/index.js';
 import { createMendGaps, type MendDeps, type MendGaps, type MendOutcome, type WalletDoc } from '../watching/index.js';
 import { createAddressGuard, createConnector, createHostResolver, isPublicAddress } from '../webhooks/index.js';
 import type { Core } from './core.js';

@@ -2,7 +2,7 @@
  *  the API reads. */
 import { Agent, fetch as undiciFetch } from 'undici';
 import { type Network, networkInfo } from '../../contracts/networks.js';
-import type { Fetch } from '../ledger/request.js';
+import type { Fetch } from '../ledger/index.js';
 import type { PageProofs, PageTrust } from '../page/types.js';
 import {
   type Archives,

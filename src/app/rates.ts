@@ -5,7 +5,7 @@ import type { Network } from '../../contracts/networks.js';
 import type { Pair } from '../domain/rate.js';
 import type { LedgerStamp } from '../domain/terms.js';
 import type { Clock } from '../kit/clock.js';
-import type { Fetch } from '../ledger/request.js';
+import type { Fetch } from '../ledger/index.js';
 import {
   type Ask,
   COINBASE_URL,

@@ -3,8 +3,7 @@
 import type { Network } from '../../contracts/networks.js';
 import { type Asset, assetName } from '../domain/asset.js';
 import { type Clock, within } from '../kit/clock.js';
-import type { NetworkLedger } from '../ledger/network-ledger.js';
-import { BudgetUsedUp } from '../ledger/source.js';
+import { BudgetUsedUp, type NetworkLedger } from '../ledger/index.js';
 
 type DestinationProblem = 'no_account' | 'no_trustline';
 /** `unknown`: no answer in time, or the request budget is used up. */

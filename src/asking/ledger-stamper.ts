@@ -6,8 +6,7 @@ import type { Network } from '../../contracts/networks.js';
 import { toLedgerTime } from '../domain/ledger-time.js';
 import type { LedgerStamp } from '../domain/terms.js';
 import { type Clock, type MonotonicClock, within } from '../kit/clock.js';
-import type { NetworkLedger } from '../ledger/network-ledger.js';
-import type { LedgerTip } from '../ledger/source.js';
+import type { LedgerTip, NetworkLedger } from '../ledger/index.js';
 import {
   type ClockBound,
   createClockBound,

@@ -8,17 +8,18 @@ import { type Asset, assetName, sameAsset } from '../domain/asset.js';
 import type { Amount } from '../domain/books.js';
 import { rateLimited, unavailable } from '../kit/api-error.js';
 import type { MonotonicClock } from '../kit/clock.js';
-import type { LedgerSession, NetworkLedger } from '../ledger/network-ledger.js';
 import {
   BudgetUsedUp,
   type Holding,
+  type LedgerSession,
   LedgerUnavailable,
   MOST_ASSETS,
   MOST_WAYS,
+  type NetworkLedger,
   type Submission,
   UnfitServer,
   type Way,
-} from '../ledger/source.js';
+} from '../ledger/index.js';
 import type { WalletDoc } from '../watching/index.js';
 
 // Ledger requests on behalf of a payer, within the payers' share of the request budget, in which

@@ -4,9 +4,7 @@
 
 import { forgetSettled } from '../domain/books.js';
 import { isWatched } from '../domain/terms.js';
-import type { ListEnd } from '../ledger/history.js';
-import type { LedgerSession } from '../ledger/network-ledger.js';
-import { cursorAfter, isAfter, ledgerOfCursor, placeOf } from '../ledger/records.js';
+import { cursorAfter, isAfter, type LedgerSession, type ListEnd, ledgerOfCursor, placeOf } from '../ledger/index.js';
 import type { PaymentStore } from '../payments/index.js';
 import type { WalletDoc } from '../watching/index.js';
 import type { AuditDoc, AuditProgress, HealedOperation } from './audit-store.js';

@@ -4,8 +4,7 @@ import { type Asset, assetName, NATIVE } from '../domain/asset.js';
 import type { Amount, BookRow } from '../domain/books.js';
 import { type LedgerStamp, secondBefore } from '../domain/terms.js';
 import type { Clock } from '../kit/clock.js';
-import type { LedgerSession, ServerTip } from '../ledger/network-ledger.js';
-import { type Holdings, LedgerUnavailable, MOST_ASSETS } from '../ledger/source.js';
+import { type Holdings, type LedgerSession, LedgerUnavailable, MOST_ASSETS, type ServerTip } from '../ledger/index.js';
 import type { AuditDoc } from './audit-store.js';
 
 // An account's balances for an audit: from another server than its movements if possible, which may
@@ -75,8 +74,8 @@ export const unaskedOf = (
 
 // What holds up an audit, and for how long.
 
-/** Why an audit cannot go on now. `waits`: it has to wait. `late`: data may come late that it can do
- *  without in the end, of a server that is away, or of one that is behind. `hopeless`: it cannot
+/** Why an audit cannot go on now. `waits`: it has to wait. `late`: data may come late that it can
+ *  do without in the end, of a server that is away, or of one that is behind. `hopeless`: it cannot
  *  reach a result. */
 export interface HeldUp {
   heldUp: 'waits' | 'late' | 'hopeless';

@@ -17,10 +17,15 @@ import {
 } from '../domain/books.js';
 import { isWatched, type LedgerClose } from '../domain/terms.js';
 import type { Clock } from '../kit/clock.js';
-import type { AccountEffect, AccountHistory } from '../ledger/history.js';
-import type { LedgerSession } from '../ledger/network-ledger.js';
-import { type Credit, type LedgerRecord, ledgerOfCursor } from '../ledger/records.js';
-import { LedgerUnavailable } from '../ledger/source.js';
+import {
+  type AccountEffect,
+  type AccountHistory,
+  type Credit,
+  type LedgerRecord,
+  type LedgerSession,
+  LedgerUnavailable,
+  ledgerOfCursor,
+} from '../ledger/index.js';
 import type { OwnedWallet, PaymentStore, Recorder } from '../payments/index.js';
 import { type ParkedRecordStore, readRecords, type WalletDoc } from '../watching/index.js';
 import type { StoredAmount, StoredRow, StoredSums } from './audit-store.js';

@@ -8,10 +8,22 @@ import { NATIVE, sameAsset } from '../domain/asset.js';
 import { cursorId } from '../domain/coverage.js';
 import { rateLimited } from '../kit/api-error.js';
 import { type CsvForm, csvWriter } from '../kit/csv.js';
-import type { AccountEffect, AccountFee, AccountOperation, HistoryPage } from '../ledger/history.js';
-import type { LedgerSession, NetworkLedger, ServerTip } from '../ledger/network-ledger.js';
-import { cursorAfter, ledgerOfCursor, transactionOf } from '../ledger/records.js';
-import { BudgetUsedUp, LedgerUnavailable, UnfitServer, UnsureHistory } from '../ledger/source.js';
+import {
+  type AccountEffect,
+  type AccountFee,
+  type AccountOperation,
+  BudgetUsedUp,
+  cursorAfter,
+  type HistoryPage,
+  type LedgerSession,
+  LedgerUnavailable,
+  ledgerOfCursor,
+  type NetworkLedger,
+  type ServerTip,
+  transactionOf,
+  UnfitServer,
+  UnsureHistory,
+} from '../ledger/index.js';
 import type { PaymentDoc, PaymentStore } from '../payments/index.js';
 import type { CursorStore, WalletDoc } from '../watching/index.js';
 import { chooseServers } from './plan.js';

@@ -7,8 +7,7 @@ import { closeBooks, isBalanced, MOST_BOOKED, netChange } from '../domain/books.
 import type { Outbox } from '../events/index.js';
 import type { Clock } from '../kit/clock.js';
 import type { Database } from '../kit/database.js';
-import type { LedgerSession, ServerTip } from '../ledger/network-ledger.js';
-import { LedgerUnavailable, UnfitServer } from '../ledger/source.js';
+import { type LedgerSession, LedgerUnavailable, type ServerTip, UnfitServer } from '../ledger/index.js';
 import type { PaymentStore } from '../payments/index.js';
 import { type NetworkStateStore, toWalletSummary, type WalletDoc, type WalletStore } from '../watching/index.js';
 import { type AuditDoc, type AuditProgress, type AuditStore, toAuditAssets } from './audit-store.js';

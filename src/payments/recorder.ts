@@ -9,7 +9,7 @@ import { type Pair, worthOf } from '../domain/rate.js';
 import { isWatched } from '../domain/terms.js';
 import type { Database, Session } from '../kit/database.js';
 import { createdAtOf, type NewId } from '../kit/ids.js';
-import type { Credit } from '../ledger/records.js';
+import type { Credit } from '../ledger/index.js';
 import type { Came, RateBook, RatesOf, WorthOf } from '../rates/index.js';
 import type {
   CursorDoc,

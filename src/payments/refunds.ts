@@ -16,7 +16,7 @@ import { muxedAddressOf } from '../domain/strkey.js';
 import { isWatched } from '../domain/terms.js';
 import type { Outbox } from '../events/index.js';
 import type { Session } from '../kit/database.js';
-import type { Credit } from '../ledger/records.js';
+import type { Credit } from '../ledger/index.js';
 import type { CheckoutDoc, CheckoutStore, PaymentLinkStore } from '../selling/index.js';
 import type { ForAccount } from '../stores.js';
 import type { WalletDoc, WalletStore } from '../watching/index.js';

@@ -4,8 +4,15 @@
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import type { Clock, MonotonicClock } from '../kit/clock.js';
-import { createRequester, endpointOf, type Fetch, type LedgerBudget, labelsOf } from '../ledger/request.js';
-import { BudgetUsedUp, SourceError } from '../ledger/source.js';
+import {
+  BudgetUsedUp,
+  createRequester,
+  endpointOf,
+  type Fetch,
+  type LedgerBudget,
+  labelsOf,
+  SourceError,
+} from '../ledger/index.js';
 
 const unpack = promisify(gunzip);
 

@@ -6,9 +6,15 @@ import { gzip } from 'node:zlib';
 import { type Network, networkInfo } from '../../contracts/networks.js';
 import type { ProofLevel } from '../../contracts/proofs.js';
 import type { Clock } from '../kit/clock.js';
-import type { NetworkLedger } from '../ledger/network-ledger.js';
-import { operationOrderOf } from '../ledger/records.js';
-import { BudgetUsedUp, type LedgerBytes, LedgerUnavailable, SourceError, UnfitServer } from '../ledger/source.js';
+import {
+  BudgetUsedUp,
+  type LedgerBytes,
+  LedgerUnavailable,
+  type NetworkLedger,
+  operationOrderOf,
+  SourceError,
+  UnfitServer,
+} from '../ledger/index.js';
 import type { PaymentDoc } from '../payments/index.js';
 import {
   assembleProof,

@@ -8,8 +8,7 @@ import type { Asset } from '../domain/asset.js';
 import { crossRate, type Pair, parseRate, type Rate, rateBetween, readRate, toRate } from '../domain/rate.js';
 import type { Peg } from '../domain/rate-settings.js';
 import type { Clock } from '../kit/clock.js';
-import { createRequester, type Fetch, type RequestBudget } from '../ledger/request.js';
-import { BudgetUsedUp } from '../ledger/source.js';
+import { BudgetUsedUp, createRequester, type Fetch, type RequestBudget } from '../ledger/index.js';
 import type { Remember } from './remember.js';
 
 // The interface of a source of rates.

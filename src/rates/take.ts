@@ -18,7 +18,7 @@ import {
 } from '../domain/rate.js';
 import type { Peg } from '../domain/rate-settings.js';
 import { type Clock, within } from '../kit/clock.js';
-import { SourceError } from '../ledger/source.js';
+import { SourceError } from '../ledger/index.js';
 import type { ForAccount } from '../stores.js';
 import type { NeedRate } from './sampler.js';
 import { BadAnswer, type CrossSource, type Quote, type RateSource, UnknownPair } from './sources.js';

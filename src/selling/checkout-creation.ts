@@ -1,6 +1,6 @@
-/** Makes checkouts. Their transaction reads their products and counts them at their wallets. The end
- *  of a wallet and the deletion of a product write the wallet, too: of two that meet, the later one
- *  begins again and sees the other. */
+/** Makes checkouts. Their transaction reads their products and counts them at their wallets. The
+ *  end of a wallet and the deletion of a product write the wallet, too: of two that meet, the later
+ *  one begins again and sees the other. */
 
 import { DEFAULT_LIFETIME_MS } from '../../contracts/checkouts.js';
 import type { Contract } from '../../contracts/index.js';

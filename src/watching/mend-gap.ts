@@ -8,10 +8,17 @@ import { rateLimited } from '../kit/api-error.js';
 import type { Clock } from '../kit/clock.js';
 import type { Database } from '../kit/database.js';
 import type { LeaseStore } from '../kit/leases.js';
-import type { LedgerSession, NetworkLedger } from '../ledger/network-ledger.js';
-import { cursorAfter, ledgerOfCursor } from '../ledger/records.js';
-import type { Asker } from '../ledger/request.js';
-import { BudgetUsedUp, type LedgerTip, LedgerUnavailable, UnfitServer } from '../ledger/source.js';
+import {
+  type Asker,
+  BudgetUsedUp,
+  cursorAfter,
+  type LedgerSession,
+  type LedgerTip,
+  LedgerUnavailable,
+  ledgerOfCursor,
+  type NetworkLedger,
+  UnfitServer,
+} from '../ledger/index.js';
 import type { Recorder } from '../payments/index.js';
 import type { CursorStore } from './cursors.js';
 import type { GapDoc, GapStore } from './gap-store.js';

@@ -4,7 +4,7 @@ import type mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import type { LedgerClose } from '../domain/terms.js';
 import { type DocOf, define, NONE, nullable, openCollection, optional, text } from '../kit/collection.js';
-import type { LedgerTip } from '../ledger/source.js';
+import type { LedgerTip } from '../ledger/index.js';
 
 // Measures this host's clock against the ledger's: the time a ledger is first seen less its close
 // time. Until a few ledgers were seen, the newest ledger of an answer gives an upper bound.

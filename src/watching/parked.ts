@@ -5,9 +5,15 @@ import type { Logger } from 'pino';
 import { type Network, networkInfo } from '../../contracts/networks.js';
 import type { Clock } from '../kit/clock.js';
 import { createLoop } from '../kit/loop.js';
-import type { LedgerSession, NetworkLedger } from '../ledger/network-ledger.js';
-import { type LedgerRecord, parseRecord } from '../ledger/records.js';
-import { BudgetUsedUp, LedgerUnavailable, UnfitServer } from '../ledger/source.js';
+import {
+  BudgetUsedUp,
+  type LedgerRecord,
+  type LedgerSession,
+  LedgerUnavailable,
+  type NetworkLedger,
+  parseRecord,
+  UnfitServer,
+} from '../ledger/index.js';
 import type { Recorder } from '../payments/index.js';
 import type { DueRecord, ParkedRecordDoc, ParkedRecordStore } from './parked-store.js';
 import { type Reading, readRecords } from './reading.js';

@@ -1,7 +1,6 @@
 /** Decides what a round of watching does. Pure: reads and stores nothing. */
 
-import type { ServerTip } from '../ledger/network-ledger.js';
-import type { LedgerTip } from '../ledger/source.js';
+import type { LedgerTip, ServerTip } from '../ledger/index.js';
 import type { CursorDoc } from './cursors.js';
 import type { NetworkStateDoc } from './network-states.js';
 

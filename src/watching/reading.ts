@@ -5,9 +5,15 @@ import { createHash } from 'node:crypto';
 import type { Network } from '../../contracts/networks.js';
 import { memoRefunded } from '../domain/refund.js';
 import type { Clock } from '../kit/clock.js';
-import type { LedgerSession } from '../ledger/network-ledger.js';
-import { type Credit, type LedgerRecord, ledgerOfCursor, partiesOf, type RecordOutcome } from '../ledger/records.js';
-import { LedgerUnavailable } from '../ledger/source.js';
+import {
+  type Credit,
+  type LedgerRecord,
+  type LedgerSession,
+  LedgerUnavailable,
+  ledgerOfCursor,
+  partiesOf,
+  type RecordOutcome,
+} from '../ledger/index.js';
 import { ANY_WALLET, type ParkedRecordDoc } from './parked-store.js';
 
 const FETCHED_AT_ONCE = 8;

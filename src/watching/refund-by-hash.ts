@@ -7,9 +7,7 @@ import { givesBack } from '../domain/refund.js';
 import { conflict, rateLimited, unavailable } from '../kit/api-error.js';
 import type { Clock } from '../kit/clock.js';
 import type { Database, Session } from '../kit/database.js';
-import type { NetworkLedger } from '../ledger/network-ledger.js';
-import type { Credit } from '../ledger/records.js';
-import { BudgetUsedUp, LedgerUnavailable, UnfitServer } from '../ledger/source.js';
+import { BudgetUsedUp, type Credit, LedgerUnavailable, type NetworkLedger, UnfitServer } from '../ledger/index.js';
 import {
   leftOf,
   MOST_SHARES,

@@ -5,7 +5,7 @@
 import type mongoose from 'mongoose';
 import type { Clock } from '../kit/clock.js';
 import { type Collection, type DocOf, define, openCollection, optional } from '../kit/collection.js';
-import type { Asker, LedgerBudget, RequestBudget } from '../ledger/request.js';
+import type { Asker, LedgerBudget, RequestBudget } from '../ledger/index.js';
 import { type Rate, rateOfCommon, rateOfOne, rateOfShare, type Share, spareOf, spend } from './poll-scheduler.js';
 
 const REQUEST_BUDGETS = define(

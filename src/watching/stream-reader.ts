@@ -4,9 +4,14 @@
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
 import type { Clock } from '../kit/clock.js';
-import type { LedgerSession } from '../ledger/network-ledger.js';
-import { ledgerOfCursor } from '../ledger/records.js';
-import { type LedgerTip, LedgerUnavailable, MOST_AMONG, type Page } from '../ledger/source.js';
+import {
+  type LedgerSession,
+  type LedgerTip,
+  LedgerUnavailable,
+  ledgerOfCursor,
+  MOST_AMONG,
+  type Page,
+} from '../ledger/index.js';
 import type { Recorder } from '../payments/index.js';
 import type { CursorDoc, CursorStore, Progress } from './cursors.js';
 import type { KnownCloses } from './network-states.js';

@@ -131,8 +131,8 @@ const ofAccount = ({ wallets, page, byId }: Opened, accountId: string) => ({
   },
 });
 
-/** Making checkouts for a wallet, and its end: both write its document, so that of two that meet the
- *  later one sees the other. */
+/** Making checkouts for a wallet, and its end: both write its document, so that of two that meet
+ *  the later one sees the other. */
 const endingOfAccount = ({ wallets }: Pick<Opened, 'wallets'>, accountId: string) => ({
   /** Call in the transaction that makes the checkouts. Null when the wallet is inactive or does
    *  not exist. */

@@ -318,7 +318,8 @@ export function createMemoryMongo(uniqueKeys: readonly UniqueKey[], maxTransacti
   }
 
   return {
-    /** @param key of the transaction, `SESSION:NUMBER`, null outside of one. @throws CommandError */
+    /** @param key of the transaction, `SESSION:NUMBER`, null outside of one.
+     *  @throws CommandError */
     execute(command: Doc, now: Date, key: string | null): Doc {
       const [kind] = Object.keys(command) as [string];
       if (kind === 'commitTransaction') {
