@@ -13,8 +13,8 @@ const ACCOUNTS = define(
     _id: String,
     name: String,
     createdAt: Date,
-    /** Counts creations under a quota, refused ones too: each writes it, so that concurrent ones run
-     *  one after the other. Absent before the first. */
+    /** Counts creations under a quota, refused ones too: each writes it, so that concurrent ones
+     *  run one after the other. Absent before the first. */
     creations: optional(Number),
     /** Fields that were never set are absent. */
     brand: optional(shape<Partial<Brand>>()),

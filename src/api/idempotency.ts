@@ -38,8 +38,8 @@ const IDEMPOTENCY = define(
     expiresAt: Date,
   },
   [
-    // Clean-up only, an hour late because clocks differ: the service's clock decides whether a claim
-    // has expired.
+    // Clean-up only, an hour late because clocks differ: the service's clock decides whether a
+    // claim has expired.
     { key: { expiresAt: 1 }, expireAfterSeconds: 3600 },
   ],
 );

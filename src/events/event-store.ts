@@ -35,8 +35,8 @@ const EVENTS = define(
     // Lists show numbered events only; `sequence` lets the index alone count them.
     { key: { accountId: 1, _id: -1, sequence: 1 } },
     { key: { accountId: 1, type: 1, _id: -1, sequence: 1 } },
-    // Not unique: numbering moves the account's counter in the same transaction, so no two events get
-    // one number.
+    // Not unique: numbering moves the account's counter in the same transaction, so no two events
+    // get one number.
     { key: { accountId: 1, sequence: 1 }, partialFilterExpression: IS_NUMBERED, name: 'numbers' },
     { key: { accountId: 1, type: 1, sequence: 1 }, partialFilterExpression: IS_NUMBERED },
     // Unnumbered events.

@@ -1,5 +1,6 @@
 /** Collections of MongoDB. A document is defined once: its fields give the TypeScript type and the
- *  mongoose schema. Mongoose defines, the driver queries: nothing is cast, and no default is added. */
+ *  mongoose schema. Mongoose defines, the driver queries: nothing is cast, and no default
+ *  is added. */
 import mongoose from 'mongoose';
 
 // The fields of a document: `String`, `Number`, `Boolean`, `Date` or `Buffer`; `[field]` for a list

@@ -31,7 +31,8 @@ const MAILS = define(
     to: String,
     /** `receipt`, a kind of notification, or that of a security notice. */
     kind: String,
-    /** Its content as JSON, complete, because other documents may be gone by the time it is sent. */
+    /** Its content as JSON, complete, because other documents may be gone by the time it
+     *  is sent. */
     facts: String,
     /** How many of its kind the address was not sent before it, for being too many. */
     leftBefore: Number,

@@ -49,8 +49,8 @@ export const PAYMENTS = define(
     refundedAmount: optional(String),
     /** Oldest first; only the newest of very many. Missing for none. */
     refunds: optional([{ transactionHash: String, amount: String, ledger: Number, at: Date }]),
-    /** Arrived for an accepted checkout while earlier payments were being completed; it is not among
-     *  them. Missing otherwise. */
+    /** Arrived for an accepted checkout while earlier payments were being completed; it is not
+     *  among them. Missing otherwise. */
     afterAcceptance: optional(shape<true>()),
     /** The merchant has to decide about it: see `needsDecision` in `payments/checkout.ts`. */
     needsDecision: Boolean,

@@ -66,8 +66,8 @@ export const CHECKOUTS = define(
     /** The counted sum, in stroops or in 10^-7 units of the currency: decimal text, because it may
      *  exceed the largest payment. */
     received: String,
-    /** With a currency: the stroops that counted, and what of them was not needed, as in `Checkout`.
-     *  Missing for none, or without a currency. */
+    /** With a currency: the stroops that counted, and what of them was not needed, as in
+     *  `Checkout`. Missing for none, or without a currency. */
     paidIn: optional(String),
     excess: optional(String),
     /** Refunded stroops as in `Returned`, in decimal text. Missing means none. */

@@ -189,11 +189,11 @@ export const PRODUCTS = define(
     ...TERMS,
     /** Pieces that are left; null for no limit. */
     stock: nullable(Number),
-    /** The last requests that changed the stock by a number, so that one that is repeated does not do
-     *  so twice. Missing for none. */
+    /** The last requests that changed the stock by a number, so that one that is repeated does not
+     *  do so twice. Missing for none. */
     stockChanges: optional([String]),
-    /** Oldest first; the last equals the fields above. The first has always been in force, unless the
-     *  archive has earlier ones. */
+    /** Oldest first; the last equals the fields above. The first has always been in force, unless
+     *  the archive has earlier ones. */
     history: [VERSION],
     /** Archived versions: their number, and `since` of the last. Missing for none. */
     archived: optional({ count: Number, since: Date }),

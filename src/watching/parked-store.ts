@@ -15,8 +15,8 @@ const open = { partialFilterExpression: { dismissed: null } };
 const PARKED_RECORDS = define(
   'parkedRecords',
   {
-    /** `NETWORK:` and the record's paging token, or its hash without one; for a single balance change
-     *  also `:` and its index. */
+    /** `NETWORK:` and the record's paging token, or its hash without one; for a single balance
+     *  change also `:` and its index. */
     _id: String,
     network: text<Network>(),
     reason: String,

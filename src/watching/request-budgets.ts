@@ -16,8 +16,8 @@ const REQUEST_BUDGETS = define(
     /** When the budget is full again: microseconds since the epoch, an integer below 2^53, so that
      *  sums are exact. */
     wholeAtMicros: Number,
-    /** When the budget of one account or address is certainly full again and may be deleted. Missing
-     *  for the others. */
+    /** When the budget of one account or address is certainly full again and may be deleted.
+     *  Missing for the others. */
     expiresAt: optional(Date),
   },
   [{ key: { expiresAt: 1 }, expireAfterSeconds: 60 }],
