@@ -205,6 +205,7 @@ export function createStores(connection: mongoose.Connection, deps: StoreDeps) {
   };
   const { countSegments, payableNames } = tenant;
   return {
+    // No argument may bring an operator of MongoDB.
     forAccount: (accountId: string): AccountStores => behindDoor(new AccountStores(tenant, accountId)),
     system: behindDoor({ ...shared, countSegments, payableNames, ...acrossAccounts(tenant) }),
     /** Makes the missing indexes; existing ones stay as they are. */

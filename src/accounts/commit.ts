@@ -1,5 +1,5 @@
 /** Stores a caller's changes in one transaction with their activity, so that neither exists without
- *  the other. Services get no other transaction. */
+ *  the other. Services change nothing in any other transaction. */
 import type { Contract } from '../../contracts/index.js';
 import { NO_BRAND } from '../domain/brand.js';
 import { ApiError } from '../kit/api-error.js';

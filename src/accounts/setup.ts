@@ -11,7 +11,7 @@ import { dashboardUrlOf } from '../domain/dashboard-url.js';
 import { ApiError, conflict, rateLimited } from '../kit/api-error.js';
 import type { Caller, ServiceOf } from '../kit/caller.js';
 import type { Clock } from '../kit/clock.js';
-import { define, openCollection, optional, shape } from '../kit/collection.js';
+import { define, flag, openCollection, optional } from '../kit/collection.js';
 import type { Session } from '../kit/database.js';
 import { type NewId, newToken } from '../kit/ids.js';
 import type { SecretBox } from '../kit/secrets.js';
@@ -31,7 +31,7 @@ const SETUP = define('setup', {
   accountId: optional(String),
   userId: optional(String),
   /** The OWNER has a passkey, or was shown the API key. */
-  isDone: optional(shape<true>()),
+  isDone: flag(),
   /** Wrong codes of an hour. */
   tries: optional({ count: Number, endsAt: Date }),
 });

@@ -20,8 +20,8 @@ import { sendError, sendJson } from './answer.js';
 import { createCallerOf, createRateLimit } from './authorize.js';
 import { clientAddressOf, dropForwardedPorts, isDirectLocalRequest, isForwarded } from './client-address.js';
 import { createEventStreams, EVENT_STREAM } from './event-stream.js';
+import { createHealth } from './health.js';
 import type { Idempotency } from './idempotency.js';
-import { createOperations } from './operations.js';
 import type { Readiness } from './readiness.js';
 import { createRest } from './rest.js';
 import { createRouter, type RouterDeps } from './router.js';
@@ -156,7 +156,7 @@ export function createHttpApp(deps: HttpDeps): express.Express {
     });
   }
   const showsDetails = (req: Request) => !hasMetricsPort && isDirectLocalRequest(req);
-  app.use(createOperations({ ...deps, showsDetails }));
+  app.use(createHealth({ ...deps, showsDetails }));
   if (api) mountApi(app, { ...deps, api, onInternalError });
 
   const unknownPath: RequestHandler = () => {

@@ -5,8 +5,8 @@ import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
 import { type Commit, createKeyWatch, type SetupCode, type WatchCaller } from '../accounts/index.js';
 import { createHttpApp } from '../api/app.js';
+import { createHealthApp } from '../api/health.js';
 import { createMetrics } from '../api/metrics.js';
-import { createOperationsApp } from '../api/operations.js';
 import { createReadiness } from '../api/readiness.js';
 import { listen } from '../api/server.js';
 import { createLedgerStamper, type LedgerStamper } from '../asking/index.js';
@@ -309,7 +309,7 @@ async function serve(
   const { host, metricsPort, trustProxy } = config;
   const operations = { checkReadiness: readiness.check, metrics };
   if (metricsPort !== null) {
-    const served = await listen(createOperationsApp(operations), host, metricsPort, clock, { setting: 'METRICS_PORT' });
+    const served = await listen(createHealthApp(operations), host, metricsPort, clock, { setting: 'METRICS_PORT' });
     onClose((graceMs) => served.close(graceMs));
   }
   const hasMetricsPort = metricsPort !== null;

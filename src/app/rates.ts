@@ -76,7 +76,7 @@ export function createRates(deps: RatesDeps, config: Config): Rates {
 }
 
 /** Whether the rates are invented. */
-export const hasDemoRates = ({ networks, rates }: Pick<Config, 'networks' | 'rates'>): boolean =>
+const hasDemoRates = ({ networks, rates }: Pick<Config, 'networks' | 'rates'>): boolean =>
   rates.sources.length === 0 && networks.every((network) => network === 'LOCAL');
 
 function sourcesOf(

@@ -23,7 +23,6 @@ import {
   createMoveRefund,
   createPaymentEvents,
   createPaymentService,
-  createRemoveLeftovers,
 } from '../payments/index.js';
 import { createProofOperation, type ReadProof } from '../proving/index.js';
 import { createRateNeeds, createRateService, type NeedRate } from '../rates/index.js';
@@ -33,6 +32,7 @@ import {
   createPaymentLinkService,
   createProductService,
   createQuotes,
+  createRemoveLeftovers,
   createReportService,
   createTakeOrder,
   type TakeOrder,

@@ -6,7 +6,8 @@ import type { Network } from '../../contracts/networks.js';
 import { createSequencer, type Sequencer, type SequencerDeps } from '../events/index.js';
 import type { SecretBox } from '../kit/secrets.js';
 import type { Mailer } from '../mail/index.js';
-import { createAcceptanceFinisher, createCheckoutExpiry, createLeftoverRemoval } from '../payments/index.js';
+import { createAcceptanceFinisher, createCheckoutExpiry } from '../payments/index.js';
+import { createLeftoverRemoval } from '../selling/index.js';
 import {
   createFlagGap,
   createParkedRetries,

@@ -6,7 +6,7 @@ import type { Contract } from '../../contracts/index.js';
 import type { Network } from '../../contracts/networks.js';
 import type { OutputOf } from '../../contracts/operation.js';
 import { formatAmount, formatSigned } from '../domain/amount.js';
-import { type DocOf, define, nullable, openCollection, optional, shape, text } from '../kit/collection.js';
+import { type DocOf, define, flag, nullable, openCollection, optional, shape, text } from '../kit/collection.js';
 import { isDuplicateKey, type Session } from '../kit/database.js';
 import { createPages, type PageRequest } from '../kit/paging.js';
 
@@ -122,7 +122,7 @@ const AUDITS = define(
     /** The differences found by each reading, oldest first. */
     seen: [String],
     /** The account asked for it; absent where it was planned. */
-    isAskedFor: optional(shape<true>()),
+    isAskedFor: flag(),
   },
   [
     { key: { walletId: 1 }, unique: true, partialFilterExpression: isRunning, name: 'running' },

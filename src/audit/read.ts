@@ -4,7 +4,7 @@
 
 import type { Network } from '../../contracts/networks.js';
 import { parseAmount } from '../domain/amount.js';
-import { type Asset, assetName } from '../domain/asset.js';
+import { type Asset, assetName, assetOf } from '../domain/asset.js';
 import {
   type Amount,
   type BookRow,
@@ -33,16 +33,6 @@ import { ListFailed } from './plan.js';
 
 // Books and balances as they are stored: stroops in decimal text.
 
-export const assetOf = ({
-  assetCode: code,
-  assetIssuer: issuer,
-}: {
-  assetCode: string;
-  assetIssuer: string | null;
-}): Asset => ({
-  code,
-  issuer,
-});
 export const namedAsset = ({ code, issuer }: Asset) => ({ assetCode: code, assetIssuer: issuer });
 
 export const storeAmounts = (amounts: readonly Amount[]): StoredAmount[] =>

@@ -3,6 +3,7 @@
  *  audit may be cut off at any moment and goes on where it was, in whichever process. */
 
 import type { Logger } from 'pino';
+import { assetOf } from '../domain/asset.js';
 import { closeBooks, isBalanced, MOST_BOOKED, netChange } from '../domain/books.js';
 import type { Outbox } from '../events/index.js';
 import type { Clock } from '../kit/clock.js';
@@ -30,7 +31,7 @@ import {
   unaskedOf,
   waits,
 } from './plan.js';
-import { assetOf, closingOf, type HealDeps, namedAsset, readAmounts, storeAmounts, storeRows } from './read.js';
+import { closingOf, type HealDeps, namedAsset, readAmounts, storeAmounts, storeRows } from './read.js';
 
 /** More pages wait for the next turn, so that other audits have theirs. */
 const PAGES_PER_TURN = 20;

@@ -13,3 +13,9 @@ export const sameAsset = (a: Asset, b: Asset): boolean => a.code === b.code && a
 
 /** `XLM`, or `CODE:ISSUER` as SEP-11 writes it. */
 export const assetName = ({ code, issuer }: Asset): string => (issuer === null ? code : `${code}:${issuer}`);
+
+/** The asset of a document's two fields. */
+export const assetOf = ({ assetCode, assetIssuer }: { assetCode: string; assetIssuer: string | null }): Asset => ({
+  code: assetCode,
+  issuer: assetIssuer,
+});

@@ -182,10 +182,10 @@ function countedAgain(checkout: Checkout, { stroops, counted, isUnrated }: Retur
   return withCounted(checkout, counted, stroops, beyond);
 }
 
-/** Undoes `giveBack` for money that is booked elsewhere now.
+/** Undoes `withReturned` for money that is booked elsewhere now.
  *  @param returned the part of an entry that is booked elsewhere. @param completesAt the time at
  *  which it would complete the order */
-export function takeAgain(checkout: Checkout, returned: Returned, completesAt: Date): Checkout {
+export function withoutReturned(checkout: Checkout, returned: Returned, completesAt: Date): Checkout {
   const ofPlace = checkout.returned.filter((each) => compare(each, returned) === 0);
   const entry = ofPlace.find(({ stroops }) => stroops === returned.stroops) ?? ofPlace[0];
   const left = (each: Returned) => {
@@ -211,7 +211,7 @@ const MOST_RETURNED = 1000;
  *  @param later counted payments that come after it on the ledger: there are some if it was
  *  read late
  *  @returns the same object when nothing changed */
-export function giveBack(checkout: Checkout, returned: Returned, later: readonly Counted[]): Checkout {
+export function withReturned(checkout: Checkout, returned: Returned, later: readonly Counted[]): Checkout {
   if (returned.stroops <= 0n) return checkout;
   const noted = (entry: Returned) => ({ ...checkout, returned: [...checkout.returned, entry].slice(-MOST_RETURNED) });
   if (wasComplete(checkout, returned, later)) return noted({ ...returned, countsOn: true });
@@ -256,11 +256,9 @@ const sumOf = (payments: readonly { amount: bigint }[]): bigint =>
  *  @param checkout one in which money sent back after the place still counts
  *  @param later counted payments that come after it; null for what is due now */
 function dueBefore(checkout: Checkout, place: Place, later: readonly { amount: bigint }[] | null): bigint {
-  const { acceptedFrom, status, amount, enough, received, returned } = checkout;
+  const { acceptedFrom, status, amount, enough, received } = checkout;
   if (status !== 'PAID' || later === null) return remainingOf(checkout);
   if (acceptedFrom !== null && isAfter(place, acceptedFrom)) return 0n;
-  // Checkouts accepted before `acceptedFrom` was stored do not tell when.
-  if (acceptedFrom === null && returned.every(({ countsOn }) => countsOn) && later.length === 0) return 0n;
   const before = received - sumOf(later);
   return before >= enough ? 0n : remainingOf({ status: 'OPEN', amount, received: before > 0n ? before : 0n });
 }

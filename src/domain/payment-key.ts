@@ -1,5 +1,5 @@
-/** Identifies a payment, however often it is read. The unique index of payments has the
- *  same fields. */
+/** Names a payment in memory, however often it is read, by the fields of the unique index after
+ *  the account. */
 export const paymentKeyOf = (payment: {
   walletId: string;
   operationId: string;

@@ -51,7 +51,7 @@ export interface Refundable {
 /** Whether money that is named as this payment's refund gives it back: it must go to the payment's
  *  sender, in the same asset, after the payment. Money to the bare base account may be for any of
  *  its muxed accounts. */
-export const givesBack = (back: MoneyBack, payment: Refundable): boolean =>
+export const isRefundOf = (back: MoneyBack, payment: Refundable): boolean =>
   back.receiver.address === payment.sender.address &&
   (back.receiver.muxedAddress === null || back.receiver.muxedAddress === payment.sender.muxedAddress) &&
   sameAsset(back.asset, payment.asset) &&

@@ -87,7 +87,7 @@ export function shownWithin(history: RateHistory, close: LedgerClose, lockMs: nu
 
 /** The entry in force at the first moment, and all that begin later, up to the last moment. @param
  *  list oldest first */
-export function inForceWithin<T>(list: readonly T[], fromMs: number, toMs: number, beginOf: (entry: T) => Date): T[] {
+function inForceWithin<T>(list: readonly T[], fromMs: number, toMs: number, beginOf: (entry: T) => Date): T[] {
   const begunBy = (ms: number) => {
     let [least, most] = [0, list.length];
     while (least < most) {

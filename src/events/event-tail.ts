@@ -96,7 +96,7 @@ function createWaiter(
   };
 }
 
-export const callerEnded = ({ sessionHash }: Pick<Caller, 'sessionHash'>) =>
+const callerEnded = ({ sessionHash }: Pick<Caller, 'sessionHash'>) =>
   new ApiError(
     'unauthorized',
     sessionHash === undefined ? 'The API key was revoked or replaced, or has expired.' : 'The session has ended.',

@@ -35,6 +35,9 @@ export const text = <T extends string>() => new Typed<T>({ type: String });
 /** What a type from elsewhere describes: an object or a list. */
 export const shape = <T>() => new Typed<T>({ type: Object });
 
+/** Present and true, or missing. */
+export const flag = () => new Optional<true>({ type: Boolean });
+
 export const nullable = <const F extends Field>(field: F) =>
   new Typed<TypeOf<F> | null>({ ...pathOf(field), default: null });
 
@@ -77,6 +80,9 @@ function pathOf(field: Field): Readonly<Record<string, unknown>> {
 
 const pathsOf = (fields: Fields) =>
   Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, pathOf(field)]));
+
+/** Before any date. A query that repeats this condition of a partial index can use it. */
+export const EPOCH = new Date(0);
 
 /** A collection's name, documents and indexes. */
 export interface Definition<Doc> {
@@ -129,7 +135,7 @@ export async function makeIndexes({ models }: mongoose.Connection): Promise<void
 }
 
 /** Makes a collection without indexes, where a transaction should not make it. */
-export const makeCollection = async <Doc>({ name, schema }: Definition<Doc>, connection: mongoose.Connection) => {
+export const makeCollection = async <Doc>(connection: mongoose.Connection, { name, schema }: Definition<Doc>) => {
   await connection.model(name, schema).createCollection();
 };
 

@@ -2,10 +2,9 @@
  *  while it is PENDING. Sending takes the e-mail's lease, which goes by the database's clock; after
  *  a crash the lease ends and another process sends it: at least once. */
 import type mongoose from 'mongoose';
-import { type Collection, type DocOf, define, nullable, openCollection, text } from '../kit/collection.js';
+import { type Collection, type DocOf, define, EPOCH, nullable, openCollection, text } from '../kit/collection.js';
 import type { Session } from '../kit/database.js';
 import { accountsOf } from '../kit/owners.js';
-import { EPOCH } from '../webhooks/index.js';
 
 export type MailSort = 'receipt' | 'notice' | 'security';
 

@@ -137,7 +137,7 @@ export function createStatusFeed<Payment extends PaymentFields>(deps: StatusFeed
     const linkIds = [...listeners.keys()];
     for (let from = 0; from < linkIds.length; from += LINKS_PER_QUERY) {
       const some = linkIds.slice(from, from + LINKS_PER_QUERY);
-      for await (const payment of payments.ofLinksSince(some, since)) tell(payment);
+      for await (const payment of payments.ofPayablesSince(some, since)) tell(payment);
     }
   }
 
@@ -164,7 +164,7 @@ export function createStatusFeed<Payment extends PaymentFields>(deps: StatusFeed
       };
     },
     async since({ accountId, linkId }, since) {
-      const found = await payments.newestOfLink(accountId, linkId, since, PAYMENTS_SHOWN);
+      const found = await payments.newestOfPayable(accountId, linkId, since, PAYMENTS_SHOWN);
       return found.flatMap((payment) => toPagePayment(payment) ?? []);
     },
     live: changes.isLive,

@@ -3,6 +3,7 @@
  *  thousands of tiny payments cannot make a transaction large. */
 
 import type { Logger } from 'pino';
+import { assetOf } from '../domain/asset.js';
 import { type AcceptOutcome, accept } from '../domain/checkout.js';
 import { parseRate } from '../domain/rate.js';
 import type { LedgerStamp } from '../domain/terms.js';
@@ -10,7 +11,7 @@ import type { Clock } from '../kit/clock.js';
 import type { Database, Session } from '../kit/database.js';
 import type { CheckoutDoc, CheckoutStore } from '../selling/index.js';
 import type { ForAccount } from '../stores.js';
-import { assetOf, leftSumOf, toCheckoutState, withState } from './checkout.js';
+import { leftSumOf, toCheckoutState, withState } from './checkout.js';
 import { type CheckoutPayable, loadPayable, ofAllAccounts, type SystemPayables } from './payable.js';
 import type { PaymentDoc } from './payment-document.js';
 import type { PaymentStore } from './payment-store.js';
@@ -43,8 +44,8 @@ export function createAcceptCheckout(deps: {
       }))
       .filter(({ stroops }) => stroops > 0n);
     // The payments read may be only some of very many; the sum covers all.
-    const isPart = checkout.paymentCount > all.length;
-    const total = isPart ? await payments.sumOfCheckout(checkout, session) : null;
+    const hasMore = checkout.paymentCount > all.length;
+    const total = hasMore ? await payments.sumOfCheckout(checkout, session) : null;
     const now = deps.clock.now();
     const result = accept(toCheckoutState(checkout), came, from, now, total);
     if (result.outcome === 'refused') return result.because;
@@ -55,7 +56,7 @@ export function createAcceptCheckout(deps: {
     const payable = { ...before, checkout: withState(holding, result.after, now) };
     await payments.complete(idsOf(completed), session);
     await deps.settle([{ payable, statusBefore: checkout.status, payments: completed }], session);
-    if (isPart) await checkouts.leaveToComplete(checkout._id, session);
+    if (hasMore) await checkouts.scheduleCompletion(checkout._id, session);
     return payable;
   };
 }
@@ -63,7 +64,7 @@ export function createAcceptCheckout(deps: {
 type Accepting = Pick<CheckoutDoc, '_id' | 'accountId'>;
 
 interface AcceptanceFinisherDeps extends Pick<SystemPayables, 'products' | 'wallets'> {
-  checkouts: Pick<CheckoutStore, 'leftToComplete' | 'sameToComplete' | 'completedUpTo'>;
+  checkouts: Pick<CheckoutStore, 'toComplete' | 'reloadToComplete' | 'moveCompletion'>;
   payments: Pick<PaymentStore, 'leftOfCheckout' | 'complete'>;
   settle: Settle;
   transaction: Database['transaction'];
@@ -80,11 +81,11 @@ export function createAcceptanceFinisher(deps: AcceptanceFinisherDeps) {
   /** In one transaction. @returns how many payments */
   const completeSome = (accepted: Accepting): Promise<number> =>
     transaction(async (session) => {
-      const checkout = await checkouts.sameToComplete(accepted, session);
+      const checkout = await checkouts.reloadToComplete(accepted, session);
       if (!checkout) return 0;
       const left = await payments.leftOfCheckout(checkout, checkout.completedUpTo!, COMPLETED_AT_ONCE, session);
       const upTo = left.length < COMPLETED_AT_ONCE ? null : left.at(-1)!._id;
-      await checkouts.completedUpTo(checkout, upTo, session);
+      await checkouts.moveCompletion(checkout, upTo, session);
       if (left.length === 0) return 0;
       const payable = await loadPayable(ofAllAccounts(deps, [checkout]), checkout, session);
       // Neither can be deleted: the checkout has payments.
@@ -110,7 +111,7 @@ export function createAcceptanceFinisher(deps: AcceptanceFinisherDeps) {
      *  once. @returns how many payments it completed */
     async run(signal: AbortSignal): Promise<number> {
       let completed = 0;
-      for (const accepted of await checkouts.leftToComplete(CHECKOUTS)) {
+      for (const accepted of await checkouts.toComplete(CHECKOUTS)) {
         try {
           completed += await completeBatches(accepted, signal);
         } catch (error) {

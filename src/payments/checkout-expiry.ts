@@ -89,9 +89,9 @@ async function readStates(deps: CheckoutExpiryDeps, used: readonly WalletDoc[]):
   // wallet's deactivation.
   const states = used.some(({ watching }) => !watching) ? await deps.networkStates.all() : [];
   const newest = new Map(states.map(({ _id, latestClosedAt }) => [_id, latestClosedAt]));
-  const now = await deps.wallets.ofAllAccounts(used.map(({ _id }) => _id));
+  const asOfNow = await deps.wallets.ofAllAccounts(used.map(({ _id }) => _id));
   return new Map(
-    now.map((wallet) => {
+    asOfNow.map((wallet) => {
       const own = cursorById.get(cursorId(wallet.network, wallet.address));
       const feed = cursorById.get(cursorId(wallet.network, FEED));
       const shown = wallet.watchStarted ? (shownCursor(own, feed) ?? null) : null;

@@ -3,7 +3,16 @@
 import type { CheckoutStatus } from '../../contracts/checkouts.js';
 import { minorDigits } from '../../contracts/currencies.js';
 import { formatAmount, parseAmount, parseSum } from '../domain/amount.js';
-import { acceptLate, type Checkout, type Counted, cancel, giveBack, type Sum, takeAgain } from '../domain/checkout.js';
+import { assetOf } from '../domain/asset.js';
+import {
+  acceptLate,
+  type Checkout,
+  type Counted,
+  cancel,
+  type Sum,
+  withoutReturned,
+  withReturned,
+} from '../domain/checkout.js';
 import { parsePercent, TOLERANCE_DECIMALS } from '../domain/order.js';
 import { enoughFor } from '../domain/pricing.js';
 import type { LedgerStamp } from '../domain/terms.js';
@@ -61,11 +70,6 @@ export const withState = (
 });
 
 const isHolding = ({ holds }: CheckoutDoc): boolean => holds !== undefined && Object.values(holds).includes(true);
-
-export const assetOf = ({ assetCode, assetIssuer }: Pick<PaymentDoc, 'assetCode' | 'assetIssuer'>) => ({
-  code: assetCode,
-  issuer: assetIssuer,
-});
 
 /** Unrefunded stroops of a payment; never negative. */
 export function leftOf({ amount, refundedAmount = '0' }: Pick<PaymentDoc, 'amount' | 'refundedAmount'>): bigint {
@@ -142,7 +146,7 @@ export function afterRefund(
     ...{ ledger, closedAt, operationId, stroops, counted: before.counts - rest.counts },
     ...(isWithoutRate(payment) && { isUnrated: true as const }),
   };
-  const after = giveBack(state, returned, later);
+  const after = withReturned(state, returned, later);
   return after === state ? checkout : withState(checkout, after, closedAt);
 }
 
@@ -163,7 +167,7 @@ export function afterRefundMoved(
   };
   if (before.status === 'REJECTED' || again.stroops === 0n) return checkout;
   const completesAt = later.at(-1)?.closedAt ?? closedAt;
-  const state = takeAgain(toCheckoutState(checkout), { ledger, closedAt, operationId, ...again }, completesAt);
+  const state = withoutReturned(toCheckoutState(checkout), { ledger, closedAt, operationId, ...again }, completesAt);
   return withState(checkout, state, now);
 }
 

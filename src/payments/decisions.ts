@@ -9,6 +9,7 @@ import { PAYMENT_STATUSES } from '../../contracts/payments.js';
 import { minorDigitErrors } from '../../contracts/rates.js';
 import type { Commit } from '../accounts/index.js';
 import { formatAmount, parseAmount, parseSum } from '../domain/amount.js';
+import { assetOf } from '../domain/asset.js';
 import type { Pair } from '../domain/rate.js';
 import { isPayable, type PayUri } from '../domain/sep7.js';
 import { badRequest, conflict, invalid, NO_SUCH, notFound } from '../kit/api-error.js';
@@ -20,7 +21,7 @@ import type { LoadRates } from '../rates/index.js';
 import type { AccountProducts, CheckoutDoc, CheckoutStore, Quotes } from '../selling/index.js';
 import type { ForAccount } from '../stores.js';
 import type { BookByHash } from '../watching/index.js';
-import { assetOf, isUnneeded, leftOf, withLate } from './checkout.js';
+import { isUnneeded, leftOf, withLate } from './checkout.js';
 import { judgeAssigned, toJudgedFields } from './judge.js';
 import { networksOf, type Payable, pairsOf, payableOf, withTermsAt } from './payable.js';
 import type { PaymentDoc } from './payment-document.js';
@@ -334,7 +335,7 @@ const MAX_BATCHES = 10;
 /** In batches; several processes may run it at once. */
 export async function decideLeftParts(
   deps: {
-    checkouts: Pick<CheckoutStore, 'withPartsLeft' | 'noPartsLeft'>;
+    checkouts: Pick<CheckoutStore, 'withUndecidedParts' | 'endPartDecisions'>;
     payments: Pick<PaymentStore, 'undecidedParts' | 'decide'>;
     transaction: Database['transaction'];
     log: Logger;
@@ -345,14 +346,14 @@ export async function decideLeftParts(
   const decideSome = (checkout: Pick<CheckoutDoc, '_id' | 'accountId'>) => async (session: Session) => {
     const ids = await payments.undecidedParts(checkout, DECIDED_AT_ONCE, session);
     await payments.decide(checkout.accountId, ids, session);
-    if (ids.length < DECIDED_AT_ONCE) await checkouts.noPartsLeft(checkout, session);
+    if (ids.length < DECIDED_AT_ONCE) await checkouts.endPartDecisions(checkout, session);
     return ids.length;
   };
   const decideBatches = async (checkout: Pick<CheckoutDoc, '_id' | 'accountId'>) => {
     for (let batch = 0; batch < MAX_BATCHES && !signal.aborted; batch++)
       if ((await transaction(decideSome(checkout))) < DECIDED_AT_ONCE) return;
   };
-  for (const checkout of await checkouts.withPartsLeft(CHECKOUTS)) {
+  for (const checkout of await checkouts.withUndecidedParts(CHECKOUTS)) {
     await decideBatches(checkout).catch((error: unknown) =>
       log.error({ err: error, checkoutId: checkout._id }, 'parts of a paid checkout not decided; trying again later'),
     );

@@ -1,6 +1,6 @@
-/** The room's entrance: what happens when money meets an order. */
+/** The room's entrance: what happens when money meets a payable. */
 export { type AcceptCheckout, createAcceptanceFinisher, createAcceptCheckout } from './acceptance.js';
-export { assetOf, cancelled, leftOf, refundedValueOf } from './checkout.js';
+export { cancelled, leftOf, refundedValueOf } from './checkout.js';
 export { createCheckoutExpiry } from './checkout-expiry.js';
 export {
   createPaymentService,
@@ -11,7 +11,6 @@ export {
   MATCHED,
   withProducts,
 } from './decisions.js';
-export { createLeftoverRemoval, createRemoveLeftovers } from './deleted-products.js';
 export { type CheckoutPayable, loadPayable, loadPayables, payableOf } from './payable.js';
 export type { PaymentChanges } from './payment-changes.js';
 export type { PaymentDoc } from './payment-document.js';

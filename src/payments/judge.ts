@@ -3,7 +3,7 @@
 
 import type { Network } from '../../contracts/networks.js';
 import { formatAmount, MAX_STROOPS, parseAmount } from '../domain/amount.js';
-import { type Asset, sameAsset } from '../domain/asset.js';
+import { type Asset, assetOf, sameAsset } from '../domain/asset.js';
 import { judgeForCheckout } from '../domain/checkout.js';
 import { parsePercent, TOLERANCE_DECIMALS } from '../domain/order.js';
 import { type Verdict, verdictOf } from '../domain/outcomes.js';
@@ -13,7 +13,7 @@ import type { ShownRate } from '../domain/shown-rates.js';
 import { type LedgerClose, type LinkTerms, mayBeInForce, type ProductTerms } from '../domain/terms.js';
 import { wordsOf } from '../kit/text-search.js';
 import type { StoredTerms } from '../selling/index.js';
-import { assetOf, type Later, leftOf, needsDecision, toCheckoutState, withState } from './checkout.js';
+import { type Later, leftOf, needsDecision, toCheckoutState, withState } from './checkout.js';
 import type { CheckoutPayable, LinkPayable, Payable } from './payable.js';
 import type { PaymentDoc, StoredValue } from './payment-document.js';
 import type { JudgedFields } from './payment-store.js';
@@ -42,7 +42,7 @@ interface Judgement<P extends Payable = Payable> {
 export function judge(payable: Payable, paid: Paid, later: Later | null, ratesFor: RatesFor, now: Date): Judgement {
   return payable.link
     ? { verdict: judgeForLink(payable, paid, ratesFor), payable }
-    : judgeFor(payable, paid, later, ratesFor, now);
+    : judgeForStored(payable, paid, later, ratesFor, now);
 }
 
 /** Judges what is left of a payment, by what is due at the moment of assignment: nothing once the
@@ -56,14 +56,16 @@ export function judgeAssigned(payable: Payable, payment: PaymentDoc, ratesFor: R
     asset: assetOf(payment),
     amount: leftOf(payment),
   };
-  const judged = payable.link ? judge(payable, paid, null, ratesFor, now) : judgeForNow(payable, paid, ratesFor, now);
+  const judged = payable.link
+    ? judge(payable, paid, null, ratesFor, now)
+    : judgeForStoredNow(payable, paid, ratesFor, now);
   const back = whole - paid.amount;
   return back === 0n ? judged : { ...judged, verdict: ofWhole(judged.verdict, whole, back) };
 }
 
-function judgeForNow(payable: CheckoutPayable, paid: Paid, ratesFor: RatesFor, now: Date): Judgement {
+function judgeForStoredNow(payable: CheckoutPayable, paid: Paid, ratesFor: RatesFor, now: Date): Judgement {
   const { returned = [] } = payable.checkout;
-  const judged = judgeFor(withCheckout(payable, { returned: [] }), paid, null, ratesFor, now);
+  const judged = judgeForStored(withCheckout(payable, { returned: [] }), paid, null, ratesFor, now);
   return { ...judged, payable: withCheckout(judged.payable, { returned }) };
 }
 
@@ -78,7 +80,7 @@ function ofWhole(verdict: Verdict, whole: bigint, back: bigint): Verdict {
   };
 }
 
-function judgeFor(
+function judgeForStored(
   payable: CheckoutPayable,
   paid: Paid,
   later: Later | null,
@@ -213,7 +215,7 @@ const wordsOfPayment = (memo: string | null, payable: Payable | null): string[] 
 };
 
 /** The judgement's fields of the stored payment.
- *  @param payment its refunds.
+ *  @param payment its amount, memo and refunds.
  *  @param payable null for a payment that belongs to nothing */
 export const toJudgedFields = (
   verdict: Verdict,

@@ -13,9 +13,9 @@ interface PaymentFields extends mongo.Document {
 
 export interface PaymentChanges<Payment> {
   /** The payments of these links and checkouts stored at `since` or later, oldest first. */
-  ofLinksSince(linkIds: readonly string[], since: Date): AsyncIterable<Payment>;
+  ofPayablesSince(payableIds: readonly string[], since: Date): AsyncIterable<Payment>;
   /** The newest payments of a link or checkout stored at `since` or later, newest first. */
-  newestOfLink(accountId: string, linkId: string, since: Date, limit: number): Promise<Payment[]>;
+  newestOfPayable(accountId: string, payableId: string, since: Date, limit: number): Promise<Payment[]>;
   /** Those of the account's payments that have one of these ids. */
   ofAccount(accountId: string, ids: readonly string[]): Promise<Payment[]>;
   /** Follows payments that arrive, change status or are refunded, each in its current state, from
@@ -41,23 +41,23 @@ export function createPaymentChanges<Payment extends PaymentFields>(
 ): PaymentChanges<Payment> {
   const filter = (fields: object) => fields as mongo.Filter<Payment>;
   return {
-    ofLinksSince: (linkIds, since) =>
+    ofPayablesSince: (payableIds, since) =>
       payments
         .find(
           filter({
             $or: [
-              { paymentLinkId: { $in: [...linkIds] }, createdAt: { $gte: since } },
-              { checkoutId: { $in: linkIds.filter(isCheckoutId) }, createdAt: { $gte: since } },
+              { paymentLinkId: { $in: [...payableIds] }, createdAt: { $gte: since } },
+              { checkoutId: { $in: payableIds.filter(isCheckoutId) }, createdAt: { $gte: since } },
             ],
           }),
         )
         .sort({ createdAt: 1 }) as AsyncIterable<Payment>,
-    newestOfLink: (accountId, linkId, since, limit) =>
+    newestOfPayable: (accountId, payableId, since, limit) =>
       payments
         .find(
           filter({
             accountId,
-            [isCheckoutId(linkId) ? 'checkoutId' : 'paymentLinkId']: linkId,
+            [isCheckoutId(payableId) ? 'checkoutId' : 'paymentLinkId']: payableId,
             createdAt: { $gte: since },
           }),
         )

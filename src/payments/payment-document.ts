@@ -1,8 +1,8 @@
-/** The document of a payment, and its indexes. Fields from the ledger never change; `paymentKeyOf`
+/** The document of a payment, and its indexes. Fields from the ledger never change; `PAYMENT_KEY`
  *  makes each payment unique per wallet. */
 import type { Network } from '../../contracts/networks.js';
 import type { PaymentReason, PaymentStatus } from '../../contracts/payments.js';
-import { type DocOf, define, nullable, optional, shape, text } from '../kit/collection.js';
+import { type DocOf, define, flag, nullable, optional, text } from '../kit/collection.js';
 
 /** The identity of a payment. It includes the transaction's hash because operation ids start over
  *  when a test network is reset. */
@@ -42,8 +42,8 @@ export const PAYMENTS = define(
     paymentLinkId: nullable(String),
     checkoutId: nullable(String),
     productId: nullable(String),
-    /** In the currency of its price. It is shown once the payment is taken. Missing where there
-     *  is none. */
+    /** In the currency of its price, else in that of the account's books. Not shown while the payment
+     *  is REJECTED. Missing without a currency or a known rate. */
     value: optional({ currency: String, amount: String, rate: String, rateAt: Date, source: String }),
     /** Total refunded: canonical decimal text, possibly more than `amount`. Missing for nothing. */
     refundedAmount: optional(String),
@@ -51,7 +51,7 @@ export const PAYMENTS = define(
     refunds: optional([{ transactionHash: String, amount: String, ledger: Number, at: Date }]),
     /** Arrived for an accepted checkout while earlier payments were being completed; it is not
      *  among them. Missing otherwise. */
-    afterAcceptance: optional(shape<true>()),
+    afterAcceptance: flag(),
     /** The merchant has to decide about it: see `needsDecision` in `payments/checkout.ts`. */
     needsDecision: Boolean,
     /** Search words besides its id and hash: its memo, and texts of its link, product or checkout

@@ -45,8 +45,7 @@ export const toPayment = (payment: PaymentDoc, product: ProductDoc | null): Paym
   ledger: payment.ledger,
   ledgerClosedAt: payment.ledgerClosedAt.toISOString(),
   paymentLinkId: payment.paymentLinkId,
-  // Payments from before checkouts existed have no such field.
-  checkoutId: payment.checkoutId ?? null,
+  checkoutId: payment.checkoutId,
   product: product && toProductSummary(product),
   walletId: payment.walletId,
   needsDecision: payment.needsDecision,

@@ -188,12 +188,12 @@ export function createRecorder(deps: RecorderDeps) {
   ): Promise<PaymentDoc[]> {
     return transaction(async (session) => {
       const matches = await matchCredits(deps, batch, session);
-      const ratesOf = await ratesFor(matches, session);
-      const booksOf = await rateBook.loadWorth(
+      const ratesOf = await loadRates(matches, session);
+      const bookValueOf = await rateBook.loadWorth(
         matches.map((match) => cameOf(batch.network, match)),
         session,
       );
-      const changes = judgeInOrder(batch.network, matches, { ratesOf, booksOf }, newId);
+      const changes = judgeInOrder(batch.network, matches, { ratesOf, bookValueOf }, newId);
       if (changes.length > 0) await settle(changes, session);
       await noteFirstPayments(matches, session);
       await refundBook.bookSent(batch, session);
@@ -205,7 +205,7 @@ export function createRecorder(deps: RecorderDeps) {
   }
 
   /** All rates that the payments may have used. */
-  const ratesFor = (matches: readonly Match[], session: Session): Promise<RatesOf> =>
+  const loadRates = (matches: readonly Match[], session: Session): Promise<RatesOf> =>
     rateBook.load(
       matches.flatMap(({ payable, wallet: { accountId }, credit: close }) =>
         payable ? pairsOf(payable, close).map((pair) => ({ accountId, pair, close })) : [],
@@ -254,7 +254,7 @@ const cameOf = (network: Network, { credit, wallet: { accountId } }: Match): Cam
 function judgeInOrder(
   network: Network,
   matches: readonly Match[],
-  { ratesOf, booksOf }: { ratesOf: RatesOf; booksOf: WorthOf },
+  { ratesOf, bookValueOf }: { ratesOf: RatesOf; bookValueOf: WorthOf },
   newId: NewId,
 ): Change[] {
   const left = new Map<string, CheckoutPayable>();
@@ -288,7 +288,7 @@ function judgeInOrder(
       memoType: credit.memo.type,
       destinationMuxedId: credit.destinationMuxedId,
       senderMuxedAddress: credit.senderMuxedAddress,
-      ...valuedBy(booksOf(cameOf(network, match)), credit.amount),
+      ...valuedBy(bookValueOf(cameOf(network, match)), credit.amount),
       ...toJudgedFields(verdict, { amount, memo: credit.memo.text }, judged?.payable ?? null),
       createdAt,
     };

@@ -4,7 +4,7 @@
 import type { Network } from '../../contracts/networks.js';
 import { formatAmount, parseAmount, parseSum } from '../domain/amount.js';
 import {
-  givesBack,
+  isRefundOf,
   type MoneyBack,
   memoRefunded,
   type Payer,
@@ -175,7 +175,7 @@ export function createRefundBook(deps: RefundDeps) {
       const { muxedAddress } = payerOf(payment);
       const waiting = (await refunds.waiting(paidFor(payable)._id, payment, session)).filter(
         (refund) =>
-          refund.receiverMuxedAddress === muxedAddress && givesBack(toMoneyBack(refund), toRefundable(payment)),
+          refund.receiverMuxedAddress === muxedAddress && isRefundOf(toMoneyBack(refund), toRefundable(payment)),
       );
       for (const refund of waiting) await book(deps, refund, payment._id, null, session);
       return waiting.length > 0;
@@ -200,13 +200,15 @@ async function book(deps: RefundDeps, refund: RefundDoc, paymentId: string, paya
   const { payments, refunds, outbox, paymentEvents } = deps;
   const { before, after } = await payments.addRefund(paymentId, refund, session);
   await refunds.save({ ...refund, paymentId }, session);
-  const left = payable?.checkout ? { ...payable, checkout: await takeBack(deps, before, refund, session) } : payable;
+  const left = payable?.checkout
+    ? { ...payable, checkout: await checkoutAfter(deps, before, refund, session) }
+    : payable;
   await outbox.publish([paymentEvents.ofRefund(after, left, refund._id)], session);
 }
 
 /** Money refunded before an order is complete no longer counts towards it. @returns the
  *  checkout afterwards */
-async function takeBack(
+async function checkoutAfter(
   { checkouts, payments }: RefundDeps,
   payment: PaymentDoc,
   refund: RefundDoc,

@@ -31,7 +31,7 @@ export interface PaymentChange {
 
 interface SettleDeps {
   paymentLinks: Pick<PaymentLinkStore, 'count'>;
-  checkouts: Pick<CheckoutStore, 'update' | 'leaveParts' | 'takeAgain' | 'giveBack'>;
+  checkouts: Pick<CheckoutStore, 'update' | 'schedulePartDecisions' | 'takeAgain' | 'giveBack'>;
   products: Pick<ProductStore, 'notePayments'>;
   payments: Pick<PaymentStore, 'insert' | 'ofCheckout' | 'decide'>;
   refundBook: Pick<RefundBook, 'bookWaiting'>;
@@ -57,9 +57,9 @@ export function createSettle(deps: SettleDeps): Settle {
         session,
       );
     }
-    for (const { checkout, ids, isPart } of decided) {
+    for (const { checkout, ids, hasMore } of decided) {
       await payments.decide(checkout.accountId, ids, session);
-      if (isPart) await checkouts.leaveParts(checkout, session);
+      if (hasMore) await checkouts.schedulePartDecisions(checkout, session);
     }
     await outbox.publish(events, session);
     await noteFirstPayments(products, changes, session);
@@ -87,8 +87,9 @@ interface Effects {
   counts: LinkCountChange[];
   /** By id. */
   orders: ReadonlyMap<string, CheckoutDoc>;
-  /** Stored parts of checkouts that became PAID; only some of very many. */
-  decided: { checkout: CheckoutDoc; ids: string[]; isPart: boolean }[];
+  /** Checkouts that became PAID or EXPIRED, with the stored parts that this decides. `hasMore`: more
+   *  are stored than were read, and the job decides the rest. */
+  decided: { checkout: CheckoutDoc; ids: string[]; hasMore: boolean }[];
   /** Each shows its link or checkout as the payment left it. */
   events: OutboxEvent[];
 }
@@ -129,8 +130,8 @@ async function effectsOf(
     const shown = [...stored, ...fresh].map((payment) => decidedWith(payment, checkout));
     events.push(paymentEvents.ofCheckout(type, payable, shown));
     const ids = stored.filter((payment) => decidedWith(payment, checkout) !== payment).map(({ _id }) => _id);
-    const isPart = checkout.status === 'PAID' && checkout.paymentCount > stored.length + fresh.length;
-    decided.push({ checkout, ids, isPart });
+    const hasMore = checkout.status === 'PAID' && checkout.paymentCount > stored.length + fresh.length;
+    decided.push({ checkout, ids, hasMore });
   }
   const undecided = judged.filter(({ payment }) => decidedIn(orders, payment).needsDecision);
   events.push(...undecided.map(({ payment, payable }) => paymentEvents.ofDecision(payment, payable, payment.status)));

@@ -179,7 +179,7 @@ async function firstOf({ pairs, clock }: SamplerDeps, key: string): Promise<bool
 const toStoredAnswer = ({ of, rate, at }: RateAnswer): StoredAnswer => ({ of, rate: formatRate(rate), at });
 const readAnswer = ({ of, rate, at }: StoredAnswer): RateAnswer => ({ of, rate: parseRate(rate)!, at });
 
-export const toPair = ({ currency, assetCode, assetIssuer, network }: RatePairDoc): Pair => ({
+const toPair = ({ currency, assetCode, assetIssuer, network }: RatePairDoc): Pair => ({
   currency,
   asset: { code: assetCode, issuer: assetIssuer },
   network,

@@ -65,7 +65,7 @@ export function createCheckoutCreation(deps: CheckoutCreationDeps): ServiceOf<Co
     // On a retry the id carries the time of the first attempt.
     const begins = isRepeated ? clock.now() : createdAtOf(_id);
     const expiresAt = new Date(input.expiresAt ?? begins.getTime() + DEFAULT_LIFETIME_MS);
-    const quote = await quoteOf(deps, accountId, terms, expiresAt);
+    const quote = await needRates(deps, accountId, terms, expiresAt);
     for (;;) {
       const named = { _id, accountId, slug: createSlug(clock), memo: createMemo(clock, 'checkout') };
       const checkout = { ...newCheckout(named, terms, input, expiresAt), ...(user ? { soldBy: user.id } : {}) };
@@ -129,12 +129,16 @@ async function holding(
 
 export const linkClosed = () => conflict('This link takes no more orders.');
 
-const show = async ({ quotes, publicUrl }: CheckoutCreationDeps, facts: CheckoutFacts) =>
-  (await quotes.checkouts(facts.checkout.accountId, [toCheckout(facts, publicUrl)]))[0]!;
+/** As the API shows it. */
+export const show = async (
+  { quotes, publicUrl }: Pick<CheckoutCreationDeps, 'quotes' | 'publicUrl'>,
+  facts: CheckoutFacts,
+) => (await quotes.checkouts(facts.checkout.accountId, [toCheckout(facts, publicUrl)]))[0]!;
 
-/** The current quote; null for a price in the asset. @throws ApiError `conflict` when a price in a
- *  currency has no rate at the moment */
-export async function quoteOf(
+/** Has the rates sampled that the checkout needs until its end. @returns the current quote; null for
+ *  a price in the asset. @throws ApiError `conflict` when a price in a currency has no rate at
+ *  the moment */
+export async function needRates(
   { forAccount, rateNeeds, quotes }: Pick<CheckoutCreationDeps, 'forAccount' | 'rateNeeds' | 'quotes'>,
   accountId: string,
   terms: CheckoutTerms,

@@ -3,7 +3,7 @@ import type { CheckoutStatus } from '../../contracts/checkouts.js';
 import type { Language } from '../../contracts/languages.js';
 import type { StoredOrder } from '../domain/order.js';
 import type { LedgerStamp } from '../domain/terms.js';
-import { type DocOf, define, nullable, optional, shape, text } from '../kit/collection.js';
+import { type DocOf, define, flag, nullable, optional, shape, text } from '../kit/collection.js';
 import type { Holds, Takes } from './holdings.js';
 
 /** `amount` or `price` is what the order comes to. */
@@ -67,7 +67,7 @@ export const CHECKOUTS = define(
      *  exceed the largest payment. */
     received: String,
     /** With a currency: the stroops that counted, and what of them was not needed, as in
-     *  `Checkout`. Missing for none, or without a currency. */
+     *  `Checkout` of `domain/checkout.ts`. Missing for none, or without a currency. */
     paidIn: optional(String),
     excess: optional(String),
     /** Refunded stroops as in `Returned`, in decimal text. Missing means none. */
@@ -79,7 +79,7 @@ export const CHECKOUTS = define(
         stroops: String,
         counted: optional(String),
         countsOn: optional(Boolean),
-        isUnrated: optional(shape<true>()),
+        isUnrated: flag(),
       },
     ]),
     /** All payments, whatever their status. */
@@ -90,17 +90,16 @@ export const CHECKOUTS = define(
     cancelledFrom: nullable(shape<LedgerStamp>()),
     /** Missing means null. */
     acceptedFrom: optional(nullable(shape<LedgerStamp>())),
-    /** The last COMPLETED payment while an acceptance is still completing later ones. Missing when
+    /** Id of the last payment that a running acceptance has completed; empty at first. Missing when
      *  all are completed. */
     completedUpTo: optional(String),
     /** True while parts of a PAID checkout with very many payments are still marked as needing a
      *  decision. Missing otherwise. */
-    partsLeft: optional(shape<true>()),
+    partsLeft: flag(),
     paidAt: nullable(Date),
     closedAt: nullable(Date),
     createdAt: Date,
-    /** When the newest gap of its wallet, as of its creation, was found; null for none. Missing in
-     *  older documents. */
+    /** When the newest gap of its wallet, as of its creation, was found; null for none. */
     gapBefore: optional(nullable(Date)),
     /** Search words, besides its id. */
     words: optional([String]),

@@ -120,7 +120,7 @@ export const checkoutUrl = (publicUrl: string, slug: string): string => `${publi
 
 const NO_CUSTOMER: Checkout['customer'] = { name: null, email: null, phone: null, address: null };
 
-export const answersOf = ({ answers }: Pick<CheckoutDoc, 'answers'>): Record<string, string> =>
+const answersOf = ({ answers }: Pick<CheckoutDoc, 'answers'>): Record<string, string> =>
   answers === undefined ? {} : JSON.parse(answers);
 
 export function toCheckout({ checkout, product, wallet }: CheckoutFacts, publicUrl: string): Checkout {

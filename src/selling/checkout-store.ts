@@ -223,7 +223,7 @@ const changesOf = (store: Store, accountId: string) => ({
   /** Stores a changed checkout, in the transaction that read it. */
   update: (checkout: CheckoutDoc, session: Session) => update(store, [{ ...checkout, accountId }], session),
   /** Schedules the completion of the payments that the acceptance leaves, in its transaction. */
-  async leaveToComplete(id: string, session: Session): Promise<void> {
+  async scheduleCompletion(id: string, session: Session): Promise<void> {
     await store.collection.updateOne({ _id: id, accountId }, { $set: { completedUpTo: '' } }, { session });
   },
 });
@@ -285,13 +285,13 @@ const givingBackOf = ({ collection }: Store) => ({
 
 /** Checkouts whose acceptance has payments left to complete. */
 const acceptanceOf = ({ collection }: Store) => ({
-  leftToComplete: (limit: number): Promise<OwnedCheckout[]> =>
+  toComplete: (limit: number): Promise<OwnedCheckout[]> =>
     collection.find({ completedUpTo: { $exists: true } }, { projection: { accountId: 1 }, limit }).toArray(),
   /** The same one, in a transaction. Null when nothing is left of it. */
-  sameToComplete: ({ _id, accountId }: OwnedCheckout, session: Session) =>
+  reloadToComplete: ({ _id, accountId }: OwnedCheckout, session: Session) =>
     collection.findOne({ _id, accountId, completedUpTo: { $exists: true } }, { session }),
   /** @param upTo null when no payment is left */
-  async completedUpTo({ _id, accountId }: CheckoutDoc, upTo: string | null, session: Session): Promise<void> {
+  async moveCompletion({ _id, accountId }: CheckoutDoc, upTo: string | null, session: Session): Promise<void> {
     const change = upTo === null ? { $unset: { completedUpTo: '' as const } } : { $set: { completedUpTo: upTo } };
     await collection.updateOne({ _id, accountId }, change, { session });
   },
@@ -300,12 +300,12 @@ const acceptanceOf = ({ collection }: Store) => ({
 /** PAID checkouts with parts still marked as needing a decision. */
 const partsOf = ({ collection }: Store) => ({
   /** In the transaction that makes it PAID. */
-  async leaveParts({ _id, accountId }: CheckoutDoc, session: Session): Promise<void> {
+  async schedulePartDecisions({ _id, accountId }: CheckoutDoc, session: Session): Promise<void> {
     await collection.updateOne({ _id, accountId }, { $set: { partsLeft: true } }, { session });
   },
-  withPartsLeft: (limit: number): Promise<OwnedCheckout[]> =>
+  withUndecidedParts: (limit: number): Promise<OwnedCheckout[]> =>
     collection.find({ partsLeft: true }, { projection: { accountId: 1 }, limit }).toArray(),
-  async noPartsLeft({ _id, accountId }: OwnedCheckout, session: Session): Promise<void> {
+  async endPartDecisions({ _id, accountId }: OwnedCheckout, session: Session): Promise<void> {
     await collection.updateOne({ _id, accountId }, { $unset: { partsLeft: '' } }, { session });
   },
 });

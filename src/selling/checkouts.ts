@@ -8,8 +8,8 @@ import { conflict, notFound } from '../kit/api-error.js';
 import { type Caller, onlySeller, type ServiceOf } from '../kit/caller.js';
 import { pageOf } from '../kit/paging.js';
 import { type AcceptCheckout, type CheckoutPayable, cancelled, loadPayable, loadPayables } from '../payments/index.js';
-import { type CheckoutCreationDeps, createCheckoutCreation } from './checkout-creation.js';
-import { balanceOf, type CheckoutFacts, checkoutUrl, toCheckout } from './checkout-resource.js';
+import { type CheckoutCreationDeps, createCheckoutCreation, show } from './checkout-creation.js';
+import { balanceOf, checkoutUrl, toCheckout } from './checkout-resource.js';
 import type { CheckoutFilter } from './checkout-store.js';
 import { toInstructions } from './instructions.js';
 
@@ -48,9 +48,6 @@ export function createCheckoutService(deps: CheckoutServiceDeps): Service {
     accept: accept(deps),
   };
 }
-
-const show = async ({ quotes, publicUrl }: CheckoutServiceDeps, facts: CheckoutFacts) =>
-  (await quotes.checkouts(facts.checkout.accountId, [toCheckout(facts, publicUrl)]))[0]!;
 
 async function find({ forAccount }: CheckoutServiceDeps, caller: Caller, id: string): Promise<CheckoutPayable> {
   const stores = forAccount(caller.accountId);

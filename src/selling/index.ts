@@ -1,10 +1,12 @@
 /** The room's entrance: products, payment links and checkouts, and what is written about them. */
+
 export type { CheckoutDoc } from './checkout-document.js';
 export { balanceOf, toCheckout, toPaymentLink, toProduct, toProductSummary } from './checkout-resource.js';
 export { type CheckoutStore, createCheckoutStore } from './checkout-store.js';
 export { lineProductFaults, productTermFaults } from './checkout-terms.js';
 export { createCheckoutService } from './checkouts.js';
 export { createCouponService, createCouponStore } from './coupons.js';
+export { createLeftoverRemoval, createRemoveLeftovers } from './deleted-products.js';
 export { createExportService, type Download, type ExportService } from './exports.js';
 export { createRequestKeyStore, openPayRequests, qrPng, qrSvg } from './instructions.js';
 export {

@@ -16,7 +16,7 @@ import { type Database, isDuplicateKey, type Session, Taken } from '../kit/datab
 import { createGroupCommit } from '../kit/group-commit.js';
 import type { NewId } from '../kit/ids.js';
 import { accountsOf } from '../kit/owners.js';
-import { type CheckoutCreationDeps, linkClosed, newCheckout, quoteOf, storeAll } from './checkout-creation.js';
+import { type CheckoutCreationDeps, linkClosed, needRates, newCheckout, storeAll } from './checkout-creation.js';
 import type { CheckoutDoc } from './checkout-document.js';
 import type { CheckoutStore } from './checkout-store.js';
 import { termsOf } from './checkout-terms.js';
@@ -149,7 +149,7 @@ export function createTakeOrder(deps: OrderTakingDeps): TakeOrder {
     const input = await inputOf(deps, link, sent);
     const terms = await termsOf(forAccount(accountId), input, now);
     const takes = { ...(terms.takes ?? { couponId: null, pieces: [] }), linkId: link._id };
-    await quoteOf(deps, accountId, terms, expiresAt);
+    await needRates(deps, accountId, terms, expiresAt);
     for (;;) {
       const named = { _id, accountId, slug: createSlug(clock), memo: createMemo(clock, 'checkout') };
       const told = toldBy(link, link.order, sent);

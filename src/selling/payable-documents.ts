@@ -44,7 +44,7 @@ export function createPayableNames(connection: mongoose.Connection) {
   const collection = openCollection<PayableNameDoc>(connection, PAYABLE_NAMES);
   return {
     /** It has no index of its own, and a transaction should not create it. */
-    ensureCollection: () => makeCollection(PAYABLE_NAMES, connection),
+    ensureCollection: () => makeCollection(connection, PAYABLE_NAMES),
     /** @throws a duplicate key error when one is taken */
     async take(batch: readonly Named[], session: Session): Promise<void> {
       await collection.insertMany(batch.flatMap(docsOf), { session });

@@ -64,7 +64,7 @@ export function createProductStore(connection: mongoose.Connection, versionsKept
   };
   return {
     /** It has no index of its own, and a transaction should not create it. */
-    ensureCollection: () => makeCollection(DELETED_PRODUCTS, connection),
+    ensureCollection: () => makeCollection(connection, DELETED_PRODUCTS),
     forAccount: (accountId: string) => ({
       ...listsOf(store, accountId),
       ...pricesOf(store, accountId),

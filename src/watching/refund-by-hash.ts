@@ -3,7 +3,7 @@
 
 import type { Network } from '../../contracts/networks.js';
 import { parseSum } from '../domain/amount.js';
-import { givesBack } from '../domain/refund.js';
+import { isRefundOf } from '../domain/refund.js';
 import { conflict, rateLimited, unavailable } from '../kit/api-error.js';
 import type { Clock } from '../kit/clock.js';
 import type { Database, Session } from '../kit/database.js';
@@ -149,7 +149,7 @@ async function refundsIn(
   const { accountId, network } = payment;
   const back = moved
     .map((credit) => ({ credit, refund: toRefundDoc(accountId, network, credit, null) }))
-    .filter(({ refund }) => givesBack(toMoneyBack(refund), toRefundable(payment)));
+    .filter(({ refund }) => isRefundOf(toMoneyBack(refund), toRefundable(payment)));
   const senders = new Set(
     (await wallets.at(network, [...new Set(back.map(({ credit }) => credit.sender))]))
       .filter((wallet) => wallet.accountId === accountId)

@@ -5,12 +5,12 @@ import { deliveryStatusSchema } from '../../contracts/deliveries.js';
 import type { EventType } from '../../contracts/event-kinds.js';
 import type { OpeningPlan } from '../events/index.js';
 import type { Clock } from '../kit/clock.js';
-import { type Collection, type DocOf, define, nullable, openCollection, text } from '../kit/collection.js';
+import { type Collection, type DocOf, define, EPOCH, nullable, openCollection, text } from '../kit/collection.js';
 import { type CountSegments, createCountSegments } from '../kit/count-segments.js';
 import type { Session } from '../kit/database.js';
 import type { NewId } from '../kit/ids.js';
 import { createPages, type PageRequest, pageOfKnown } from '../kit/paging.js';
-import { createDueDeliveries, EPOCH } from './due-deliveries.js';
+import { createDueDeliveries } from './due-deliveries.js';
 import { readHealth } from './health.js';
 import { idRangeOf, type ReplayDoc } from './replay.js';
 

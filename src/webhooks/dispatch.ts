@@ -233,7 +233,7 @@ function createRun(deps: DispatcherDeps, throttles: Throttles, enough?: AbortSig
     async step() {
       if (enough?.aborted && isIdle()) over.abort();
       if (over.signal.aborted) return 0;
-      const { due, mayClaim } = await look.now();
+      const { due, mayClaim } = await look.forDue();
       if (await round({ ...deps, queues, sender }, due, mayClaim)) loop.wake();
       return untilNextLookMs(due.length);
     },
@@ -296,7 +296,7 @@ function createLook(
   let isAway = false;
   let backMs = Number.NEGATIVE_INFINITY;
   return {
-    async now(): Promise<{ due: string[]; mayClaim: boolean }> {
+    async forDue(): Promise<{ due: string[]; mayClaim: boolean }> {
       const askedMs = monotonic.nowMs();
       const due = await deliveries.dueWebhooks(clock.now());
       const nowMs = monotonic.nowMs();

@@ -2,6 +2,7 @@
  *  of attempts. */
 import mongoose from 'mongoose';
 import type { EventType } from '../../contracts/event-kinds.js';
+import { EPOCH } from '../kit/collection.js';
 import { accountsOf } from '../kit/owners.js';
 import type { Attempt, DeliveryDoc, DeliveryStatus } from './delivery-store.js';
 
@@ -44,9 +45,6 @@ const MAX_ATTEMPTS_KEPT = 50;
 const ASKED_ALONE = 8;
 /** Many webhooks usually have little due: one read of this many deliveries returns all of it. */
 const READ_THROUGH = 4096;
-
-/** Before any date. Queries must repeat this condition of the partial index to use it. */
-export const EPOCH = new Date(0);
 
 const IN_ORDER = { isReplayed: 1, nextAttemptAt: 1, _id: 1 } as const;
 const dueBy = (now: Date) => ({ nextAttemptAt: { $gte: EPOCH, $lte: now } });

@@ -5,7 +5,7 @@ import type { OutputOf } from '../../contracts/operation.js';
 import { type ActivityStore, SYSTEM } from '../accounts/index.js';
 import type { Outbox } from '../events/index.js';
 import type { Clock } from '../kit/clock.js';
-import type { Collection } from '../kit/collection.js';
+import { type Collection, EPOCH } from '../kit/collection.js';
 import type { Database, Session } from '../kit/database.js';
 import type { NewId } from '../kit/ids.js';
 import type { ForAccount } from '../stores.js';
@@ -15,8 +15,6 @@ import { toWebhook } from './webhooks.js';
 
 // Counts deliveries to a webhook by how they went.
 
-/** Any date at all. */
-const EPOCH = new Date(0);
 const LATENCIES = 200;
 
 interface DeliveryHealth {

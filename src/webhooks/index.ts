@@ -3,7 +3,6 @@
 export { createDeliveryStore, type DeliveryStore } from './delivery-store.js';
 export { DEVELOPMENT_CA_FILE, readDevelopmentCa } from './development-ca.js';
 export { createDispatcher, createSend, type Dispatcher, type DispatcherDeps } from './dispatch.js';
-export { EPOCH } from './due-deliveries.js';
 export { createPause } from './health.js';
 export { createKeyring, createWebhookKeyStore, type Keyring } from './keyring.js';
 export { createPoster, type Poster } from './poster.js';

@@ -6,6 +6,7 @@ import {
   type Collection,
   type DocOf,
   define,
+  EPOCH,
   nullable,
   openCollection,
   optional,
@@ -14,7 +15,6 @@ import {
 } from '../kit/collection.js';
 import { inOneBatch, orAlreadyMade, type Session } from '../kit/database.js';
 import { createPages, type PageRequest } from '../kit/paging.js';
-import { EPOCH } from './due-deliveries.js';
 import { createWebhookHealth } from './health.js';
 
 // Finds failing webhooks whose accounts have to be told. Part of the webhook store.

@@ -434,7 +434,7 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
       ).then(({ holds }) => (holds!.coupon ? holds : null)),
     taxes: (s) => s.checkouts.taxes({ groupBy: 'day', offsets: [{ fromMs: 0, offsetMs: 0 }] }),
     update: (s) => inTransaction((session) => s.checkouts.update({ ...checkout, status: 'CANCELLED' }, session)),
-    leaveToComplete: (s) => inTransaction((session) => s.checkouts.leaveToComplete(checkout._id, session)),
+    scheduleCompletion: (s) => inTransaction((session) => s.checkouts.scheduleCompletion(checkout._id, session)),
     existsOfWallet: (s) => inTransaction((session) => s.checkouts.existsOfWallet(wallet._id, session, 'OPEN')),
     removeOfProduct: (s) =>
       inTransaction((session) => s.checkouts.removeOfProduct(product._id, session)).then(() => null),

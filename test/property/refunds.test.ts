@@ -5,9 +5,9 @@ import {
   type Checkout,
   type CheckoutPayment,
   type Counted,
-  giveBack,
   judgeForCheckout,
   type Returned,
+  withReturned,
 } from '../../src/domain/checkout.js';
 import { shareOut } from '../../src/domain/refund.js';
 
@@ -72,7 +72,7 @@ const open = (amount: bigint, received: bigint): Checkout => ({
   paidAt: null,
 });
 /** Read in its place. */
-const sentBack = (checkout: Checkout, back: Returned): Checkout => giveBack(checkout, back, []);
+const sentBack = (checkout: Checkout, back: Returned): Checkout => withReturned(checkout, back, []);
 const returned = fc
   .record({ second: fc.integer({ min: 1, max: 50 }), stroops: fc.bigInt(1n, 100n), operation: fc.nat(99) })
   .map(({ second, operation, ...rest }): Returned => {
@@ -152,7 +152,7 @@ function readAll(steps: readonly Step[]) {
     const place = { ledger: 1000 + nth, closedAt: at(nth), operationId: String(BigInt(1000 + nth) << 32n) };
     const later = counted.filter((each) => each.nth > nth).sort((a, b) => a.nth - b.nth);
     if ('sendsBack' in step)
-      checkout = giveBack(checkout, { ...place, stroops: step.sendsBack, counted: step.sendsBack }, later);
+      checkout = withReturned(checkout, { ...place, stroops: step.sendsBack, counted: step.sendsBack }, later);
     else {
       const payment = { ...place, asset: XLM, amount: step.pays, productActive: true, later };
       const { verdict, after } = judgeForCheckout(checkout, payment);

@@ -63,7 +63,7 @@ function toTool(name: string, operation: Operation): Tool {
 }
 
 /** A tool's answer for a procedure's result: `structuredContent` is always an object. */
-export const toContent = (answer: unknown): Json => (Array.isArray(answer) ? { items: answer } : (answer as Json));
+const toContent = (answer: unknown): Json => (Array.isArray(answer) ? { items: answer } : (answer as Json));
 
 /** Without references, which not every assistant follows. */
 function toInputSchema(input: z.ZodType): Tool['inputSchema'] {

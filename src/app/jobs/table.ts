@@ -36,7 +36,7 @@ const pollLedger = (network: Network) =>
   ({
     name: `poll ledger ${network}`,
     schedule: 'always; a run lasts a minute and polls when the next ledger is expected',
-    does: 'holds the lease of the network and reads its new payments: match, judge, record, move the cursor',
+    does: 'holds the lease of the network and reads its new payments: match, judge, settle, move the cursor',
     ...drains,
   }) as const satisfies JobInfo;
 

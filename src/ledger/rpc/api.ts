@@ -37,7 +37,7 @@ interface ServerMemory {
   transactions: Transactions;
 }
 
-export const newMemory = (): ServerMemory => ({
+const newMemory = (): ServerMemory => ({
   checkedUntilMs: 0,
   uncheckedCalls: 0,
   witnesses: newWitnesses(),
@@ -76,7 +76,7 @@ interface RpcSourceDeps {
   clock: MonotonicClock;
 }
 
-export function createRpcSource(deps: RpcSourceDeps): LedgerSource {
+function createRpcSource(deps: RpcSourceDeps): LedgerSource {
   const { call, clock } = deps;
 
   return {

@@ -3,8 +3,8 @@
 
 import type { Logger } from 'pino';
 import type { Database } from '../kit/database.js';
-import type { ProductStore } from '../selling/index.js';
 import type { ForAccount } from '../stores.js';
+import type { ProductStore } from './product-store.js';
 
 /** Products dealt with in one run, a batch each: the run precedes the next check of
  *  expiring checkouts. */

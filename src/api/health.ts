@@ -4,7 +4,7 @@ import express, { type Request, Router } from 'express';
 import type { Registry } from 'prom-client';
 import type { Readiness } from './readiness.js';
 
-interface OperationsDeps {
+interface HealthDeps {
   checkReadiness: () => Promise<Readiness>;
   metrics: Registry;
 }
@@ -12,7 +12,7 @@ interface OperationsDeps {
 /** Serves `/health/live`, `/health/ready` and `/metrics`.
  *  @param deps.showsDetails decides who sees the metrics and the reasons; for others `/metrics`
  *  does not exist */
-export function createOperations(deps: OperationsDeps & { showsDetails: (req: Request) => boolean }): Router {
+export function createHealth(deps: HealthDeps & { showsDetails: (req: Request) => boolean }): Router {
   const { checkReadiness, metrics, showsDetails } = deps;
   const router = Router();
   router.get('/health/live', (_req, res) => {
@@ -32,8 +32,8 @@ export function createOperations(deps: OperationsDeps & { showsDetails: (req: Re
 }
 
 /** The app on `METRICS_PORT`, which shows everything to any client that reaches it. */
-export function createOperationsApp(deps: OperationsDeps): express.Express {
+export function createHealthApp(deps: HealthDeps): express.Express {
   const app = express().disable('x-powered-by').disable('etag');
-  app.use(createOperations({ ...deps, showsDetails: () => true }));
+  app.use(createHealth({ ...deps, showsDetails: () => true }));
   return app;
 }
