@@ -174,6 +174,8 @@ export async function seed(db: mongo.Db, accountId: string, sizes: Sizes): Promi
       expiresAt: end,
       expiryCheckAt: end,
       cancelledFrom: null,
+      acceptedFrom: null,
+      gapBefore: null,
       paidAt: null,
       closedAt: end,
       createdAt,

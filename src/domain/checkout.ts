@@ -256,9 +256,11 @@ const sumOf = (payments: readonly { amount: bigint }[]): bigint =>
  *  @param checkout one in which money sent back after the place still counts
  *  @param later counted payments that come after it; null for what is due now */
 function dueBefore(checkout: Checkout, place: Place, later: readonly { amount: bigint }[] | null): bigint {
-  const { acceptedFrom, status, amount, enough, received } = checkout;
+  const { acceptedFrom, status, amount, enough, received, returned } = checkout;
   if (status !== 'PAID' || later === null) return remainingOf(checkout);
   if (acceptedFrom !== null && isAfter(place, acceptedFrom)) return 0n;
+  // Nothing came later, and what was sent back counts on.
+  if (acceptedFrom === null && returned.every(({ countsOn }) => countsOn) && later.length === 0) return 0n;
   const before = received - sumOf(later);
   return before >= enough ? 0n : remainingOf({ status: 'OPEN', amount, received: before > 0n ? before : 0n });
 }

@@ -1,6 +1,7 @@
 /** Collections of MongoDB. A document is defined once: its fields give the TypeScript type and the
- *  mongoose schema. Mongoose defines, the driver queries: nothing is cast, and no default
- *  is added. */
+ *  mongoose schema. Mongoose defines, the driver queries: MongoDB stores what it is given. Of the
+ *  schema only indexes and `hidden` fields are read; the rest is for the compiler and
+ *  the reader. */
 import mongoose from 'mongoose';
 
 // The fields of a document: `String`, `Number`, `Boolean`, `Date` or `Buffer`; `[field]` for a list
@@ -38,12 +39,10 @@ export const shape = <T>() => new Typed<T>({ type: Object });
 /** Present and true, or missing. */
 export const flag = () => new Optional<true>({ type: Boolean });
 
-export const nullable = <const F extends Field>(field: F) =>
-  new Typed<TypeOf<F> | null>({ ...pathOf(field), default: null });
+export const nullable = <const F extends Field>(field: F) => new Typed<TypeOf<F> | null>(pathOf(field));
 
 /** A field that a document may lack. */
-export const optional = <const F extends Field>(field: F) =>
-  new Optional<TypeOf<F>>({ ...pathOf(field), default: undefined });
+export const optional = <const F extends Field>(field: F) => new Optional<TypeOf<F>>(pathOf(field));
 
 /** A field for queries alone, which pages and reads by id leave out. */
 export const hidden = <const F extends Field>(field: F) =>

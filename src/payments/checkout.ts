@@ -36,7 +36,7 @@ export const toCheckoutState = (checkout: CheckoutDoc): Checkout => ({
   })),
   expiresAt: checkout.expiresAt,
   cancelledFrom: checkout.cancelledFrom,
-  acceptedFrom: checkout.acceptedFrom ?? null,
+  acceptedFrom: checkout.acceptedFrom,
   paidAt: checkout.paidAt,
 });
 
@@ -46,7 +46,8 @@ const priceOf = ({ price, amount }: Pick<CheckoutDoc, 'price' | 'amount'>): bigi
 const enoughOf = (checkout: CheckoutDoc): bigint =>
   enoughFor(priceOf(checkout), parsePercent(checkout.tolerancePercent, TOLERANCE_DECIMALS), checkout.currency ?? null);
 
-/** The document in its new state. @param now when the change was found */
+/** The document in its new state. @param now when it changed: by the clock, or the ledger's close
+ *  for money that was sent back */
 export const withState = (
   checkout: CheckoutDoc,
   { status, received, paidIn, excess, returned, cancelledFrom, acceptedFrom, paidAt }: Checkout,

@@ -42,8 +42,8 @@ export const PAYMENTS = define(
     paymentLinkId: nullable(String),
     checkoutId: nullable(String),
     productId: nullable(String),
-    /** In the currency of its price, else in that of the account's books. Not shown while the payment
-     *  is REJECTED. Missing without a currency or a known rate. */
+    /** In the currency of its price, else in that of the account's books. Not shown while the
+     *  payment is REJECTED. Missing without a currency or a known rate. */
     value: optional({ currency: String, amount: String, rate: String, rateAt: Date, source: String }),
     /** Total refunded: canonical decimal text, possibly more than `amount`. Missing for nothing. */
     refundedAmount: optional(String),

@@ -1,5 +1,6 @@
 /** Refunds as the ledger shows them: one document for each operation that sent money back, account
- *  and payment. A refund whose payment is not stored yet waits for it. */
+ *  and payment. A refund whose payment is not stored yet waits for it. Behind it:
+ *  the payments that a refund may belong to, a part of the payment store. */
 import type mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import { formatAmount } from '../domain/amount.js';

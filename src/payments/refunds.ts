@@ -1,5 +1,6 @@
 /** Books refunds: finds the payment, adds the refund to it, and publishes `payment.refunded`, in
- *  the caller's transaction, so that a refund read several times is booked once. */
+ *  the caller's transaction, so that a refund read several times is booked once. Behind it: moving
+ *  a part that a memo booked to the payment that the merchant names. */
 
 import type { Network } from '../../contracts/networks.js';
 import { formatAmount, parseAmount, parseSum } from '../domain/amount.js';

@@ -135,8 +135,8 @@ export const show = async (
   facts: CheckoutFacts,
 ) => (await quotes.checkouts(facts.checkout.accountId, [toCheckout(facts, publicUrl)]))[0]!;
 
-/** Has the rates sampled that the checkout needs until its end. @returns the current quote; null for
- *  a price in the asset. @throws ApiError `conflict` when a price in a currency has no rate at
+/** Has the rates sampled that the checkout needs until its end. @returns the current quote; null
+ *  for a price in the asset. @throws ApiError `conflict` when a price in a currency has no rate at
  *  the moment */
 export async function needRates(
   { forAccount, rateNeeds, quotes }: Pick<CheckoutCreationDeps, 'forAccount' | 'rateNeeds' | 'quotes'>,

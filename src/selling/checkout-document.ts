@@ -88,8 +88,7 @@ export const CHECKOUTS = define(
     /** When to check next whether an OPEN checkout has expired. */
     expiryCheckAt: Date,
     cancelledFrom: nullable(shape<LedgerStamp>()),
-    /** Missing means null. */
-    acceptedFrom: optional(nullable(shape<LedgerStamp>())),
+    acceptedFrom: nullable(shape<LedgerStamp>()),
     /** Id of the last payment that a running acceptance has completed; empty at first. Missing when
      *  all are completed. */
     completedUpTo: optional(String),
@@ -100,7 +99,7 @@ export const CHECKOUTS = define(
     closedAt: nullable(Date),
     createdAt: Date,
     /** When the newest gap of its wallet, as of its creation, was found; null for none. */
-    gapBefore: optional(nullable(Date)),
+    gapBefore: nullable(Date),
     /** Search words, besides its id. */
     words: optional([String]),
     /** The user who made it at the dashboard. Missing if an API key made it. */

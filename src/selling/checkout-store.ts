@@ -75,7 +75,8 @@ function queryOf(accountId: string, filter: CheckoutFilter) {
   return { accountId, ...equal, ...withinIds(ids) };
 }
 
-/** The fields that payments, cancel, accept and expiry change. */
+/** The fields that payments, cancel, accept and expiry change. One that is missing here is never
+ *  stored after the creation. */
 type CheckoutState = Pick<
   CheckoutDoc,
   | 'status'
@@ -100,7 +101,7 @@ const stateOf = ({
   returned = [],
   paymentCount,
   cancelledFrom,
-  acceptedFrom = null,
+  acceptedFrom,
   paidAt,
   closedAt,
   holds,

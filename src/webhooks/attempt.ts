@@ -1,5 +1,5 @@
-/** One attempt of a delivery: sign, post, judge. Never rejects; returns what to record of the
- *  delivery and of its webhook. */
+/** One attempt of a delivery: sign, post, judge. It never rejects, and returns what to record of
+ *  the delivery and of its webhook. Behind it: the writer that stores such results in batches. */
 
 import type { KeyObject } from 'node:crypto';
 import type { Logger } from 'pino';

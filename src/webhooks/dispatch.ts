@@ -1,7 +1,7 @@
 /** The way of a delivery: due → endpoint queue → signed post → record → next. Several dispatchers
  *  may run at once; a webhook's lease keeps two of them from sending the same delivery. Each
  *  endpoint has its own queue and its own limit of requests in flight, so that a slow endpoint
- *  delays no other. */
+ *  delays no other. Behind it: the test event, which makes no delivery. */
 
 import type { KeyObject } from 'node:crypto';
 import type { Logger } from 'pino';

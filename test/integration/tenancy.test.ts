@@ -104,6 +104,8 @@ const checkout: CheckoutDoc = {
   expiresAt: soon,
   expiryCheckAt: soon,
   cancelledFrom: null,
+  acceptedFrom: null,
+  gapBefore: null,
   paidAt: null,
   closedAt: null,
 };
