@@ -1,7 +1,6 @@
 /** Starts the service in one role and stops it on a signal: exit code 0 after a graceful stop, 1
- *  with one line when it cannot start. */
+ *  with one line when it cannot start. Importing it starts it: it exports nothing. */
 import { parseArgs } from 'node:util';
-import { type DestinationStream, type Logger, pino } from 'pino';
 import { commandName } from '../domain/command-name.js';
 import { dashboardUrlOf } from '../domain/dashboard-url.js';
 import { systemClock } from '../kit/clock.js';
@@ -11,6 +10,7 @@ import { misspeltIn, readConfig } from './config.js';
 import { type Context, createContext, ROLES, type Role } from './context.js';
 import { completeMarket, createDemo, type Demo } from './demo.js';
 import { makesDemo } from './installation.js';
+import { createLog } from './log.js';
 
 const USAGE = `Usage: npm start -- [--role ${ROLES.join('|')}]`;
 /** Below the promised 10 s; work that hangs longer is dropped. */
@@ -124,47 +124,3 @@ function fail(error: unknown): never {
 }
 
 main().catch(fail);
-
-// The service's log: JSON lines. An error is logged with name, code, message and stack only, each
-// bounded.
-
-const MAX_MESSAGE = 500;
-const MAX_FRAMES = 12;
-
-interface LoggedError {
-  name: string;
-  code?: string | number;
-  message: string;
-  /** Where it was thrown, without the message. */
-  stack?: string;
-  cause?: LoggedError;
-}
-
-/** Drops every other field: MongoDB's bulk write errors, for example, carry the documents. */
-function toLoggedError(error: unknown, depth = 0): LoggedError {
-  if (!(error instanceof Error)) return { name: typeof error, message: bounded(String(error)) };
-  const { name, code, message, stack, cause } = error as Error & { code?: unknown };
-  const frames = stack?.split('\n').filter((line) => /^\s+at /.test(line));
-  return {
-    name,
-    ...(typeof code === 'string' || typeof code === 'number' ? { code } : {}),
-    message: bounded(message),
-    ...(frames ? { stack: frames.slice(0, MAX_FRAMES).join('\n') } : {}),
-    ...(cause === undefined || depth > 0 ? {} : { cause: toLoggedError(cause, depth + 1) }),
-  };
-}
-
-const bounded = (text: string) => (text.length > MAX_MESSAGE ? `${text.slice(0, MAX_MESSAGE)}…` : text);
-
-/** @param destination stderr except in tests: stdout stays readable for people */
-export function createLog(level: string, destination: DestinationStream = pino.destination(2)): Logger {
-  return pino(
-    {
-      level,
-      base: undefined,
-      timestamp: pino.stdTimeFunctions.isoTime,
-      serializers: { err: (error: unknown) => toLoggedError(error) },
-    },
-    destination,
-  );
-}
