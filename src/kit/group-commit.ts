@@ -2,8 +2,10 @@
  *  wait for each other nor conflict. While one group is written, the next one gathers; a single
  *  write is made at once. */
 
+import type { mongo } from 'mongoose';
 import { ApiError } from './api-error.js';
-import { AlreadyMade, Taken } from './database.js';
+import type { Collection } from './collection.js';
+import { AlreadyMade, type Session, Taken } from './database.js';
 
 /** Bounds the transaction. */
 const MAX_GROUP = 100;
@@ -61,4 +63,29 @@ export function countBy(texts: readonly string[]): Map<string, number> {
   const counts = new Map<string, number>();
   for (const text of texts) counts.set(text, (counts.get(text) ?? 0) + 1);
   return counts;
+}
+
+/** Changes documents, each by its own update: in two round trips, however many they are.
+ *  @param filter common to all. @param updates by id
+ *  @returns those that there are, as they are now */
+export async function changeEach<Doc extends { _id: string }>(
+  collection: Collection<Doc>,
+  filter: Partial<Doc>,
+  updates: ReadonlyMap<string, mongo.UpdateFilter<Doc>>,
+  session: Session,
+): Promise<Map<string, Doc>> {
+  const of = (_id: string | { $in: string[] }) => ({ ...filter, _id }) as mongo.Filter<Doc>;
+  const [first] = updates;
+  if (!first) return new Map();
+  if (updates.size === 1) {
+    const [id, update] = first;
+    const changed = await collection.findOneAndUpdate(of(id), update, { session, returnDocument: 'after' });
+    return new Map(changed && [[id, changed as Doc]]);
+  }
+  await collection.bulkWrite(
+    [...updates].map(([id, update]) => ({ updateOne: { filter: of(id), update } })),
+    { session },
+  );
+  const changed = await collection.find(of({ $in: [...updates.keys()] }), { session }).toArray();
+  return new Map(changed.map((doc) => [doc._id, doc as Doc]));
 }

@@ -1,6 +1,6 @@
-/** Makes checkouts. Their transaction reads their products and counts them at their wallets. The
- *  end of a wallet and the deletion of a product write the wallet, too: of two that meet, the later
- *  one begins again and sees the other. */
+/** Makes checkouts. The transaction also reads their products, and adds them to the counts of their
+ *  wallets. The end of a wallet and the deletion of a product write the wallet, too: of two that
+ *  meet, the later one begins again and sees the other. */
 
 import { DEFAULT_LIFETIME_MS } from '../../contracts/checkouts.js';
 import type { Contract } from '../../contracts/index.js';
@@ -16,7 +16,6 @@ import { createdAtOf, type NewId } from '../kit/ids.js';
 import { loadPayable } from '../payments/index.js';
 import type { RateNeeds } from '../rates/index.js';
 import type { AccountStores, ForAccount } from '../stores.js';
-import type { WalletDoc } from '../watching/index.js';
 import type { CheckoutDoc } from './checkout-document.js';
 import { type CheckoutFacts, toCheckout } from './checkout-resource.js';
 import { type CheckoutTerms, inactiveWallet, termsOf, unknownProduct, unknownWallet } from './checkout-terms.js';
@@ -97,13 +96,10 @@ export async function storeAll(
   const sold = productIds.size > 0 ? await products.byIds([...productIds], session) : [];
   if (sold.length < productIds.size) throw unknownProduct();
   const productById = new Map(sold.map((product) => [product._id, product]));
-  const walletById = new Map<string, WalletDoc>();
   // Last, because all processes write these documents, and the later of two must retry.
-  for (const [id, count] of countBy(made.map(({ walletId }) => walletId))) {
-    const wallet = await wallets.countCheckouts(id, count, session);
-    if (!wallet) throw (await wallets.byId(id, session)) ? inactiveWallet() : unknownWallet();
-    walletById.set(id, wallet);
-  }
+  const walletById = await wallets.countCheckouts(countBy(made.map(({ walletId }) => walletId)), session);
+  const lost = made.find(({ walletId }) => !walletById.has(walletId));
+  if (lost) throw (await wallets.byId(lost.walletId, session)) ? inactiveWallet() : unknownWallet();
   return results.map((result) => {
     if (result instanceof ApiError) return result;
     const product = productById.get(result.productId ?? '') ?? null;

@@ -7,6 +7,7 @@ import { MAX_STOCK } from '../../contracts/products.js';
 import type { LedgerClose } from '../domain/terms.js';
 import { type Collection, type DocOf, define, makeCollection, openCollection } from '../kit/collection.js';
 import { orAlreadyMade, type Session } from '../kit/database.js';
+import { changeEach } from '../kit/group-commit.js';
 import { accountsOf } from '../kit/owners.js';
 import { createPages, type PageRequest } from '../kit/paging.js';
 import { containing } from '../kit/text-search.js';
@@ -146,7 +147,7 @@ const pricesOf = ({ collection }: Store, accountId: string) => ({
   priced: (): Promise<Priced[]> => pricedOf(collection, { accountId, currency: { $gt: '' } }),
 });
 
-const changesOf = ({ collection, byId, versions, versionsKept }: Store, accountId: string) => ({
+const changesOf = ({ collection, versions, versionsKept }: Store, accountId: string) => ({
   /** Stores them as this account's, all or none. */
   async insert(batch: readonly ProductDoc[], session: Session): Promise<void> {
     const docs = batch.map((product) => ({ ...product, accountId }));
@@ -190,24 +191,10 @@ const changesOf = ({ collection, byId, versions, versionsKept }: Store, accountI
    *  products cannot vanish before it ends.
    *  @param changes by product id
    *  @returns those products that there are, as they are now */
-  async countLinks(changes: ReadonlyMap<string, LinkCounts>, session: Session): Promise<Map<string, ProductDoc>> {
-    const updates = [...changes].map(([_id, { all, plain }]) => ({
-      filter: { _id, accountId },
-      update: { $inc: { paymentLinkCount: all, plainLinkCount: plain } },
-    }));
-    const [first] = updates;
-    if (first && updates.length === 1) {
-      const { filter, update } = first;
-      const product = await collection.findOneAndUpdate(filter, update, { session, returnDocument: 'after' });
-      return new Map(product && [[product._id, product]]);
-    }
-    // Two round trips, however many they are.
-    await collection.bulkWrite(
-      updates.map((updateOne) => ({ updateOne })),
-      { session },
-    );
-    const counted = await byId.many(accountId, [...changes.keys()], session);
-    return new Map(counted.map((product) => [product._id, product]));
+  countLinks(changes: ReadonlyMap<string, LinkCounts>, session: Session): Promise<Map<string, ProductDoc>> {
+    const updateOf = ({ all, plain }: LinkCounts) => ({ $inc: { paymentLinkCount: all, plainLinkCount: plain } });
+    const updates = new Map([...changes].map(([id, counts]) => [id, updateOf(counts)]));
+    return changeEach(collection, { accountId }, updates, session);
   },
 });
 

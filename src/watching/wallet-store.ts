@@ -6,6 +6,7 @@ import type { ReadTo } from '../domain/coverage.js';
 import type { LedgerStamp, WatchWindow } from '../domain/terms.js';
 import { type DocOf, define, NONE, nullable, openCollection, optional, shape, text } from '../kit/collection.js';
 import { isDuplicateKey, orAlreadyMade, type Session } from '../kit/database.js';
+import { changeEach } from '../kit/group-commit.js';
 import { createPages, type PageRequest } from '../kit/paging.js';
 import { containing, foldText } from '../kit/text-search.js';
 import { createById } from '../kit/tick-loader.js';
@@ -134,14 +135,13 @@ const ofAccount = ({ wallets, page, byId }: Opened, accountId: string) => ({
 /** Making checkouts for a wallet, and its end: both write its document, so that of two that meet
  *  the later one sees the other. */
 const endingOfAccount = ({ wallets }: Pick<Opened, 'wallets'>, accountId: string) => ({
-  /** Call in the transaction that makes the checkouts. Null when the wallet is inactive or does
-   *  not exist. */
-  countCheckouts: (id: string, made: number, session: Session) =>
-    wallets.findOneAndUpdate(
-      { _id: id, accountId, active: true },
-      { $inc: { checkoutsMade: made } },
-      { returnDocument: 'after', session },
-    ),
+  /** Call in the transaction that makes the checkouts.
+   *  @param made by wallet id
+   *  @returns those wallets that there are and that are active, as they are now */
+  countCheckouts(made: ReadonlyMap<string, number>, session: Session): Promise<Map<string, WalletDoc>> {
+    const updates = new Map([...made].map(([id, count]) => [id, { $inc: { checkoutsMade: count } }]));
+    return changeEach(wallets, { accountId, active: true }, updates, session);
+  },
   /** Closes the open window, which is still read to its end. Call in the transaction that found no
    *  OPEN checkout. Null when the wallet is inactive or gone. */
   deactivate: (id: string, until: LedgerStamp, session: Session) =>

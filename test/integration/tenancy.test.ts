@@ -338,7 +338,10 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
     rename: (s) => s.wallets.rename(wallet._id, 'stolen'),
     activate: (s) => s.wallets.activate(spare._id, stamp),
     deactivate: (s) => inTransaction((session) => s.wallets.deactivate(wallet._id, stamp, session)),
-    countCheckouts: (s) => inTransaction((session) => s.wallets.countCheckouts(wallet._id, 1, session)),
+    countCheckouts: (s) =>
+      inTransaction((session) => s.wallets.countCheckouts(new Map([[wallet._id, 1]]), session)).then((found) => [
+        ...found,
+      ]),
     removeUnused: (s) => inTransaction((session) => s.wallets.removeUnused(spare._id, session)),
     countProducts: (s) => inTransaction((session) => s.wallets.countProducts(wallet._id, 1, session)),
   },

@@ -885,8 +885,8 @@ export const plantedBugs: readonly PlantedBug[] = [
     changes: [
       [
         'src/selling/checkout-creation.ts',
-        'await wallets.countCheckouts(id, count, session);',
-        'await wallets.byId(id, session);',
+        'await wallets.countCheckouts(countBy(made.map(({ walletId }) => walletId)), session);',
+        'new Map((await wallets.byIds(made.map((each) => each.walletId), session)).map((each) => [each._id, each]));',
       ],
     ],
     elsewhere: 'test/integration/products.test.ts',
