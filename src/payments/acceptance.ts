@@ -1,6 +1,7 @@
 /** The acceptance of a checkout: all payments in its asset are accepted as enough. The accepting
  *  request completes the largest payments; the rest are completed later, in batches, so that
- *  thousands of tiny payments cannot make a transaction large. */
+ *  thousands of tiny payments cannot make a transaction large. Behind it: the parts that a PAID
+ *  checkout left to be decided, in the same batches. */
 
 import type { Logger } from 'pino';
 import { assetOf } from '../domain/asset.js';
@@ -17,11 +18,25 @@ import type { PaymentDoc } from './payment-document.js';
 import type { PaymentStore } from './payment-store.js';
 import type { PaymentChange, Settle } from './settle.js';
 
+/** Checkouts of one run. */
 const CHECKOUTS = 10;
-const COMPLETED_AT_ONCE = 500;
+/** Payments of one batch. */
+const AT_ONCE = 500;
 /** Batches of one checkout in one run: a checkout with a million payments must not delay
  *  the others. */
 const MAX_BATCHES = 10;
+
+/** @param some deals with one batch, and returns how many payments it had
+ *  @returns how many all of them had */
+async function inBatches(some: () => Promise<number>, signal: AbortSignal): Promise<number> {
+  let all = 0;
+  for (let batch = 0; batch < MAX_BATCHES && !signal.aborted; batch++) {
+    const count = await some();
+    all += count;
+    if (count < AT_ONCE) break;
+  }
+  return all;
+}
 
 /** The accepted checkout, or why it was not accepted. */
 type Accepted = CheckoutPayable | Extract<AcceptOutcome<never>, { outcome: 'refused' }>['because'] | 'stock';
@@ -61,7 +76,7 @@ export function createAcceptCheckout(deps: {
   };
 }
 
-type Accepting = Pick<CheckoutDoc, '_id' | 'accountId'>;
+type Named = Pick<CheckoutDoc, '_id' | 'accountId'>;
 
 interface AcceptanceFinisherDeps extends Pick<SystemPayables, 'products' | 'wallets'> {
   checkouts: Pick<CheckoutStore, 'toComplete' | 'reloadToComplete' | 'moveCompletion'>;
@@ -79,12 +94,12 @@ export function createAcceptanceFinisher(deps: AcceptanceFinisherDeps) {
   const { checkouts, payments, settle, transaction, log, eventsStored } = deps;
 
   /** In one transaction. @returns how many payments */
-  const completeSome = (accepted: Accepting): Promise<number> =>
+  const completeSome = (accepted: Named): Promise<number> =>
     transaction(async (session) => {
       const checkout = await checkouts.reloadToComplete(accepted, session);
       if (!checkout) return 0;
-      const left = await payments.leftOfCheckout(checkout, checkout.completedUpTo!, COMPLETED_AT_ONCE, session);
-      const upTo = left.length < COMPLETED_AT_ONCE ? null : left.at(-1)!._id;
+      const left = await payments.leftOfCheckout(checkout, checkout.completedUpTo!, AT_ONCE, session);
+      const upTo = left.length < AT_ONCE ? null : left.at(-1)!._id;
       await checkouts.moveCompletion(checkout, upTo, session);
       if (left.length === 0) return 0;
       const payable = await loadPayable(ofAllAccounts(deps, [checkout]), checkout, session);
@@ -96,16 +111,6 @@ export function createAcceptanceFinisher(deps: AcceptanceFinisherDeps) {
       return left.length;
     });
 
-  async function completeBatches(accepted: Accepting, signal: AbortSignal): Promise<number> {
-    let completed = 0;
-    for (let batch = 0; batch < MAX_BATCHES && !signal.aborted; batch++) {
-      const count = await completeSome(accepted);
-      completed += count;
-      if (count < COMPLETED_AT_ONCE) break;
-    }
-    return completed;
-  }
-
   return {
     /** Completes the payments that are left. Safe to repeat, and to run in several processes at
      *  once. @returns how many payments it completed */
@@ -113,7 +118,7 @@ export function createAcceptanceFinisher(deps: AcceptanceFinisherDeps) {
       let completed = 0;
       for (const accepted of await checkouts.toComplete(CHECKOUTS)) {
         try {
-          completed += await completeBatches(accepted, signal);
+          completed += await inBatches(() => completeSome(accepted), signal);
         } catch (error) {
           log.error(
             { err: error, checkoutId: accepted._id },
@@ -133,3 +138,31 @@ const complete = (before: PaymentDoc): PaymentChange => ({
 });
 
 const idsOf = (changes: readonly PaymentChange[]) => changes.map(({ after }) => after._id);
+
+// Decides the parts that were left over when a checkout with very many payments became PAID; the
+// other parts were decided then.
+
+/** In batches; several processes may run it at once. */
+export async function decideLeftParts(
+  deps: {
+    checkouts: Pick<CheckoutStore, 'withUndecidedParts' | 'endPartDecisions'>;
+    payments: Pick<PaymentStore, 'undecidedParts' | 'decide'>;
+    transaction: Database['transaction'];
+    log: Logger;
+  },
+  signal: AbortSignal,
+): Promise<void> {
+  const { checkouts, payments, transaction, log } = deps;
+  const decideSome = (checkout: Named): Promise<number> =>
+    transaction(async (session) => {
+      const ids = await payments.undecidedParts(checkout, AT_ONCE, session);
+      await payments.decide(checkout.accountId, ids, session);
+      if (ids.length < AT_ONCE) await checkouts.endPartDecisions(checkout, session);
+      return ids.length;
+    });
+  for (const checkout of await checkouts.withUndecidedParts(CHECKOUTS)) {
+    await inBatches(() => decideSome(checkout), signal).catch((error: unknown) =>
+      log.error({ err: error, checkoutId: checkout._id }, 'parts of a paid checkout not decided; trying again later'),
+    );
+  }
+}

@@ -1,7 +1,6 @@
 /** Payments in the API: reading them, and a merchant's decisions about those that were
  *  not taken. */
 
-import type { Logger } from 'pino';
 import type { FieldError } from '../../contracts/errors.js';
 import type { Contract } from '../../contracts/index.js';
 import type { OutputOf, ParsedInputOf } from '../../contracts/operation.js';
@@ -15,10 +14,10 @@ import { isPayable, type PayUri } from '../domain/sep7.js';
 import { badRequest, conflict, invalid, NO_SUCH, notFound } from '../kit/api-error.js';
 import { onlySeller, type ServiceOf } from '../kit/caller.js';
 import type { Clock } from '../kit/clock.js';
-import type { Database, Session } from '../kit/database.js';
+import type { Session } from '../kit/database.js';
 import { pageOf } from '../kit/paging.js';
 import type { LoadRates } from '../rates/index.js';
-import type { AccountProducts, CheckoutDoc, CheckoutStore, Quotes } from '../selling/index.js';
+import type { AccountProducts, CheckoutDoc, Quotes } from '../selling/index.js';
 import type { ForAccount } from '../stores.js';
 import type { BookByHash } from '../watching/index.js';
 import { isUnneeded, leftOf, withLate } from './checkout.js';
@@ -26,7 +25,7 @@ import { judgeAssigned, toJudgedFields } from './judge.js';
 import { networksOf, type Payable, pairsOf, payableOf, withTermsAt } from './payable.js';
 import type { PaymentDoc } from './payment-document.js';
 import { type Payment, toPayment } from './payment-events.js';
-import type { PaymentFilter, PaymentStore } from './payment-store.js';
+import type { PaymentFilter } from './payment-store.js';
 import type { RefundBook } from './refunds.js';
 import type { Settle } from './settle.js';
 
@@ -321,41 +320,4 @@ function takenBy(checkout: CheckoutDoc, payment: PaymentDoc, now: Date): Checkou
   if (!late) throw conflict('This payment belongs to a checkout: accept the checkout.');
   if (payment.status !== 'REJECTED') throw conflict(`This payment of a checkout is ${payment.status} already.`);
   return late;
-}
-
-// Decides the parts that were left over when a checkout with very many payments became PAID; the
-// other parts were decided then.
-
-const CHECKOUTS = 10;
-const DECIDED_AT_ONCE = 500;
-/** Batches of one checkout in one run: a checkout with a million payments must not delay
- *  the others. */
-const MAX_BATCHES = 10;
-
-/** In batches; several processes may run it at once. */
-export async function decideLeftParts(
-  deps: {
-    checkouts: Pick<CheckoutStore, 'withUndecidedParts' | 'endPartDecisions'>;
-    payments: Pick<PaymentStore, 'undecidedParts' | 'decide'>;
-    transaction: Database['transaction'];
-    log: Logger;
-  },
-  signal: AbortSignal,
-): Promise<void> {
-  const { checkouts, payments, transaction, log } = deps;
-  const decideSome = (checkout: Pick<CheckoutDoc, '_id' | 'accountId'>) => async (session: Session) => {
-    const ids = await payments.undecidedParts(checkout, DECIDED_AT_ONCE, session);
-    await payments.decide(checkout.accountId, ids, session);
-    if (ids.length < DECIDED_AT_ONCE) await checkouts.endPartDecisions(checkout, session);
-    return ids.length;
-  };
-  const decideBatches = async (checkout: Pick<CheckoutDoc, '_id' | 'accountId'>) => {
-    for (let batch = 0; batch < MAX_BATCHES && !signal.aborted; batch++)
-      if ((await transaction(decideSome(checkout))) < DECIDED_AT_ONCE) return;
-  };
-  for (const checkout of await checkouts.withUndecidedParts(CHECKOUTS)) {
-    await decideBatches(checkout).catch((error: unknown) =>
-      log.error({ err: error, checkoutId: checkout._id }, 'parts of a paid checkout not decided; trying again later'),
-    );
-  }
 }
