@@ -4,7 +4,7 @@
 import type mongoose from 'mongoose';
 import type { Logger } from 'pino';
 import type { Clock } from './clock.js';
-import { type Collection, type DocOf, define, openCollection, optional, shape } from './collection.js';
+import { type Collection, type DocOf, define, EPOCH, openCollection, optional, shape } from './collection.js';
 import { isDuplicateKey } from './database.js';
 import { every } from './loop.js';
 
@@ -59,13 +59,12 @@ const LEASES = define('leases', {
   _id: String,
   holder: String,
   until: Date,
-  /** Of a process: the sessions of its transactions. */
+  /** The lease of a process has the sessions of its transactions. */
   sessions: optional([shape<SessionId>()]),
 });
 
 interface LeaseDoc extends DocOf<typeof LEASES> {}
 
-const LONG_AGO = new Date(0);
 /** `$$NOW` is fixed when a command begins, and a later one may have been applied first. */
 const LATER_BY_MS = 10_000;
 
@@ -80,7 +79,7 @@ export function createLeaseStore(connection: mongoose.Connection) {
       const isFree = {
         $or: [
           { $eq: ['$holder', { $literal: holder }] },
-          { $lte: [{ $ifNull: ['$until', LONG_AGO] }, '$$NOW'] },
+          { $lte: [{ $ifNull: ['$until', EPOCH] }, '$$NOW'] },
           // Granted before the database's clock was set back.
           { $gt: ['$until', { $add: ['$$NOW', ms + LATER_BY_MS] }] },
         ],

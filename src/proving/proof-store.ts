@@ -3,7 +3,7 @@
 import type mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import { PROOF_LEVELS, type ProofLevel, type ProofState } from '../../contracts/proofs.js';
-import { type DocOf, define, nullable, openCollection, text } from '../kit/collection.js';
+import { type DocOf, define, EPOCH, nullable, openCollection, text } from '../kit/collection.js';
 import type { Session } from '../kit/database.js';
 import type { PaymentDoc } from '../payments/index.js';
 
@@ -33,7 +33,7 @@ const PROOFS = define(
     // Partial index: only those that are to be made are in it.
     {
       key: { network: 1, level: 1, nextAt: 1 },
-      partialFilterExpression: { nextAt: { $gt: new Date(0) } },
+      partialFilterExpression: { nextAt: { $gt: EPOCH } },
       name: 'due',
     },
   ],
@@ -80,7 +80,7 @@ export function createProofStore(connection: mongoose.Connection) {
       /** Those to be made now, the longest due first. */
       due: (network: Network, level: ProofLevel, now: Date, limit: number): Promise<DueProof[]> =>
         collection
-          .find<DueProof>({ network, level, nextAt: { $gt: new Date(0), $lte: now } }, { projection: { bundle: 0 } })
+          .find<DueProof>({ network, level, nextAt: { $gt: EPOCH, $lte: now } }, { projection: { bundle: 0 } })
           .sort({ nextAt: 1 })
           .limit(limit)
           .toArray(),

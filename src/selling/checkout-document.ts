@@ -3,7 +3,7 @@ import type { CheckoutStatus } from '../../contracts/checkouts.js';
 import type { Language } from '../../contracts/languages.js';
 import type { StoredOrder } from '../domain/order.js';
 import type { LedgerStamp } from '../domain/terms.js';
-import { type DocOf, define, flag, nullable, optional, shape, text } from '../kit/collection.js';
+import { type DocOf, define, EPOCH, flag, nullable, optional, shape, text } from '../kit/collection.js';
 import type { Holds, Takes } from './holdings.js';
 
 /** `amount` or `price` is what the order comes to. */
@@ -130,7 +130,7 @@ export const CHECKOUTS = define(
       name: 'taxes',
     },
     // Partial index: few are cancelled with something that they hold.
-    { key: { giveBackAt: 1 }, partialFilterExpression: { giveBackAt: { $gt: new Date(0) } }, name: 'giveBack' },
+    { key: { giveBackAt: 1 }, partialFilterExpression: { giveBackAt: { $gt: EPOCH } }, name: 'giveBack' },
     // Partial index: only OPEN checkouts can expire.
     { key: { expiryCheckAt: 1 }, partialFilterExpression: { status: 'OPEN' }, name: 'expiry' },
     // Partial index: rarely populated.

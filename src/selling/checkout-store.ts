@@ -5,7 +5,7 @@
  *  A checkout whose product is gone counts as not existing, and is removed after the product. */
 import type mongoose from 'mongoose';
 import type { CheckoutStatus } from '../../contracts/checkouts.js';
-import { openCollection } from '../kit/collection.js';
+import { EPOCH, openCollection } from '../kit/collection.js';
 import { type CountSegments, createCountSegments } from '../kit/count-segments.js';
 import type { Session } from '../kit/database.js';
 import { firstIdOf } from '../kit/ids.js';
@@ -271,16 +271,16 @@ const expiryOf = ({ collection }: Store) => ({
 /** CANCELLED checkouts that hold something. */
 const givingBackOf = ({ collection }: Store) => ({
   dueForGivingBack: (now: Date, limit: number) =>
-    collection.find({ giveBackAt: { $gt: new Date(0), $lte: now } }, { sort: { giveBackAt: 1 }, limit }).toArray(),
+    collection.find({ giveBackAt: { $gt: EPOCH, $lte: now } }, { sort: { giveBackAt: 1 }, limit }).toArray(),
   async checkGivingBackAgain(batch: readonly OwnedCheckout[], at: Date): Promise<void> {
     const ids = { _id: { $in: batch.map(({ _id }) => _id) }, accountId: { $in: accountsOf(batch) } };
     if (batch.length > 0)
-      await collection.updateMany({ ...ids, giveBackAt: { $gt: new Date(0) } }, { $set: { giveBackAt: at } });
+      await collection.updateMany({ ...ids, giveBackAt: { $gt: EPOCH } }, { $set: { giveBackAt: at } });
   },
   /** Those of these that still wait for it. */
   stillHolding(batch: readonly OwnedCheckout[], session: Session) {
     const ids = { _id: { $in: batch.map(({ _id }) => _id) }, accountId: { $in: accountsOf(batch) } };
-    return collection.find({ ...ids, giveBackAt: { $gt: new Date(0) } }, { session }).toArray();
+    return collection.find({ ...ids, giveBackAt: { $gt: EPOCH } }, { session }).toArray();
   },
 });
 

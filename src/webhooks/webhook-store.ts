@@ -56,13 +56,12 @@ interface WebhookLease {
   isWanted?: boolean;
 }
 
-const LONG_AGO = new Date(0);
 const CLOCK_DOUBT_MS = 10_000;
 /** True for a lease that has ended, or that ends so late that the database's clock must have been
  *  set back since. */
 const IS_FREE = {
   $or: [
-    { $lte: [{ $ifNull: ['$lease.until', LONG_AGO] }, '$$NOW'] },
+    { $lte: [{ $ifNull: ['$lease.until', EPOCH] }, '$$NOW'] },
     { $gt: ['$lease.until', { $add: ['$$NOW', '$lease.lastsMs', CLOCK_DOUBT_MS] }] },
   ],
 };
