@@ -62,9 +62,6 @@ export interface SimulatedDatabase {
   transaction: Database['transaction'];
   /** Aborts a dead process's open transactions, as mongod does after their time limit. */
   forget(process: Process): Promise<void>;
-  /** Leaves a dead process's open transactions as they are: they hold their documents until they
-   *  are killed. */
-  abandon(process: Process): void;
   /** Dead processes that hold documents in an open transaction. */
   holders(): string[];
   docs(collection: string): Promise<Doc[]>;
@@ -308,12 +305,6 @@ export async function openDatabaseServer(uri: string, kind: 'memory' | 'real'): 
         transaction: main.transaction,
         async forget(process) {
           for (const [lsid, transaction] of [...open]) if (transaction.process === process) await database.abort(lsid);
-        },
-        abandon(process) {
-          for (const transaction of open.values()) {
-            // The driver of all processes is one: it must not give the session to another.
-            if (transaction.process === process) transaction.session.serverSession.isDirty = true;
-          }
         },
         holders: () => [...open.values()].flatMap(({ process }) => (process.alive ? [] : [process.name])),
         release() {

@@ -122,7 +122,8 @@ function coreOf(
   const transaction: Database['transaction'] = (work, options) =>
     database.transaction(async (session) => {
       if (lifeline) {
-        // Each has a session of its own: processes share the driver's.
+        // Never used again: all processes share the driver, which must not give a dead one's
+        // session to another.
         (session.serverSession as { isDirty: boolean }).isDirty = true;
         await lifeline.note(session.id!.id);
       }

@@ -173,8 +173,8 @@ async function prepare(
       onKill: async (process) => {
         crashes.count += 1;
         (process as SimulatedProcess).die('killed');
-        if (run.hardships.holds) database.abandon(process);
-        else await database.forget(process);
+        // Else they hold their documents until another process kills them.
+        if (!run.hardships.holds) await database.forget(process);
       },
       afterStep: observe,
     },
