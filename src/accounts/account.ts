@@ -1,5 +1,6 @@
 /** The caller's account, and what it may have of each kind. Also opens accounts with their first
- *  key, for an administrator or the demo, not through the API. */
+ *  key, for an administrator or the demo, not through the API. Behind them: what is left until the
+ *  account can be paid. */
 
 import type { Contract } from '../../contracts/index.js';
 import type { OutputOf } from '../../contracts/operation.js';

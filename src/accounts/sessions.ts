@@ -1,6 +1,6 @@
 /** Sessions of the dashboard: a user or an API key opens one. It ends with a change of the user,
  *  with the key, at sign-out, or after 12 hours. Processes cache no sessions, so that an end takes
- *  effect everywhere at once. */
+ *  effect everywhere at once. Behind them: their cookie. */
 import type { IncomingMessage } from 'node:http';
 import { parseCookie, stringifySetCookie } from 'cookie';
 import type mongoose from 'mongoose';

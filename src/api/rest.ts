@@ -1,5 +1,5 @@
 /** REST as a thin adapter over the tRPC procedures: it turns a request into their input, and what
- *  they return into the envelope. */
+ *  they return into the envelope. Behind it: routes, queries, downloads. */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';

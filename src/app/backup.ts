@@ -1,5 +1,5 @@
 /** Backups as files. The database is opened unchanged: neither its schema version nor its
- *  indexes change. */
+ *  indexes change. Behind the files: the stream of bytes that is in them. */
 
 import { createReadStream, createWriteStream } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
@@ -111,8 +111,8 @@ async function* unzipped(file: string): AsyncGenerator<Buffer> {
 
 // Writes a database as a stream of bytes, and restores it. A backup shows one moment, whatever is
 // written during it. Its last line counts the documents, so that a truncated backup is recognised.
-// It begins with a line that names the format. Blocks follow: a line with a collection and a number
-// of bytes, then that many bytes of BSON documents. The last line has the number of all documents.
+// It begins with a line that names the format. Blocks follow: a line with a collection and its
+// size in bytes, then that many bytes of BSON documents. The last line counts all documents.
 
 const { BSON } = mongoose.mongo;
 

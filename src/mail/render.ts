@@ -1,5 +1,5 @@
-/** Renders a stored e-mail when its attempt begins: notifications, receipts and
- *  security notices. */
+/** Renders a stored e-mail when its attempt begins: security notices, receipts and
+ *  notifications. */
 
 import type { AccountStore } from '../accounts/index.js';
 import { NO_BRAND } from '../domain/brand.js';

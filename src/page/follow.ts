@@ -1,5 +1,6 @@
 /** The event streams of open pages: the state of a link or checkout now, and after each change of
- *  it. A page that hears its stream asks for nothing. */
+ *  it. A page that hears its stream asks for nothing. Behind one stream: the changes that all hear,
+ *  and the bounds on their number. */
 import type { Request, Response } from 'express';
 import type { Logger } from 'pino';
 import type { Clock } from '../kit/clock.js';

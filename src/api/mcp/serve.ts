@@ -1,5 +1,5 @@
 /** A server of the Model Context Protocol over stdin and stdout, where nothing but its messages
- *  is written. */
+ *  is written. Its parts: the contract as tools, the server, the service as the tools call it. */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';
