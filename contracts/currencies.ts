@@ -25,8 +25,8 @@ export const CURRENCIES: readonly string[] = [...DIGITS.keys()].sort();
 
 export const isCurrency = (code: string): boolean => DIGITS.has(code);
 
-/** Decimals of the currency's smallest unit: EUR 2, JPY 0, KWD 3. @param currency one
- *  of `CURRENCIES` */
+/** Decimals of the currency's smallest unit: EUR 2, JPY 0, KWD 3.
+ *  @param currency one of `CURRENCIES` */
 export function minorDigits(currency: string): number {
   const digits = DIGITS.get(currency);
   if (digits === undefined) throw new RangeError(`no currency: ${currency}`);

@@ -172,7 +172,7 @@ const trustProxy: Read<false | number | string> = (value, name) => {
     );
   if (/^\d{1,2}$/.test(value)) return Number(value) === 0 ? false : Number(value);
   const ranges = ['loopback', 'linklocal', 'uniquelocal'];
-  // `999` would be an address, in a form that nobody means.
+  // `999` would be an address, in a form that is not meant.
   const isAddress = (item: string) => /[.:]/.test(item) && (ipaddr.isValid(item) || ipaddr.isValidCIDR(item));
   for (const item of value.split(',').map((each) => each.trim()))
     if (!ranges.includes(item) && !isAddress(item))

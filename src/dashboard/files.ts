@@ -46,8 +46,8 @@ export const strictHeaders: RequestHandler = (_req, res, next) => {
 
 /** @param publicUrl its origin is allowed too, because behind a proxy the `Host` of a request
  *  may differ
- *  @returns whether the request comes from a foreign page; false without the headers
- *  of browsers */
+ *  @returns whether the request comes from a foreign page; false where a browser's
+ *  headers are missing */
 export function createIsForeign(
   publicUrl: string,
 ): (req: Pick<IncomingMessage, 'headers'> & { protocol?: string }) => boolean {

@@ -4,8 +4,8 @@
  *  the reader. */
 import mongoose from 'mongoose';
 
-// The fields of a document: `String`, `Number`, `Boolean`, `Date` or `Buffer`; `[field]` for a list
-// of them; `{ name: field }` for a part; and the ones below.
+// The fields of a document: `String`, `Number`, `Boolean`, `Date` or `Buffer`; `[field]` is a
+// list, `{ name: field }` a part; and the ones below.
 
 class Typed<T> {
   declare readonly type: T;
@@ -45,8 +45,7 @@ export const nullable = <const F extends Field>(field: F) => new Typed<TypeOf<F>
 export const optional = <const F extends Field>(field: F) => new Optional<TypeOf<F>>(pathOf(field));
 
 /** A field for queries alone, which pages and reads by id leave out. */
-export const hidden = <const F extends Field>(field: F) =>
-  new Optional<TypeOf<F>>({ ...optional(field).path, select: false });
+export const hidden = <const F extends Field>(field: F) => new Optional<TypeOf<F>>({ ...pathOf(field), select: false });
 
 type TypeOf<F> =
   F extends Typed<infer T>

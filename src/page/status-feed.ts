@@ -74,8 +74,8 @@ function createPaymentNews<Payment extends { createdAt: Date }>(deps: PaymentNew
     account.unfollow = follow(accountId, {
       moved(last) {
         account.last = last;
-        // The first number may include events from between the page's reading and the start
-        // of following.
+        // The first number may include events from between the page's reading and this
+        // following.
         account.toldTo ??= Math.max(0, last - AT_ONCE);
         void read(accountId, account);
       },

@@ -203,6 +203,7 @@ export interface NetworkStateDoc extends DocOf<typeof NETWORK_STATES> {}
 
 /** A network that no source has shown yet has its trouble alone. */
 const WAS_READ = { seenAt: { $ne: NONE } };
+/** A new document has every field. */
 const UNKNOWN = {
   ...{ latestSeen: null, anchor: null, trouble: null, resetAt: null, gapWaitsSince: null, clockAheadMs: null },
   ...{ clockHost: null, sourceVersion: null, protocol: null, isSourceBehind: false, sourceWarning: null },

@@ -1,5 +1,5 @@
-/** The dispatchers' part of the delivery store: queries for due deliveries, and records
- *  of attempts. */
+/** The dispatchers' part of the delivery store: queries for due deliveries, and their
+ *  attempts. */
 import mongoose from 'mongoose';
 import type { EventType } from '../../contracts/event-kinds.js';
 import { EPOCH } from '../kit/collection.js';

@@ -100,8 +100,8 @@ export class EndpointQueue {
     this.#recordedSinceLook.clear();
   }
 
-  /** True when the delivery is here, or was at the last query, whose answer about it may be out
-   *  of date. */
+  /** True when the delivery is here, or was at the last query, whose answer about it may be
+   *  outdated. */
   holds(deliveryId: string): boolean {
     return this.#held.has(deliveryId) || this.#recordedSinceLook.has(deliveryId);
   }

@@ -76,8 +76,8 @@ export function createConnector(options: {
   const connectorTrusting = (ca?: string) =>
     buildConnector({
       timeout: timeoutMs,
-      // One context for all connections. Without `ca` it trusts Node's roots and those
-      // of NODE_EXTRA_CA_CERTS.
+      // One context for all connections. Without `ca` it trusts Node's roots and what
+      // NODE_EXTRA_CA_CERTS adds.
       secureContext: createSecureContext(ca === undefined ? {} : { ca }),
       lookup: guard.lookup,
     });

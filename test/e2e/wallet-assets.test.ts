@@ -1,5 +1,5 @@
-/** What a wallet holds and can receive is what the ledger says at that moment, from either kind
- *  of server. */
+/** What a wallet holds and can receive is what the ledger says at that moment, from both kinds of
+ *  servers. */
 import { Asset, AuthRequiredFlag, Keypair, Operation } from '@stellar/stellar-sdk';
 import t from 'tap';
 import { isAccountAddress } from '../../contracts/address.js';

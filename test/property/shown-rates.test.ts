@@ -68,8 +68,8 @@ function plainlyShownOnce(history: RateHistory, close: LedgerClose): ShownRate[]
   });
 }
 
-/** Seconds before the close; some after it. Few moments, so that several things begin at one
- *  of them. */
+/** Seconds before the close; some after it. Few moments, so that several things begin
+ *  together. */
 const second = fc.oneof(
   fc.integer({ min: -70, max: 1100 }),
   fc.integer({ min: -2, max: 36 }).map((n) => n * 30),

@@ -50,8 +50,8 @@ function endedFaults(known: Knowledge, chain: Chain, address: string, audit: Doc
   const [resetMs] = known.resetsMs;
   const isAfterReset = resetMs !== undefined && audit.createdAt.getTime() > resetMs + 1000;
   const began = toLedger >= firstLedger(0) && !isAfterReset ? 0 : 1;
-  // What was taken of one network may have been read of the next, but no difference may come
-  // of that.
+  // What was taken of one network may have been read of the next, but that must make no
+  // difference.
   const mayMix =
     resetMs !== undefined && audit.createdAt.getTime() <= resetMs + 1000 && audit.finishedAt.getTime() >= resetMs;
   if (mayMix && status !== 'DIFFERENT') return [];

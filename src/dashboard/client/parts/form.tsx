@@ -133,8 +133,8 @@ function inWords(fields: Failure['fields'], form: HTMLFormElement): Failure['fie
   return Object.fromEntries(Object.entries(fields).map(said));
 }
 
-/** Does not repeat faults that fields show: the API's message counts them and uses the names
- *  of programs. */
+/** Does not repeat faults that fields show: the API's message counts them and names them
+ *  as programs do. */
 function problemOf({ message, fields }: Failure, form: HTMLFormElement): string {
   const faults = Object.entries(fields);
   if (faults.length === 0) return message;
