@@ -5,7 +5,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { type Network, networkInfo } from '../../contracts/networks.js';
-import { type MailSettings, parseMailSettings } from '../domain/rate-settings.js';
+import { type MailSettings, parseMailSettings } from '../domain/parsed-settings.js';
 import { StartupError } from '../kit/startup-error.js';
 import { bad, fileOf, type Group, isSetting, SECRETS, SETTINGS, type Setting, TABLE } from './settings.js';
 

@@ -3,7 +3,7 @@
 import ipaddr from 'ipaddr.js';
 import { NETWORKS, networkInfo } from '../../contracts/networks.js';
 import { parseAmount } from '../domain/amount.js';
-import { parseRatePegs, parseRateSources } from '../domain/rate-settings.js';
+import { parseRatePegs, parseRateSources } from '../domain/parsed-settings.js';
 import { StartupError } from '../kit/startup-error.js';
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;

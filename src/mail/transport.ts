@@ -3,7 +3,7 @@
 import { domainToASCII } from 'node:url';
 import MailComposer from 'nodemailer/lib/mail-composer';
 import SmtpConnection from 'nodemailer/lib/smtp-connection';
-import type { MailSettings } from '../domain/rate-settings.js';
+import type { MailSettings } from '../domain/parsed-settings.js';
 import { monotonicClock, within } from '../kit/clock.js';
 import type { Content } from './letter.js';
 

@@ -4,6 +4,7 @@
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
 import { NATIVE, sameAsset } from '../domain/asset.js';
+import type { Peg } from '../domain/parsed-settings.js';
 import {
   agree,
   crossRate,
@@ -16,7 +17,6 @@ import {
   type Rate,
   type RateAnswer,
 } from '../domain/rate.js';
-import type { Peg } from '../domain/rate-settings.js';
 import { type Clock, within } from '../kit/clock.js';
 import { SourceError } from '../ledger/index.js';
 import type { ForAccount } from '../stores.js';

@@ -2,7 +2,7 @@
  *  in whose turn. */
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
-import { parseMailSettings } from '../../src/domain/rate-settings.js';
+import { parseMailSettings } from '../../src/domain/parsed-settings.js';
 import { createOutbox } from '../../src/events/outbox.js';
 import { systemClock } from '../../src/kit/clock.js';
 import { createTell } from '../../src/mail/bounded.js';

@@ -1,11 +1,12 @@
-/** Parses `RATE_SOURCES` and `RATE_PEGS`. */
+/** Parses settings with a syntax of their own: `SMTP_URL` and `MAIL_FROM`, `RATE_SOURCES` and
+ *  `RATE_PEGS`. */
 import { isIP } from 'node:net';
 import { isAccountAddress } from '../../contracts/address.js';
 import { isCurrency } from '../../contracts/currencies.js';
 import { emailInput } from '../../contracts/primitives.js';
 import { type Asset, sameAsset } from './asset.js';
 
-// Parses `SMTP_URL` and `MAIL_FROM`.
+// The mail server and the sender.
 
 export interface MailSettings {
   host: string;
@@ -64,6 +65,8 @@ function senderOf(text: string): MailSettings['from'] {
     throw new RangeError('MAIL_FROM must be an address, or a name and an address: Bean & Leaf <shop@example.com>.');
   return { name, address };
 }
+
+// Rate sources and pegs.
 
 const RATE_SOURCES = ['kraken', 'coinbase', 'coingecko', 'ecb', 'ledger', 'custom'] as const;
 type RateSourceName = (typeof RATE_SOURCES)[number];
