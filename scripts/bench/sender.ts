@@ -71,8 +71,9 @@ function ours(): Begin {
 
 async function post(eventId: string, url: string, text: string): Promise<void> {
   const body = Buffer.from(text);
+  const at = clock.now();
   const headers = {
-    ...(await signedHeaders(plan.webhook, secrets, eventId, body, clock.now(), await signers(clock.now()))),
+    ...(await signedHeaders(plan.webhook, { eventId, body, at, keys: await signers(at) }, secrets)),
     'content-type': 'application/json',
   };
   const answer = await request(url, { method: 'POST', headers, body, dispatcher: agent });

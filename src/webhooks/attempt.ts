@@ -10,7 +10,7 @@ import type { DeliveryStore } from './delivery-store.js';
 import type { AttemptRecord, DueDelivery } from './due-deliveries.js';
 import type { EndpointQueue } from './endpoint-queue.js';
 import type { Pause, WebhookHealth } from './health.js';
-import { type Poster, type PostResult, signedHeaders } from './poster.js';
+import { type Poster, type PostResult, type Signable, signedHeaders } from './poster.js';
 import type { WebhookDoc, WebhookStore } from './webhook-store.js';
 
 // Writes the results of attempts in batches: results that arrive during a write form the next
@@ -189,20 +189,18 @@ export async function attempt(
 }
 
 /** Never rejects.
- *  @param request.sequence number of the delivery; null for none, and no header
- *  @param request.at the moment that is signed */
+ *  @param sequence number of the delivery; null for none, and no header */
 export async function signAndPost(
   webhook: WebhookDoc,
-  request: { eventId: string; sequence: number | null; body: Buffer; at: Date; keys: readonly KeyObject[] },
+  { sequence, ...signable }: Signable & { sequence: number | null },
   deps: Pick<AttemptDeps, 'poster' | 'secrets' | 'log'>,
 ): Promise<PostResult> {
-  const { eventId, sequence, body, at, keys } = request;
   try {
     const headers = {
-      ...(await signedHeaders(webhook, deps.secrets, eventId, body, at, keys)),
+      ...(await signedHeaders(webhook, signable, deps.secrets)),
       ...(sequence === null ? {} : { 'webhook-sequence': String(sequence) }),
     };
-    return await deps.poster.post(webhook.url, headers, body);
+    return await deps.poster.post(webhook.url, headers, signable.body);
   } catch (err) {
     deps.log.error({ err, webhookId: webhook._id }, 'webhook request not signed');
     return { responseStatus: null, error: 'not signed', durationMs: 0, retryAfterMs: null };

@@ -83,26 +83,32 @@ function open(secret: Secret, webhookId: string, secrets: SecretBox): string {
   return known;
 }
 
-/** Signs with every secret that is valid at `now` and with each of the service's keys. @throws when
- *  a secret was sealed with another SECRETS_KEY */
+/** What is signed: the body of an event at a moment, besides by the webhook's secrets by each of the
+ *  service's keys. */
+export interface Signable {
+  eventId: string;
+  body: Buffer;
+  at: Date;
+  keys: readonly KeyObject[];
+}
+
+/** Signs with every secret of the webhook that is valid at the moment, and with the keys. @throws
+ *  when a secret was sealed with another SECRETS_KEY */
 export async function signedHeaders(
   webhook: Pick<WebhookDoc, '_id' | 'secrets'>,
+  { eventId, body, at, keys }: Signable,
   secrets: SecretBox,
-  eventId: string,
-  body: Buffer,
-  now: Date,
-  signers: readonly KeyObject[] = [],
 ): Promise<SignatureHeaders> {
-  const valid = webhook.secrets.filter(({ until }) => until === null || until > now);
+  const valid = webhook.secrets.filter(({ until }) => until === null || until > at);
   const headers = signatureHeaders({
     id: eventId,
-    timestampSeconds: Math.floor(now.getTime() / 1000),
+    timestampSeconds: Math.floor(at.getTime() / 1000),
     body,
     secrets: valid.map((secret) => open(secret, webhook._id, secrets)),
   });
-  if (signers.length === 0) return headers;
+  if (keys.length === 0) return headers;
   const timestamp = headers['webhook-timestamp'];
-  const own = await Promise.all(signers.map((key) => signWithKey(key, eventId, timestamp, body)));
+  const own = await Promise.all(keys.map((key) => signWithKey(key, eventId, timestamp, body)));
   return { ...headers, 'webhook-signature': [headers['webhook-signature'], ...own].join(' ') };
 }
 
