@@ -77,49 +77,13 @@ function queryOf(accountId: string, filter: CheckoutFilter) {
 
 /** The fields that payments, cancel, accept and expiry change. One that is missing here is never
  *  stored after the creation. */
-type CheckoutState = Pick<
-  CheckoutDoc,
-  | 'status'
-  | 'received'
-  | 'paidIn'
-  | 'excess'
-  | 'returned'
-  | 'paymentCount'
-  | 'cancelledFrom'
-  | 'acceptedFrom'
-  | 'paidAt'
-  | 'closedAt'
-  | 'holds'
-  | 'giveBackAt'
->;
+const STATE = [
+  ...(['status', 'received', 'paidIn', 'excess', 'returned', 'paymentCount'] as const),
+  ...(['cancelledFrom', 'acceptedFrom', 'paidAt', 'closedAt', 'holds', 'giveBackAt'] as const),
+] satisfies (keyof CheckoutDoc)[];
 
-const stateOf = ({
-  status,
-  received,
-  paidIn,
-  excess,
-  returned = [],
-  paymentCount,
-  cancelledFrom,
-  acceptedFrom,
-  paidAt,
-  closedAt,
-  holds,
-  giveBackAt = null,
-}: CheckoutDoc): CheckoutState => ({
-  status,
-  received,
-  ...(paidIn === undefined ? {} : { paidIn }),
-  ...(excess === undefined ? {} : { excess }),
-  returned,
-  paymentCount,
-  cancelledFrom,
-  acceptedFrom,
-  paidAt,
-  closedAt,
-  ...(holds === undefined ? {} : { holds }),
-  giveBackAt,
-});
+const stateOf = (checkout: CheckoutDoc): Partial<CheckoutDoc> =>
+  Object.fromEntries(STATE.flatMap((field) => (checkout[field] === undefined ? [] : [[field, checkout[field]]])));
 
 /** What works across accounts: for the hosted page, the watcher and the expiry. */
 export type CheckoutStore = ReturnType<typeof createCheckoutStore>['system'];
