@@ -112,7 +112,7 @@ export async function openBacklog(
           imageUrl: null,
           walletId: wallet._id,
           ...terms,
-          history: [{ from: null, terms }],
+          history: [{ from: null, terms, network: wallet.network }],
           stock: null,
           paymentLinkCount: 1,
           plainLinkCount: 1,

@@ -114,7 +114,7 @@ export async function seed(db: mongo.Db, accountId: string, sizes: Sizes): Promi
       imageUrl: null,
       walletId: wallets[n % 4]!._id,
       ...terms,
-      history: [{ from: null, terms }],
+      history: [{ from: null, terms, network: wallets[n % 4]!.network }],
       stock: null,
       paymentLinkCount: Math.ceil(sizes.links / productCount),
       plainLinkCount: Math.ceil(sizes.links / productCount),

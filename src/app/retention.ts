@@ -62,8 +62,7 @@ export async function removeExpired(deps: RetentionDeps, rules: RetentionRules, 
   return {
     deliveries: await remove(deliveries, 'deliveries', {
       before: firstIdOf('dlv', before),
-      // Deliveries of earlier versions have no end.
-      filter: { status: { $ne: 'PENDING' }, $or: [{ endedAt: { $lt: before } }, { endedAt: null }] },
+      filter: { status: { $ne: 'PENDING' }, endedAt: { $lt: before } },
       choose: (rows) => withoutReplayed(db, rows),
     }),
     events: await remove(events, 'events', {

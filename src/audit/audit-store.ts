@@ -46,9 +46,8 @@ export interface AuditProgress {
   knownLedger: number;
   /** What the account held after `toLedger`. */
   closing: StoredAmount[];
-  /** Names of the requested assets. Null, or absent in older versions, if the server lists
-   *  all balances. */
-  asked?: string[] | null;
+  /** Names of the requested assets; null if the server lists all balances. */
+  asked: string[] | null;
   /** The balances after `fromLedger`, from a previous audit. */
   opening: StoredAmount[] | null;
   /** Books of everything up to `fromLedger`, if read from the account's creation. */
@@ -66,13 +65,11 @@ export interface AuditProgress {
   pagesBefore: number;
   /** An unknown kind of effect. */
   unknownKind: string | null;
-  /** Ids of parked records that paid the wallet, judging by its balance. Absent in
-   *  older versions. */
+  /** Ids of parked records that paid the wallet, judging by its balance; missing for none. */
   parked?: string[];
-  /** Number of operations that credited the wallet and could not be fetched. Absent in
-   *  older versions. */
+  /** Number of operations that credited the wallet and could not be fetched; missing for none. */
   unread?: number;
-  /** Failed requests for lists of payments. */
+  /** Failed requests for lists of payments; missing for none. */
   listsFailed?: number;
 }
 
@@ -105,7 +102,8 @@ const AUDITS = define(
     movementSource: nullable(String),
     createdAt: Date,
     finishedAt: nullable(Date),
-    /** The network's last reset, as of the balances; null for none. Absent in older versions. */
+    /** The network's last reset, as of the balances; null for none. Missing before the balances
+     *  are taken. */
     resetAt: optional(nullable(Date)),
     /** Null before the balances are taken, and when the audit has ended. */
     progress: nullable(shape<AuditProgress>()),

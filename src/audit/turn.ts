@@ -231,7 +231,7 @@ async function conclude(
   const rows = closeBooks(books, opened, readAmounts(closing));
   const kept = await keptFrom(audit, ledger);
   if (kept !== null) return readAgain(tools, audit, ledger, `dropped before ${kept}`);
-  const unasked = unaskedOf(rows, audit.progress!.asked ?? null, audit.openingSource === 'COMPUTED_BACK');
+  const unasked = unaskedOf(rows, audit.progress!.asked, audit.openingSource === 'COMPUTED_BACK');
   if (unasked.length > 0) {
     const moved = [...(audit.moved ?? []), ...unasked.map(namedAsset)];
     return readAgain(tools, audit, ledger, 'assets that no list had shown', { moved });

@@ -161,7 +161,7 @@ export const paidFor = ({ link, checkout }: Payable): PaymentLinkDoc | CheckoutD
 export const networksOf = ({ link, product, wallet }: Payable, close: LedgerClose): Network[] =>
   link
     ? mayBeInForce(
-        product.history.map(({ from, network }) => ({ from, terms: network ?? wallet.network })),
+        product.history.map(({ from, network }) => ({ from, terms: network })),
         close,
       )
     : [wallet.network];
@@ -171,7 +171,7 @@ export const networksOf = ({ link, product, wallet }: Payable, close: LedgerClos
 export function pairsOf({ link, checkout, product, wallet }: Payable, close: LedgerClose): Pair[] {
   const priced = link
     ? mayBeInForce(
-        product.history.map(({ from, terms, network = wallet.network }) => ({ from, terms: { ...terms, network } })),
+        product.history.map(({ from, terms, network }) => ({ from, terms: { ...terms, network } })),
         close,
       )
     : [{ ...checkout, network: wallet.network }];

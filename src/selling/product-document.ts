@@ -24,8 +24,8 @@ const TERMS = {
 const VERSION = {
   from: nullable(shape<LedgerStamp>()),
   terms: TERMS,
-  /** The network of the product's wallet; absent in versions stored before it was kept. */
-  network: optional(text<Network>()),
+  /** The network of the product's wallet. */
+  network: text<Network>(),
 };
 
 // The archive: versions of terms older than those in product documents. A product may be changed

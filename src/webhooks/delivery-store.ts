@@ -23,8 +23,7 @@ const failedBefore = (replay: ReplayDoc) => ({
   status: 'FAILED' as const,
   eventType: { $in: replay.types },
   eventId: idRangeOf(replay),
-  // Deliveries of earlier versions have no end, and count as ended.
-  $or: [{ endedAt: { $lte: replay.createdAt } }, { endedAt: null }],
+  endedAt: { $lte: replay.createdAt },
 });
 
 type Deliveries = Collection<DeliveryDoc>;
@@ -124,8 +123,8 @@ const DELIVERIES = define(
     eventId: String,
     eventType: text<EventType>(),
     subjectId: String,
-    /** 1, 2, 3 … for each webhook, without holes; null for deliveries older than the numbering. */
-    sequence: nullable(Number),
+    /** 1, 2, 3 … for each webhook, without holes. */
+    sequence: Number,
     status: text<DeliveryStatus>(),
     attemptCount: Number,
     /** The latest 50, oldest first. */

@@ -179,7 +179,7 @@ export function createReadDeliveryHealth({
     transaction(async (session) => {
       const { deliveries, replays } = forAccount(accountId);
       const replay = await replays.ofWebhook(_id, session);
-      const toMake = Math.max(0, (replay?.count ?? 0) - (replay?.made ?? 0));
+      const toMake = Math.max(0, replay ? replay.count - replay.made : 0);
       return {
         pending: toMake + (await deliveries.countPending(_id, session)),
         askedAt: toMake > 0 ? replay!.createdAt : null,

@@ -9,7 +9,7 @@ import { CounterConflict, type EventStore } from '../events/index.js';
 import { conflict, notFound } from '../kit/api-error.js';
 import type { Caller } from '../kit/caller.js';
 import type { Clock } from '../kit/clock.js';
-import { type DocOf, define, nullable, openCollection, optional, text } from '../kit/collection.js';
+import { type DocOf, define, nullable, openCollection, text } from '../kit/collection.js';
 import { type Database, orAlreadyMade, type Session } from '../kit/database.js';
 import { firstIdOf, type NewId } from '../kit/ids.js';
 import type { ForAccount } from '../stores.js';
@@ -43,10 +43,10 @@ const REPLAYS = define(
     createdAt: Date,
     /** Id of the last delivery (FAILED) or event (ALL) dealt with. */
     cursor: String,
-    /** Number of deliveries it will send. Absent in replays of earlier versions. */
-    count: optional(Number),
+    /** Number of deliveries it will send. */
+    count: Number,
     /** Number of those made due so far. */
-    made: optional(Number),
+    made: Number,
   },
   [{ key: { webhookId: 1, _id: 1 } }],
 );
@@ -245,7 +245,7 @@ export function createReplay(deps: {
       if (!webhook) throw notFound('webhook');
       const before = await replays.ofWebhook(id);
       // Already stored by a run of this request that died before it answered.
-      if (before?._id === _id) return { replayed: before.count ?? 0 };
+      if (before?._id === _id) return { replayed: before.count };
       if (!before) {
         const replay = toReplay(_id, webhook, asked, clock.now());
         const count = await countOf(replay, webhook);

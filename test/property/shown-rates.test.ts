@@ -183,6 +183,7 @@ t.test('a payment is judged by the versions of terms in force alone', async (t) 
   const history = Array.from({ length: 50 }, (_, nth) => ({
     from: nth === 0 ? null : { at: new Date(T - (50 - nth) * MINUTE_MS), ledger: 1 },
     terms: { ...terms, price: `${nth + 1}` },
+    network: 'LOCAL' as const,
   }));
   let asked = 0;
   const verdict = judgeForLink(

@@ -393,9 +393,10 @@ t.test('the payer has the best of the terms that may be in force', async (t) => 
       },
       ...changes,
     });
+    const network = 'TESTNET' as const;
     const product = [
-      { from: null, terms: terms(before) },
-      { from: change, terms: terms(after) },
+      { from: null, terms: terms(before), network },
+      { from: change, terms: terms(after), network },
     ];
     const switched = [
       { from: null, terms: OPEN_LINK },
@@ -403,7 +404,7 @@ t.test('the payer has the best of the terms that may be in force', async (t) => 
     ];
     const history = {
       ...{ link: { history: switched }, product: { history: product } },
-      wallet: { network: 'TESTNET' as const },
+      wallet: { network },
     };
     const { status, reason } = judgeForLink(history, { ...closed(ledger, iso), ...paid }, () => []);
     return reason === null ? status : `${status} ${reason}`;
