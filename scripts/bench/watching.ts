@@ -12,7 +12,7 @@ import { connectDatabase } from '../../src/kit/database.js';
 import { createIds } from '../../src/kit/ids.js';
 import { createLedger } from '../../src/ledger/network-ledger.js';
 import type { Fetch } from '../../src/ledger/request.js';
-import { createPayments } from '../../src/payments/payments.js';
+import { createPayments } from '../../src/payments/compose.js';
 import { createStores } from '../../src/stores.js';
 import { watch } from '../../src/watching/watch.js';
 import { createWatcher } from '../../src/watching/watcher.js';

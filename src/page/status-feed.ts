@@ -3,7 +3,7 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../kit/clock.js';
 import { createFollower } from '../kit/follower.js';
-import type { PaymentChanges } from '../payments/index.js';
+import type { PaymentChanges, PaymentDoc } from '../payments/index.js';
 import { PAYMENTS_SHOWN, type PagePayment, type StatusFeed } from './types.js';
 
 // News of payments from an account's events, for where change streams lag: every visible change of
@@ -23,9 +23,9 @@ interface AccountEvents {
   subjectsAfter(accountId: string, sequence: number, limit: number): Promise<{ sequence: number; subjectId: string }[]>;
 }
 
-interface PaymentNewsDeps<Payment> extends AccountEvents {
-  paymentsOf: (accountId: string, ids: readonly string[]) => Promise<Payment[]>;
-  tell: (payment: Payment) => void;
+interface PaymentNewsDeps extends AccountEvents {
+  paymentsOf: (accountId: string, ids: readonly string[]) => Promise<PaymentDoc[]>;
+  tell: (payment: PaymentDoc) => void;
   clock: Clock;
   log: Logger;
 }
@@ -42,7 +42,7 @@ interface Followed {
   unfollow: () => void;
 }
 
-function createPaymentNews<Payment extends { createdAt: Date }>(deps: PaymentNewsDeps<Payment>) {
+function createPaymentNews(deps: PaymentNewsDeps) {
   const { follow, subjectsAfter, paymentsOf, tell, clock, log } = deps;
   const accounts = new Map<string, Followed>();
 
@@ -101,18 +101,12 @@ function createPaymentNews<Payment extends { createdAt: Date }>(deps: PaymentNew
 
 const LINKS_PER_QUERY = 100;
 
-interface PaymentFields {
-  paymentLinkId: string | null;
-  checkoutId?: string | null;
-  createdAt: Date;
-}
-
-interface StatusFeedDeps<Payment extends PaymentFields> {
-  payments: PaymentChanges<Payment>;
+interface StatusFeedDeps {
+  payments: PaymentChanges;
   /** Null where the change stream is fast enough. */
   events: AccountEvents | null;
   /** Null for a payment that no page shows. */
-  toPagePayment: (payment: Payment) => PagePayment | null;
+  toPagePayment: (payment: PaymentDoc) => PagePayment | null;
   clock: Clock;
   log: Logger;
 }
@@ -120,11 +114,11 @@ interface StatusFeedDeps<Payment extends PaymentFields> {
 type ClosableStatusFeed = StatusFeed & { close(): Promise<void> };
 
 /** Starts following at once, even before the database is available. */
-export function createStatusFeed<Payment extends PaymentFields>(deps: StatusFeedDeps<Payment>): ClosableStatusFeed {
+export function createStatusFeed(deps: StatusFeedDeps): ClosableStatusFeed {
   const { payments, events, toPagePayment, clock, log } = deps;
   const listeners = new Map<string, Set<(payment: PagePayment) => void>>();
 
-  function tell(payment: Payment): void {
+  function tell(payment: PaymentDoc): void {
     const owner = payment.paymentLinkId ?? payment.checkoutId;
     const subscribed = owner ? listeners.get(owner) : undefined;
     const shown = subscribed && toPagePayment(payment);

@@ -17,7 +17,8 @@ import { createCheckoutPayments, type PaidCheckout } from './checkout-payments.j
 import { createPaymentChanges } from './payment-changes.js';
 import { PAYMENT_KEY, PAYMENTS, type PaymentDoc } from './payment-document.js';
 import { createPaymentSums, type SummaryFilter } from './payment-sums.js';
-import { createRefundable, type RefundDoc } from './refund-store.js';
+import type { RefundDoc } from './refund-store.js';
+import { createRefundable } from './refundable.js';
 
 export interface PaymentFilter {
   status: readonly PaymentStatus[];

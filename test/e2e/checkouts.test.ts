@@ -8,7 +8,7 @@ import { systemClock } from '../../src/kit/clock.js';
 import { connectDatabase } from '../../src/kit/database.js';
 import { createIds } from '../../src/kit/ids.js';
 import type { Credit } from '../../src/ledger/records.js';
-import { createPayments } from '../../src/payments/payments.js';
+import { createPayments } from '../../src/payments/compose.js';
 import { createStores } from '../../src/stores.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { startReceiver } from '../helpers/receiver.js';

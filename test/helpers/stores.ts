@@ -6,7 +6,7 @@ import { systemClock as clock } from '../../src/kit/clock.js';
 import { connectDatabase } from '../../src/kit/database.js';
 import { createIds } from '../../src/kit/ids.js';
 import type { Credit } from '../../src/ledger/records.js';
-import { createPayments } from '../../src/payments/payments.js';
+import { createPayments } from '../../src/payments/compose.js';
 import { createRateBook } from '../../src/rates/book.js';
 import { createStores, type Stores } from '../../src/stores.js';
 import { ANY_WALLET, type ParkedRecordDoc } from '../../src/watching/parked-store.js';

@@ -7,19 +7,13 @@ import { type Clock, systemClock } from '../../src/kit/clock.js';
 import { createStatusFeed } from '../../src/page/status-feed.js';
 import type { PagePayment } from '../../src/page/types.js';
 import { createPaymentChanges } from '../../src/payments/payment-changes.js';
+import type { PaymentDoc } from '../../src/payments/payment-document.js';
 import { pageLink, servePages } from '../helpers/browser.js';
 import { testDatabase } from '../helpers/mongo.js';
 
-interface Stored extends mongo.Document {
-  _id: string;
-  paymentLinkId: string | null;
-  createdAt: Date;
-  status: PagePayment['status'] | 'UNMATCHED';
-}
-
 const LINK_A = { accountId: 'acc_a', linkId: 'link_a' };
 
-const toPagePayment = ({ _id, status, createdAt }: Stored): PagePayment | null =>
+const toPagePayment = ({ _id, status, createdAt }: PaymentDoc): PagePayment | null =>
   status === 'UNMATCHED'
     ? null
     : {
@@ -42,21 +36,22 @@ const toPagePayment = ({ _id, status, createdAt }: Stored): PagePayment | null =
 
 const ACCOUNT = 'acct_1';
 let count = 0;
-const stored = (paymentLinkId: string | null, given: Partial<Stored> = {}): Stored => ({
-  _id: `pay_${++count}`,
-  accountId: ACCOUNT,
-  paymentLinkId,
-  status: 'COMPLETED',
-  createdAt: new Date(),
-  ...given,
-});
+const stored = (paymentLinkId: string | null, given: Partial<PaymentDoc> = {}) =>
+  ({
+    _id: `pay_${++count}`,
+    accountId: ACCOUNT,
+    paymentLinkId,
+    status: 'COMPLETED',
+    createdAt: new Date(),
+    ...given,
+  }) as PaymentDoc;
 
-type Watch = mongo.Collection<Stored>['watch'];
+type Watch = mongo.Collection<PaymentDoc>['watch'];
 
 /** A feed on a real collection, whose change streams a test may tamper with. */
 async function startFeed(t: Test, { clock = systemClock, client }: { clock?: Clock; client?: mongo.MongoClient } = {}) {
   const { db } = await testDatabase(t, { own: true });
-  const payments = (client ? client.db(db.databaseName) : db).collection<Stored>('payments');
+  const payments = (client ? client.db(db.databaseName) : db).collection<PaymentDoc>('payments');
   await payments.createIndex({ paymentLinkId: 1, createdAt: -1 });
   const streams: { change: ReturnType<Watch>; options: mongo.ChangeStreamOptions }[] = [];
   let tamper: (options: mongo.ChangeStreamOptions) => mongo.ChangeStreamOptions = (options) => options;
@@ -81,7 +76,7 @@ async function startFeed(t: Test, { clock = systemClock, client }: { clock?: Clo
       },
     },
   });
-  const feed = createStatusFeed<Stored>({
+  const feed = createStatusFeed({
     payments: createPaymentChanges(watched),
     events: null,
     toPagePayment,
@@ -150,7 +145,7 @@ t.test('since() has the newest payments of one link, newest first, with their st
 
 t.test('a payment stored before the stream begins is told as well', async (t) => {
   const { db } = await testDatabase(t, { own: true });
-  const payments = db.collection<Stored>('payments');
+  const payments = db.collection<PaymentDoc>('payments');
   await payments.createIndex({ paymentLinkId: 1, createdAt: -1 });
   const early = stored('link_a');
   let watching = false;
@@ -167,7 +162,7 @@ t.test('a payment stored before the stream begins is told as well', async (t) =>
     get: (_, name) => Reflect.get(reachable ? payments : watched, name, payments),
   });
   const log = pino({ level: 'silent' });
-  const feed = createStatusFeed<Stored>({
+  const feed = createStatusFeed({
     payments: createPaymentChanges(gate),
     events: null,
     toPagePayment,
@@ -250,8 +245,8 @@ t.test('a stream that falls silent is noticed, said, and replaced', async (t) =>
 t.test('a database that is not there yet is waited for', async (t) => {
   const client = new mongo.MongoClient('mongodb://127.0.0.1:9/', { serverSelectionTimeoutMS: 50 });
   const warnings: string[] = [];
-  const feed = createStatusFeed<Stored>({
-    payments: createPaymentChanges(client.db('x').collection<Stored>('payments')),
+  const feed = createStatusFeed({
+    payments: createPaymentChanges(client.db('x').collection<PaymentDoc>('payments')),
     events: null,
     toPagePayment,
     clock: systemClock,

@@ -428,7 +428,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     hardship: 'waysBack',
     changes: [
       [
-        'src/payments/refund-store.ts',
+        'src/payments/refundable.ts',
         'const before = { ...criteria(of, back, payer.address), senderMuxedAddress: payer.muxedAddress };',
         'const before = criteria(of, back, payer.address);',
       ],
@@ -483,7 +483,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     hardship: ['refunds', 'checkouts', 'decisions'],
     changes: [
       [
-        'src/payments/refund-store.ts',
+        'src/payments/refundable.ts',
         "const TURN = { $cond: ['$needsDecision', 0,",
         "const TURN = { $cond: ['$needsDecision', 2,",
       ],
@@ -492,9 +492,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     guard: 'of these a refund by memo goes to what has exactly as much left',
     hardship: ['refunds', 'checkouts', 'decisions'],
-    changes: [
-      ['src/payments/refund-store.ts', 'exact: { $cond: [isExact, 0, 1] }', 'exact: { $cond: [isExact, 1, 1] }'],
-    ],
+    changes: [['src/payments/refundable.ts', 'exact: { $cond: [isExact, 0, 1] }', 'exact: { $cond: [isExact, 1, 1] }']],
   },
   {
     guard: 'what a memo booked elsewhere moves to the payment that the merchant names',
@@ -509,14 +507,14 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     guard: 'a payment that was sent back completes nothing when it is accepted',
     hardship: ['refunds', 'checkouts', 'decisions'],
-    changes: [['src/payments/decisions.ts', 'if (leftOf(before) === 0n) throw conflict(NOTHING_LEFT);', '']],
+    changes: [['src/payments/payments.ts', 'if (leftOf(before) === 0n) throw conflict(NOTHING_LEFT);', '']],
   },
   {
     guard: 'a payment that was sent back completes nothing when it is assigned',
     hardship: ['refunds', 'checkouts', 'decisions'],
     changes: [
       [
-        'src/payments/decisions.ts',
+        'src/payments/payments.ts',
         "if (before.status === 'UNMATCHED' && leftOf(before) === 0n) throw conflict(NOTHING_LEFT);\n      const { verdict, payable } = judgeAssigned(found, before, ratesFor, clock.now());",
         "const { verdict, payable } = judgeAssigned(found, { ...before, refundedAmount: '0' }, ratesFor, clock.now());",
       ],
