@@ -203,13 +203,12 @@ export interface NetworkStateDoc extends DocOf<typeof NETWORK_STATES> {}
 
 /** A network that no source has shown yet has its trouble alone. */
 const WAS_READ = { seenAt: { $ne: NONE } };
-/** A new document has every field. */
-const UNKNOWN = {
+/** The fields of a state that was never read: a new document has every field. */
+const UNREAD = {
   ...{ latestSeen: null, anchor: null, trouble: null, resetAt: null, gapWaitsSince: null, clockAheadMs: null },
   ...{ clockHost: null, sourceVersion: null, protocol: null, isSourceBehind: false, sourceWarning: null },
 };
-const withUnknown = (known: object) =>
-  Object.fromEntries(Object.entries(UNKNOWN).filter(([field]) => !(field in known)));
+const withUnread = (known: object) => Object.fromEntries(Object.entries(UNREAD).filter(([field]) => !(field in known)));
 
 export type NetworkStateStore = ReturnType<typeof createNetworkStateStore>;
 
@@ -224,7 +223,7 @@ export function createNetworkStateStore(connection: mongoose.Connection) {
       return new Map(unread.map(({ _id, trouble }) => [_id, trouble!.reason]));
     },
     async save(network: Network, changes: Partial<Omit<NetworkStateDoc, '_id'>>): Promise<void> {
-      await states.updateOne({ _id: network }, { $set: changes, $setOnInsert: withUnknown(changes) }, { upsert: true });
+      await states.updateOne({ _id: network }, { $set: changes, $setOnInsert: withUnread(changes) }, { upsert: true });
     },
     /** Records since when a gap waits; null ends the wait. Does not create a state for a network
      *  that was never read. */
@@ -234,7 +233,7 @@ export function createNetworkStateStore(connection: mongoose.Connection) {
     /** Records the watcher's trouble, also with a network that was never read, keeping the time
      *  it began. */
     async noteTrouble(network: Network, reason: string, since: Date): Promise<void> {
-      const fresh = { ...UNKNOWN, trouble: { since, reason } };
+      const fresh = { ...UNREAD, trouble: { since, reason } };
       await states.updateOne({ _id: network }, { $setOnInsert: fresh }, { upsert: true });
       await states.updateOne({ _id: network, trouble: null }, { $set: { trouble: { since, reason } } });
       await states.updateOne({ _id: network, trouble: { $ne: null } }, { $set: { 'trouble.reason': reason } });
