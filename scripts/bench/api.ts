@@ -152,7 +152,7 @@ export async function api(): Promise<Section> {
       await database.db.collection('checkouts').deleteMany({});
     };
     const rows: Row[] = [];
-    const isWanted = (name: string) => name.includes(process.env.BENCH_API ?? '');
+    const isWanted = (name: string) => new RegExp(process.env.BENCH_API ?? '').test(name);
     const add = (row: Row) => {
       rows.push(row);
       console.log(`  ${JSON.stringify(row)}`);
