@@ -119,6 +119,7 @@ t.test(
         },
         subjectId: `pay of ${eventId}`,
         status: eventId === waiting ? 'PENDING' : ['DELIVERED', 'FAILED', 'CANCELLED'][n % 3],
+        endedAt: eventId === waiting ? null : new Date(nowMs - (eventId === recent ? 20 : 40) * day),
       })),
     );
     const payment = (n: number, days: number, status: string, amount: string) => ({
