@@ -83,8 +83,8 @@ function open(secret: Secret, webhookId: string, secrets: SecretBox): string {
   return known;
 }
 
-/** What is signed: the body of an event at a moment, besides by the webhook's secrets by each of the
- *  service's keys. */
+/** The body of an event at a moment, to be signed by the webhook's secrets and by `keys`, the
+ *  service's own. */
 export interface Signable {
   eventId: string;
   body: Buffer;
