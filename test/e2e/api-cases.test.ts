@@ -1245,10 +1245,21 @@ const cases = [
   ...checkouts,
 ];
 
+const isRefusal = ([, , , expected]: Case) => 'code' in expected;
+/** For each operation the first case that is accepted, and the first that is refused; those of rates
+ *  build on each other. */
+const firstCases = cases.filter(
+  (each, index) =>
+    rates.includes(each) ||
+    cases.findIndex((other) => other[1] === each[1] && isRefusal(other) === isRefusal(each)) === index,
+);
+
 for (const transport of TRANSPORTS) {
-  t.test(`${cases.length} cases over ${transport}`, async (t) => {
+  // Both transports call one router, so the second one needs no case twice.
+  const some = transport === 'REST' ? cases : firstCases;
+  t.test(`${some.length} cases over ${transport}`, async (t) => {
     const world = await createWorld(transport);
-    for (const [title, name, input, expected] of cases) {
+    for (const [title, name, input, expected] of some) {
       const answer = await world.call(name, typeof input === 'function' ? await input(world) : input);
       const said = `${title}: ${JSON.stringify(answer.error ?? answer.data)?.slice(0, 300)}`;
       if ('code' in expected) {
