@@ -1,5 +1,6 @@
-/** `npm test [files…]`: runs all tests except those of test/long, on one real mongod and a real
- *  browser. The last line is `N passed, N failed`; a run without any test fails too. */
+/** `npm test [files…]`: runs all tests except those in folders called long, on one real mongod and a
+ *  real browser. `--long` runs these alone. The last line is `N passed, N failed`; a run without any
+ *  test fails too. */
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync, statSync } from 'node:fs';
 import { freemem, tmpdir } from 'node:os';
@@ -22,14 +23,16 @@ const ROOMS = [
 ];
 /** Their files start the service in their own process. */
 const SERVICE_TESTS = ['test/e2e', 'test/integration'];
-const FILES_IN_PROCESS = 8;
+/** Few, so that the last process does not run long after the others. */
+const FILES_IN_PROCESS = 4;
 
-const named = process.argv.slice(2);
-const files = (named.length > 0 ? named : ROOMS).flatMap((path) =>
+const isLong = process.argv[2] === '--long';
+const named = process.argv.slice(isLong ? 3 : 2);
+const files = (named.length > 0 ? named : isLong ? [...ROOMS, 'test/long'] : ROOMS).flatMap((path) =>
   statSync(path, { throwIfNoEntry: false })?.isDirectory()
     ? readdirSync(path, { recursive: true, encoding: 'utf8' })
         .map((name) => join(path, name))
-        .filter((name) => name.endsWith('.test.ts'))
+        .filter((name) => name.endsWith('.test.ts') && (named.length > 0 || isLong === /\/long\//.test(name)))
     : path,
 );
 

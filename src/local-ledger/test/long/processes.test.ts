@@ -8,17 +8,17 @@ import { fileURLToPath } from 'node:url';
 import { Account, Asset, Keypair, Operation, TimeoutInfinite, TransactionBuilder } from '@stellar/stellar-sdk';
 import { pino } from 'pino';
 import t from 'tap';
-import { builtFile } from '../../../test/helpers/command.js';
-import { startTestLedger } from '../../../test/helpers/ledger.js';
-import { freePort, testDatabase } from '../../../test/helpers/mongo.js';
-import { createLedgerClient } from '../client.js';
-import { systemClock } from '../clock.js';
-import { createLocalLedger } from '../index.js';
-import { ListenError, type ServedLedger, serveLocalLedger } from '../serve.js';
+import { builtFile } from '../../../../test/helpers/command.js';
+import { startTestLedger } from '../../../../test/helpers/ledger.js';
+import { freePort, testDatabase } from '../../../../test/helpers/mongo.js';
+import { createLedgerClient } from '../../client.js';
+import { systemClock } from '../../clock.js';
+import { createLocalLedger } from '../../index.js';
+import { ListenError, type ServedLedger, serveLocalLedger } from '../../serve.js';
 
 const log = pino({ level: 'silent' });
 const clock = systemClock;
-const root = fileURLToPath(new URL('../../..', import.meta.url));
+const root = fileURLToPath(new URL('../../../..', import.meta.url));
 
 /** Resolves once the condition holds; fails after 20 s. */
 async function until(holds: () => Promise<boolean> | boolean): Promise<void> {

@@ -24,12 +24,12 @@ import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { generate } from 'selfsigned';
 import t from 'tap';
-import { DOWNLOADS } from '../download.js';
-import { fetchProgram, UBUNTU_24 } from '../fetch.js';
-import { findMongod, type System } from '../find.js';
-import { freePort } from '../sockets.js';
+import { DOWNLOADS } from '../../download.js';
+import { fetchProgram, UBUNTU_24 } from '../../fetch.js';
+import { findMongod, type System } from '../../find.js';
+import { freePort } from '../../sockets.js';
 
-const MEMBER = fileURLToPath(new URL('./member.ts', import.meta.url));
+const MEMBER = fileURLToPath(new URL('../member.ts', import.meta.url));
 const CACHE_DIR = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'stellar-collect');
 const log = pino({ level: 'silent' });
 

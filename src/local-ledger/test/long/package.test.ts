@@ -4,9 +4,9 @@ import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import t from 'tap';
-import { ROOT, start } from '../../../test/helpers/command.js';
-import { freePort } from '../../../test/helpers/mongo.js';
-import { bin, installPacked, succeeds } from '../../../test/helpers/packages.js';
+import { ROOT, start } from '../../../../test/helpers/command.js';
+import { freePort } from '../../../../test/helpers/mongo.js';
+import { bin, installPacked, succeeds } from '../../../../test/helpers/packages.js';
 
 const PACKAGES = { '@stellar-collect/mongod': 'src/mongod', '@stellar-collect/local-ledger': 'src/local-ledger' };
 
