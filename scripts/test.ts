@@ -1,6 +1,6 @@
-/** `npm test [files…]`: runs all tests except those in folders called long, on one real mongod and a
- *  real browser. `--long` runs these alone. The last line is `N passed, N failed`; a run without any
- *  test fails too. */
+/** `npm test [files…]`: runs all tests except those in folders called long, on one real mongod and
+ *  a real browser. `--long` runs these alone. The last line is `N passed, N failed`; a run without
+ *  any test fails too. */
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync, statSync } from 'node:fs';
 import { freemem, tmpdir } from 'node:os';

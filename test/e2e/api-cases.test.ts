@@ -1246,8 +1246,8 @@ const cases = [
 ];
 
 const isRefusal = ([, , , expected]: Case) => 'code' in expected;
-/** For each operation the first case that is accepted, and the first that is refused; those of rates
- *  build on each other. */
+/** For each operation the first case that is accepted, and the first that is refused; those of
+ *  rates build on each other. */
 const firstCases = cases.filter(
   (each, index) =>
     rates.includes(each) ||
