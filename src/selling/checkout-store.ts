@@ -78,9 +78,19 @@ function queryOf(accountId: string, filter: CheckoutFilter) {
 /** The fields that payments, cancel, accept and expiry change. One that is missing here is never
  *  stored after the creation. */
 const STATE = [
-  ...(['status', 'received', 'paidIn', 'excess', 'returned', 'paymentCount'] as const),
-  ...(['cancelledFrom', 'acceptedFrom', 'paidAt', 'closedAt', 'holds', 'giveBackAt'] as const),
-] satisfies (keyof CheckoutDoc)[];
+  'status',
+  'received',
+  'paidIn',
+  'excess',
+  'returned',
+  'paymentCount',
+  'cancelledFrom',
+  'acceptedFrom',
+  'paidAt',
+  'closedAt',
+  'holds',
+  'giveBackAt',
+] as const satisfies readonly (keyof CheckoutDoc)[];
 
 const stateOf = (checkout: CheckoutDoc): Partial<CheckoutDoc> =>
   Object.fromEntries(STATE.flatMap((field) => (checkout[field] === undefined ? [] : [[field, checkout[field]]])));
