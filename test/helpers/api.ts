@@ -72,8 +72,8 @@ async function callRest(origin: string, headers: Record<string, string>, name: s
 /** Any request under `/api/v1`; the answer of a known operation must match openapi.json. */
 export async function request(origin: string, method: string, path: string, init: RequestInit = {}): Promise<Outcome> {
   // Packed answers would cost 3 % of the tests' CPU.
-  const headersSent = { 'accept-encoding': 'identity', ...(init.headers as Record<string, string>) };
-  const response = await fetch(`${origin}/api/v1${path}`, { method, ...init, headers: headersSent });
+  const asked = { 'accept-encoding': 'identity', ...(init.headers as Record<string, string>) };
+  const response = await fetch(`${origin}/api/v1${path}`, { method, ...init, headers: asked });
   const text = await response.text();
   const fault = faultOfAnswer(method, path.split('?', 1)[0]!, response, text);
   if (fault) throw new Error(`${method} /api/v1${path}: ${fault}\n${text.slice(0, 2000)}`);
