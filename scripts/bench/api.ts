@@ -229,7 +229,7 @@ export async function api(): Promise<Section> {
       bound: { least: 0.8 },
       rows,
       notes: [
-        `${CONNECTIONS} connections each, every request about one of ${PRODUCTS.toLocaleString('en')} products picked at random (a list: one of their pages; a new product: one of four wallets). Minimal (scripts/bench/plain-server.ts): the key is looked up, one document is read and one is inserted with majority write concern, and the same JSON is answered; nothing keeps a product from being deleted meanwhile, and there is no validation of the whole, no metrics, no request id, no rate limit.`,
+        `${CONNECTIONS} connections each, every request about one of ${PRODUCTS.toLocaleString('en')} products picked at random (a list: one of their pages; a new product: one of four wallets). Minimal (scripts/bench/plain-server.ts): the key is looked up, one document is read and one is inserted with majority write concern, and the same JSON is answered; nothing keeps a product from being deleted at the same time, and there is no validation of the whole, no metrics, no request id, no rate limit.`,
         `In ${ACCOUNTS.join(' and ')} accounts: the same requests about as many products of several accounts, beside the same work: the body is checked by the contract's Zod schema, and the thing, its activity and its names are inserted in one transaction.`,
         ...notes,
       ],
