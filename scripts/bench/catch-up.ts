@@ -4,6 +4,7 @@ import { pino } from 'pino';
 import { networkInfo } from '../../contracts/networks.js';
 import { createMemo } from '../../src/domain/memo.js';
 import { systemClock } from '../../src/kit/clock.js';
+import { insertTogether } from '../../src/kit/database.js';
 import { createLedger } from '../../src/ledger/network-ledger.js';
 import { createWatcher } from '../../src/watching/watcher.js';
 import { monitored } from '../../test/helpers/commands.js';
@@ -101,47 +102,43 @@ export async function openBacklog(
   };
   const productId = newId('prod');
   await transaction(async (session) => {
-    await stores.forAccount(owner).products.insert(
-      [
-        {
-          _id: productId,
-          accountId: owner,
-          name: 'Thing',
-          nameKey: 'thing',
-          description: null,
-          imageUrl: null,
-          walletId: wallet._id,
-          ...terms,
-          history: [{ from: null, terms, network: wallet.network }],
-          stock: null,
-          paymentLinkCount: 1,
-          plainLinkCount: 1,
-          revision: 0,
-          createdAt: clock.now(),
-        },
-      ],
-      session,
-    );
-    await stores.forAccount(owner).paymentLinks.insert(
-      [
-        {
-          _id: newId('link'),
-          accountId: owner,
-          productId,
-          name: null,
-          slug: 'thing',
-          memo: memo === 'none' ? MEMO : memo,
-          active: true,
-          history: [{ from: null, terms: { active: true, endsAt: null, takesOrders: false } }],
-          paymentCount: 0,
-          receivedCount: 0,
-          ...{ order: null, endsAt: null, inactiveText: null, afterPayment: null, maxPayments: null },
-          ...{ completedCount: 0, orderCount: 0 },
-          createdAt: clock.now(),
-        },
-      ],
-      session,
-    );
+    const { products, paymentLinks } = stores.forAccount(owner);
+    const ofProduct = products.insertsOf([
+      {
+        _id: productId,
+        accountId: owner,
+        name: 'Thing',
+        nameKey: 'thing',
+        description: null,
+        imageUrl: null,
+        walletId: wallet._id,
+        ...terms,
+        history: [{ from: null, terms, network: wallet.network }],
+        stock: null,
+        paymentLinkCount: 1,
+        plainLinkCount: 1,
+        revision: 0,
+        createdAt: clock.now(),
+      },
+    ]);
+    const ofLink = paymentLinks.insertsOf([
+      {
+        _id: newId('link'),
+        accountId: owner,
+        productId,
+        name: null,
+        slug: 'thing',
+        memo: memo === 'none' ? MEMO : memo,
+        active: true,
+        history: [{ from: null, terms: { active: true, endsAt: null, takesOrders: false } }],
+        paymentCount: 0,
+        receivedCount: 0,
+        ...{ order: null, endsAt: null, inactiveText: null, afterPayment: null, maxPayments: null },
+        ...{ completedCount: 0, orderCount: 0 },
+        createdAt: clock.now(),
+      },
+    ]);
+    await insertTogether([...ofProduct, ...ofLink], session);
   });
   for (let n = 0; n < webhooks; n++) {
     await stores.forAccount(owner).webhooks.insert({

@@ -4,7 +4,7 @@ import type { Contract } from '../../contracts/index.js';
 import { NO_BRAND } from '../domain/brand.js';
 import { ApiError } from '../kit/api-error.js';
 import type { Caller } from '../kit/caller.js';
-import type { Database, Session } from '../kit/database.js';
+import { type Database, type Insert, insertTogether, type Session } from '../kit/database.js';
 import type { NewId } from '../kit/ids.js';
 import type { AccountStores } from '../stores.js';
 import type { ActivityDoc, ActivityStore } from './activity.js';
@@ -239,9 +239,13 @@ export interface Commit {
    *  Without a difference nothing is recorded. */
   <T>(act: Act, work: (session: Session) => Promise<T>): Promise<T>;
   /** The same for several additions to one account, in order. An addition whose result is an
-   *  ApiError was not made. */
-  all<T>(acts: readonly Act[], work: (session: Session) => Promise<readonly T[]>): Promise<readonly T[]>;
+   *  ApiError was not made.
+   *  @param work may store new documents by `store`, once: in one round trip with the activity */
+  all<T>(acts: readonly Act[], work: (session: Session, store: Store) => Promise<readonly T[]>): Promise<readonly T[]>;
 }
+
+/** @param results as they are known by then; by default none is an ApiError */
+export type Store = (inserts: readonly Insert[], results?: readonly unknown[]) => Promise<void>;
 
 export interface CommitDeps {
   transaction: Database['transaction'];
@@ -253,11 +257,14 @@ export interface CommitDeps {
 }
 
 export function createCommit({ transaction, forAccount, activities, newId, onActivity }: CommitDeps): Commit {
-  async function tell(told: readonly { act: Act; changes: Change[] }[], session: Session): Promise<void> {
-    if (told.length === 0) return;
+  async function tell(
+    told: readonly { act: Act; changes: Change[] }[],
+    session: Session,
+    inserts: readonly Insert[] = [],
+  ): Promise<void> {
     const docs = told.map(({ act, changes }) => toActivity(newId('act'), act, changes));
-    await activities.insert(docs, session);
-    await onActivity?.(docs, session);
+    await insertTogether([...inserts, activities.insertOf(docs)], session);
+    if (docs.length > 0) await onActivity?.(docs, session);
   }
 
   const shown = ({ caller, subjectId }: Act, session: Session): Promise<Shown | null> =>
@@ -280,12 +287,15 @@ export function createCommit({ transaction, forAccount, activities, newId, onAct
 
   const all: Commit['all'] = (acts, work) =>
     transaction(async (session) => {
-      const results = await work(session);
-      const made = acts.filter((_, index) => !(results[index] instanceof ApiError));
-      await tell(
-        made.map((act) => ({ act, changes: askedIn(doingOf(act).input) })),
-        session,
-      );
+      let isTold = false;
+      const store: Store = async (inserts, results = []) => {
+        isTold = true;
+        const made = acts.filter((_, index) => !(results[index] instanceof ApiError));
+        const told = made.map((act) => ({ act, changes: askedIn(doingOf(act).input) }));
+        await tell(told, session, inserts);
+      };
+      const results = await work(session, store);
+      if (!isTold) await store([], results);
       return results;
     });
 

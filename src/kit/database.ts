@@ -3,6 +3,7 @@
 import mongoose from 'mongoose';
 import { createAvailability, followMonitors, type Guard, MONITORING } from './availability.js';
 import { monotonicClock } from './clock.js';
+import type { Collection } from './collection.js';
 import type { SessionId } from './leases.js';
 import { inSnapshot } from './snapshot.js';
 
@@ -12,6 +13,7 @@ export class AlreadyMade extends Error {}
 /** A drawn memo or slug is taken: draw new ones. */
 export class Taken extends Error {}
 
+type MongoClient = mongoose.mongo.MongoClient;
 export type Session = mongoose.mongo.ClientSession;
 
 export interface Database {
@@ -48,6 +50,9 @@ const DATABASE_NAME = 'stellar-collect';
 /** Connections to a sharded cluster. */
 const sharded = new WeakSet<mongoose.Connection>();
 
+/** Clients whose MongoDB has the command `bulkWrite`, since version 8. */
+const bulkWriting = new WeakSet<MongoClient>();
+
 /** Whether `connectDatabase` found a sharded cluster at its end. */
 export const isSharded = (connection: mongoose.Connection): boolean => sharded.has(connection);
 
@@ -82,6 +87,7 @@ export async function connectDatabase(uri: string, { onChange, onSession }: Watc
   const availability = createAvailability(monotonicClock, onChange);
   followMonitors(connection.getClient(), availability.observe);
   if ((await connection.db!.command({ hello: 1 })).msg === 'isdbgrid') sharded.add(connection);
+  if (await takesBulkWrites(connection)) bulkWriting.add(connection.getClient());
   return {
     connection,
     isSharded: isSharded(connection),
@@ -117,6 +123,19 @@ export async function connectDatabase(uri: string, { onChange, onSession }: Watc
   };
 }
 
+/** Asked by a command that changes nothing: MongoDB 8 refuses it too while it keeps compatible
+ *  with 7. */
+const takesBulkWrites = (connection: mongoose.Connection): Promise<boolean> => {
+  const namespace = `${connection.name}.installation`;
+  return connection
+    .getClient()
+    .bulkWrite([{ name: 'deleteOne', namespace, filter: { _id: { $in: [] } } }])
+    .then(
+      () => true,
+      () => false,
+    );
+};
+
 /** MongoDB may begin a transaction some milliseconds in the past, before commits that a caller has
  *  already seen. It waits for them if given the time of its newest write, which every answer
  *  carries to its session. The driver's cluster time does not work: an aborted write advances it
@@ -151,6 +170,58 @@ export const orAlreadyMade = <T>(insert: Promise<T>): Promise<T> =>
   insert.catch((error: unknown) => {
     throw isDuplicateKey(error) && (error as Error).message.includes(' index: _id_ ') ? new AlreadyMade() : error;
   });
+
+/** New documents for a collection. */
+export interface Insert {
+  docs: readonly object[];
+  namespace: string;
+  client: MongoClient;
+  store(session: Session): Promise<unknown>;
+  /** What a duplicate key among them means. */
+  Duplicate?: new () => Error;
+}
+
+export const insertOf = <Doc extends object>(
+  collection: Collection<Doc>,
+  docs: readonly Doc[],
+  Duplicate?: new () => Error,
+): Insert => ({
+  docs,
+  namespace: `${collection.conn.name}.${collection.collectionName}`,
+  client: collection.conn.getClient(),
+  store: (session) => collection.insertMany(docs as never, { session }),
+  ...(Duplicate && { Duplicate }),
+});
+
+/** Stores documents in several collections: in one round trip, where MongoDB can. */
+export async function insertTogether(inserts: readonly Insert[], session: Session): Promise<void> {
+  const some = inserts.filter(({ docs }) => docs.length > 0);
+  const [client] = some.map((each) => each.client);
+  if (client && some.length > 1 && bulkWriting.has(client)) return insertInBulk(client, some, session);
+  for (const { store, Duplicate } of some) {
+    await store(session).catch((error: unknown) => {
+      throw Duplicate && isDuplicateKey(error) ? new Duplicate() : error;
+    });
+  }
+}
+
+async function insertInBulk(client: MongoClient, inserts: readonly Insert[], session: Session): Promise<void> {
+  const models = inserts.flatMap(({ namespace, docs, Duplicate }) =>
+    docs.map((document) => ({ model: { name: 'insertOne', namespace, document } as const, Duplicate })),
+  );
+  try {
+    await client.bulkWrite(
+      models.map(({ model }) => model),
+      { session },
+    );
+  } catch (error) {
+    if (!(error instanceof mongoose.mongo.MongoClientBulkWriteError)) throw error;
+    const [[index, refused] = []] = error.writeErrors;
+    const Duplicate = refused?.code === DUPLICATE_KEY ? models[index!]!.Duplicate : undefined;
+    // The cause has the label of what may be tried again.
+    throw Duplicate ? new Duplicate() : (error.cause ?? error);
+  }
+}
 
 const REMOVED_AT_ONCE = 1000;
 

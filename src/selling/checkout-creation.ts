@@ -5,7 +5,7 @@
 import { DEFAULT_LIFETIME_MS } from '../../contracts/checkouts.js';
 import type { Contract } from '../../contracts/index.js';
 import type { ParsedInputOf } from '../../contracts/operation.js';
-import type { Act, Commit } from '../accounts/index.js';
+import type { Act, Commit, Store } from '../accounts/index.js';
 import { createMemo } from '../domain/memo.js';
 import { ApiError, conflict, notFound } from '../kit/api-error.js';
 import type { ServiceOf } from '../kit/caller.js';
@@ -47,7 +47,7 @@ export function createCheckoutCreation(deps: CheckoutCreationDeps): ServiceOf<Co
   const insert = createGroupCommit<Creation, CheckoutFacts | ApiError>((creations) => {
     const batch = creations.map(({ checkout }) => checkout);
     const stores = forAccount(batch[0]!.accountId);
-    return commit.all(creations, (session) => storeAll(stores, batch, clock.now(), session));
+    return commit.all(creations, (session, store) => storeAll(stores, batch, clock.now(), session, store));
   });
 
   return async (caller, input) => {
@@ -80,18 +80,22 @@ export function createCheckoutCreation(deps: CheckoutCreationDeps): ServiceOf<Co
   };
 }
 
-/** Stores checkouts of one account with what they take. @returns each as stored, or why it is not
+/** Stores checkouts of one account with what they take.
+ *  @param store is called once for the new documents
+ *  @returns each as stored, or why it is not
  *  @throws Taken when a memo or slug is, ApiError when a product or wallet is gone */
 export async function storeAll(
   { checkouts, products, wallets }: Pick<AccountStores, 'checkouts' | 'products' | 'wallets'>,
   batch: readonly CheckoutDoc[],
   now: Date,
   session: Session,
+  store: Store,
 ): Promise<(CheckoutFacts | ApiError)[]> {
   const results: (CheckoutDoc | ApiError)[] = [];
   for (const checkout of batch) results.push(await holding(checkouts, checkout, now, session));
   const made = results.flatMap((result) => (result instanceof ApiError ? [] : result));
-  if (made.length > 0 && !(await checkouts.insert(made, session))) throw new Taken();
+  await store(checkouts.insertsOf(made), results);
+  await checkouts.countNew(made, session);
   const productIds = new Set(made.flatMap(({ productId }) => productId ?? []));
   const sold = productIds.size > 0 ? await products.byIds([...productIds], session) : [];
   if (sold.length < productIds.size) throw unknownProduct();

@@ -182,14 +182,12 @@ const listsOf = ({ collection, countSegments, byId, page }: Store, accountId: st
 });
 
 const makingOf = (store: Store, accountId: string) => ({
-  /** Stores them as this account's. False when a memo or slug is taken: abort the transaction and
-   *  draw new ones. */
-  insert: (batch: readonly CheckoutDoc[], session: Session): Promise<boolean> =>
-    store.insert(
-      accountId,
-      batch.map((checkout) => ({ ...checkout, words: wordsOfCheckout(checkout), accountId })),
-      session,
-    ),
+  /** New ones of this account, with their names. Storing them throws `Taken` when a memo or slug
+   *  is: draw new ones. */
+  insertsOf: (batch: readonly CheckoutDoc[]) =>
+    store.insertsOf(batch.map((checkout) => ({ ...checkout, words: wordsOfCheckout(checkout), accountId }))),
+  /** Call in the transaction that stores them. */
+  countNew: (batch: readonly CheckoutDoc[], session: Session) => store.countNew(accountId, batch, session),
   removeUnpaid: (ids: readonly string[], session: Session) => store.removeUnpaid(accountId, ids, session),
   removeOfProduct: (productId: string, session: Session) => store.removeOfProduct(accountId, productId, session),
 });

@@ -147,14 +147,12 @@ const branchesOf = ({ text, productIds }: NonNullable<PaymentLinkFilter['search'
 };
 
 const makingOf = (store: Store, accountId: string) => ({
-  /** Stores them as this account's. False when a memo or slug is taken: abort the transaction and
-   *  draw new ones. */
-  insert: (batch: readonly PaymentLinkDoc[], session: Session): Promise<boolean> =>
-    store.insert(
-      accountId,
-      batch.map((link) => ({ ...link, accountId, suffixes: suffixesOf(link) })),
-      session,
-    ),
+  /** New ones of this account, with their names. Storing them throws `Taken` when a memo or slug
+   *  is: draw new ones. */
+  insertsOf: (batch: readonly PaymentLinkDoc[]) =>
+    store.insertsOf(batch.map((link) => ({ ...link, accountId, suffixes: suffixesOf(link) }))),
+  /** Call in the transaction that stores them. */
+  countNew: (batch: readonly PaymentLinkDoc[], session: Session) => store.countNew(accountId, batch, session),
   removeUnpaid: async (id: string, session: Session): Promise<boolean> =>
     (await store.removeUnpaid(accountId, [id], session)) === 1,
   removeOfProduct: (productId: string, session: Session) => store.removeOfProduct(accountId, productId, session),

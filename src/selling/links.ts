@@ -155,9 +155,10 @@ export function createPaymentLinkService(deps: PaymentLinkServiceDeps): Service 
    *  product's count. */
   const insert = createGroupCommit<Creation, ProductDoc>((creations) => {
     const links = creations.map(({ link }) => link);
-    return commit.all(creations, async (session) => {
+    return commit.all(creations, async (session, store) => {
       const { paymentLinks, products } = forAccount(links[0]!.accountId);
-      if (!(await paymentLinks.insert(links, session))) throw new Taken();
+      await store(paymentLinks.insertsOf(links));
+      await paymentLinks.countNew(links, session);
       // Last, because all processes write this document, and the later of two must retry.
       const productById = await products.countLinks(countsOf(links), session);
       return links.map(({ productId, order }) => {

@@ -8,11 +8,12 @@ import { createHash } from 'node:crypto';
 import type mongoose from 'mongoose';
 import type { Language } from '../../contracts/languages.js';
 import type { OrderForm } from '../../contracts/payment-links.js';
+import type { Store } from '../accounts/index.js';
 import { createMemo } from '../domain/memo.js';
 import { ApiError, conflict } from '../kit/api-error.js';
 import type { Clock } from '../kit/clock.js';
 import { type DocOf, define, openCollection } from '../kit/collection.js';
-import { type Database, isDuplicateKey, type Session, Taken } from '../kit/database.js';
+import { type Database, insertTogether, isDuplicateKey, type Session, Taken } from '../kit/database.js';
 import { createGroupCommit } from '../kit/group-commit.js';
 import type { NewId } from '../kit/ids.js';
 import { accountsOf } from '../kit/owners.js';
@@ -118,13 +119,14 @@ export function createTakeOrder(deps: OrderTakingDeps): TakeOrder {
 
   /** Concurrent orders of an account share a transaction, because they write the counts of its
    *  links, products and list. */
-  const store = createGroupCommit<Taking, CheckoutDoc | ApiError>(async (takings) => {
+  const take = createGroupCommit<Taking, CheckoutDoc | ApiError>(async (takings) => {
     const seats = await seatsFor(deps, takings);
     return transaction(async (session) => {
       const seated = takings.filter((_, index) => seats[index]);
       const batch = seated.map(({ checkout }) => checkout);
       const stores = forAccount(takings[0]!.checkout.accountId);
-      const stored = await storeAll(stores, batch, clock.now(), session);
+      const store: Store = (inserts) => insertTogether(inserts, session);
+      const stored = await storeAll(stores, batch, clock.now(), session, store);
       const results: (CheckoutDoc | ApiError)[] = [];
       for (const seat of seats) {
         const facts = seat ? stored.shift()! : tooManyOpen();
@@ -155,7 +157,7 @@ export function createTakeOrder(deps: OrderTakingDeps): TakeOrder {
       const told = toldBy(link, link.order, sent);
       const body = { ...input, language, customerEmail: told.customer.email, successUrl: link.afterPayment?.url };
       const checkout = { ...newCheckout(named, { ...terms, takes }, body, expiresAt), ...told };
-      const result = await store(accountId, { checkout, address }).catch((error: unknown) => {
+      const result = await take(accountId, { checkout, address }).catch((error: unknown) => {
         if (error instanceof Taken) return null;
         throw error;
       });

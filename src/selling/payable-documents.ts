@@ -4,7 +4,7 @@ import type mongoose from 'mongoose';
 import type { Clock } from '../kit/clock.js';
 import { type Collection, type DocOf, define, makeCollection, openCollection } from '../kit/collection.js';
 import type { CountSegments } from '../kit/count-segments.js';
-import { isDuplicateKey, orAlreadyMade, removeSome, type Session } from '../kit/database.js';
+import { AlreadyMade, type Insert, insertOf, removeSome, type Session, Taken } from '../kit/database.js';
 import { createPages } from '../kit/paging.js';
 import { createById } from '../kit/tick-loader.js';
 
@@ -45,10 +45,8 @@ export function createPayableNames(connection: mongoose.Connection) {
   return {
     /** It has no index of its own, and a transaction should not create it. */
     ensureCollection: () => makeCollection(connection, PAYABLE_NAMES),
-    /** @throws a duplicate key error when one is taken */
-    async take(batch: readonly Named[], session: Session): Promise<void> {
-      await collection.insertMany(batch.flatMap(docsOf), { session });
-    },
+    /** Their names. */
+    insertOf: (batch: readonly Named[]): Insert => insertOf(collection, batch.flatMap(docsOf), Taken),
     /** Frees the names of removed payables. */
     async release(accountId: string, batch: readonly Pick<Named, 'memo' | 'slug'>[], session: Session): Promise<void> {
       await collection.deleteMany({ _id: { $in: batch.flatMap(namesOf) }, accountId }, { session });
@@ -147,19 +145,13 @@ export function createPayableDocuments<Doc extends PayableDoc>(
       return found && byId.one(found.accountId, found.payableId);
     },
 
-    /** Stores documents of one account. False when a memo or slug is taken: abort the transaction
-     *  and draw new ones. */
-    async insert(accountId: string, docs: readonly Doc[], session: Session): Promise<boolean> {
-      try {
-        await orAlreadyMade(named.insertMany([...docs], { session }));
-        await names.take(docs, session);
-        const ids = docs.map(({ _id }) => _id);
-        await countSegments.touch(listsOf(accountId)[0], ids, ids.length, session);
-        return true;
-      } catch (error) {
-        if (isDuplicateKey(error)) return false;
-        throw error;
-      }
+    /** New documents of one account. Storing them throws `Taken` when a memo or slug is: draw
+     *  new ones. */
+    insertsOf: (docs: readonly Doc[]): Insert[] => [insertOf(named, docs, AlreadyMade), names.insertOf(docs)],
+    /** Call in the transaction that stores them. */
+    countNew: (accountId: string, docs: readonly Pick<Doc, '_id'>[], session: Session): Promise<void> => {
+      const ids = docs.map(({ _id }) => _id);
+      return countSegments.touch(listsOf(accountId)[0], ids, ids.length, session);
     },
 
     /** Removes those of these that have no payments. @returns their number */

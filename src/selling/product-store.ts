@@ -6,7 +6,7 @@ import type mongoose from 'mongoose';
 import { MAX_STOCK } from '../../contracts/products.js';
 import type { LedgerClose } from '../domain/terms.js';
 import { type Collection, type DocOf, define, makeCollection, openCollection } from '../kit/collection.js';
-import { orAlreadyMade, type Session } from '../kit/database.js';
+import { AlreadyMade, type Insert, insertOf, type Session } from '../kit/database.js';
 import { changeEach } from '../kit/group-commit.js';
 import { accountsOf } from '../kit/owners.js';
 import { createPages, type PageRequest } from '../kit/paging.js';
@@ -148,10 +148,10 @@ const pricesOf = ({ collection }: Store, accountId: string) => ({
 });
 
 const changesOf = ({ collection, versions, versionsKept }: Store, accountId: string) => ({
-  /** Stores them as this account's, all or none. */
-  async insert(batch: readonly ProductDoc[], session: Session): Promise<void> {
+  /** New ones of this account. */
+  insertsOf: (batch: readonly ProductDoc[]): Insert[] => {
     const docs = batch.map((product) => ({ ...product, accountId }));
-    await orAlreadyMade(collection.insertMany(docs, { session }));
+    return [insertOf(collection, docs, AlreadyMade)];
   },
   /** Null when the product was changed since it was read; nothing is stored then. `version` opens
    *  new terms. */

@@ -15,7 +15,7 @@ import { CODE, startEmpty } from '../helpers/setup.js';
 
 t.setTimeout(120_000);
 
-const WRITES = ['insert', 'update', 'delete', 'findAndModify', 'commitTransaction'];
+const WRITES = ['insert', 'update', 'delete', 'findAndModify', 'bulkWrite', 'commitTransaction'];
 const OUT_OF_DISK_SPACE = 14_031;
 const TOLD_WITHIN_MS = 10_000;
 

@@ -46,6 +46,11 @@ function accessesOf(name: string, command: Doc): Access[] {
   if (name === 'find') return all([command.filter]);
   if (name === 'distinct' || name === 'findAndModify') return all([command.query]);
   if (name === 'insert') return all(command.documents);
+  if (name === 'bulkWrite')
+    return command.ops.map(({ insert, document }: Doc) => {
+      const { ns }: Doc = command.nsInfo[insert];
+      return { command: 'insert', collection: ns.slice(ns.indexOf('.') + 1), filter: document };
+    });
   if (name === 'update') return all(command.updates.map(({ q }: Doc) => q));
   if (name === 'delete') return all(command.deletes.map(({ q }: Doc) => q));
   if (name === 'aggregate') return accessesOfPipeline(collection, command.pipeline);

@@ -1,7 +1,10 @@
 /** The connection to MongoDB keeps its promises on a real one. */
+import { mongo } from 'mongoose';
 import t from 'tap';
 import { systemClock } from '../../src/kit/clock.js';
-import { connectDatabase } from '../../src/kit/database.js';
+import { define, openCollection } from '../../src/kit/collection.js';
+import { AlreadyMade, connectDatabase, insertOf, insertTogether, Taken } from '../../src/kit/database.js';
+import { monitored } from '../helpers/commands.js';
 import { cuttableWay, databaseAt } from '../helpers/cut.js';
 import { testDatabase } from '../helpers/mongo.js';
 
@@ -53,3 +56,52 @@ t.test('a transaction is not lost with the connection that it would have begun o
   t.equal(asked, 2, 'asked on a connection that was cut, and again');
   t.equal(await things.countDocuments(), 1);
 });
+
+for (const inBulk of [true, false]) {
+  t.test(
+    `documents for several collections, stored by ${inBulk ? 'one command' : 'one for each, as before MongoDB 8'}`,
+    async (t) => {
+      const { uri } = await testDatabase(t);
+      // The driver refuses the command like this where MongoDB lacks it.
+      const refuse = async () => Promise.reject(new mongo.MongoInvalidArgumentError('needs MongoDB 8'));
+      if (!inBulk) t.intercept(mongo.MongoClient.prototype, 'bulkWrite', { value: refuse });
+      const { connection, transaction, close } = await connectDatabase(monitored(uri));
+      t.teardown(close);
+      const commands: string[] = [];
+      connection.getClient().on('commandStarted', ({ commandName }) => void commands.push(commandName));
+      const [things, names] = [define('things', { _id: String }), define('names', { _id: String, thing: String })].map(
+        (each) => openCollection<{ _id: string }>(connection, each as never),
+      );
+      const store = (id: string, name: string) =>
+        transaction((session) =>
+          insertTogether(
+            [insertOf(things!, [{ _id: id }], AlreadyMade), insertOf(names!, [{ _id: name }], Taken)],
+            session,
+          ),
+        );
+      await store('one', 'first');
+      t.same(commands, ['ping', ...(inBulk ? ['bulkWrite'] : ['insert', 'insert']), 'commitTransaction']);
+      const failure = (id: string, name: string) => store(id, name).catch((error: unknown) => error);
+      t.ok((await failure('one', 'other')) instanceof AlreadyMade);
+      t.ok((await failure('other', 'first')) instanceof Taken);
+      t.same(await things!.distinct('_id'), ['one'], 'all or none');
+      t.same(await names!.distinct('_id'), ['first'], 'all or none');
+
+      t.comment('two transactions that meet: the later one begins again');
+      let tries = 0;
+      await transaction(async (session) => {
+        tries += 1;
+        await things!.updateOne({ _id: 'one' }, { $set: { tries } }, { session });
+        if (tries === 1) {
+          await store('two', 'second');
+        }
+        const Duplicate = tries === 1 ? undefined : AlreadyMade;
+        await insertTogether(
+          [insertOf(things!, [{ _id: 'two' }], Duplicate), insertOf(names!, [{ _id: 'x' }])],
+          session,
+        );
+      }).catch((error) => t.ok(error instanceof AlreadyMade, `${error}`));
+      t.equal(tries, 2);
+    },
+  );
+}

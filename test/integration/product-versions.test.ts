@@ -5,6 +5,7 @@ import t from 'tap';
 import { createMemo } from '../../src/domain/memo.js';
 import { type LedgerStamp, mayBeInForce } from '../../src/domain/terms.js';
 import { systemClock } from '../../src/kit/clock.js';
+import { insertTogether } from '../../src/kit/database.js';
 import type { Credit } from '../../src/ledger/records.js';
 import type { ProductDoc, ProductVersion, StoredTerms } from '../../src/selling/product-document.js';
 import { createProductStore } from '../../src/selling/product-store.js';
@@ -66,7 +67,7 @@ t.test('what is in force at any time is the same as by a history that has everyt
       const { change, withVersionsAt } = products.forAccount(ACCOUNT);
       let product = productDoc('wallet_1');
       const whole = [...product.history];
-      await transaction((session) => products.forAccount(ACCOUNT).insert([product], session));
+      await transaction((session) => insertTogether(products.forAccount(ACCOUNT).insertsOf([product]), session));
       let atMs = BEGIN_MS;
       for (const [nth, step] of steps.entries()) {
         atMs += step;
@@ -115,8 +116,7 @@ t.test('a payment that is read or assigned late is judged by the terms of its ti
     createdAt: new Date(BEGIN_MS),
   };
   await transaction(async (session) => {
-    await own.products.insert([product], session);
-    await own.paymentLinks.insert([link], session);
+    await insertTogether([...own.products.insertsOf([product]), ...own.paymentLinks.insertsOf([link])], session);
   });
   for (let nth = 0; nth < 200; nth++) {
     const version = versionFrom({ at: new Date(BEGIN_MS + nth * MINUTE_MS), ledger: null }, nth);

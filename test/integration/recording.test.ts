@@ -4,6 +4,7 @@ import type { mongo } from 'mongoose';
 import t from 'tap';
 import { createMemo } from '../../src/domain/memo.js';
 import { systemClock } from '../../src/kit/clock.js';
+import { insertTogether } from '../../src/kit/database.js';
 import { type Credit, cursorAfter } from '../../src/ledger/records.js';
 import { CursorConflict } from '../../src/payments/recorder.js';
 import type { PaymentLinkDoc } from '../../src/selling/link-store.js';
@@ -163,8 +164,7 @@ t.test('a payment is matched by the network that its product took payments on wh
     ...{ completedCount: 0, orderCount: 0 },
   };
   await transaction(async (session) => {
-    await own.products.insert([product], session);
-    await own.paymentLinks.insert([link], session);
+    await insertTogether([...own.products.insertsOf([product]), ...own.paymentLinks.insertsOf([link])], session);
   });
   const named = { ...credit(1), memo: { type: 'text' as const, text: memo, valid: true } };
   const [payment] = await recorder.record('TESTNET', { credits: [named] }, null);

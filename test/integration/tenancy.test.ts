@@ -8,7 +8,7 @@ import type { ClaimDoc } from '../../src/api/idempotency.js';
 import type { EventDoc } from '../../src/events/event-store.js';
 import { createSequencer } from '../../src/events/sequencer.js';
 import { systemClock as clock } from '../../src/kit/clock.js';
-import { connectDatabase } from '../../src/kit/database.js';
+import { connectDatabase, insertTogether, Taken } from '../../src/kit/database.js';
 import type { PaymentDoc } from '../../src/payments/payment-document.js';
 import type { RefundDoc } from '../../src/payments/refund-store.js';
 import { proofIdOf } from '../../src/proving/proof-store.js';
@@ -23,7 +23,7 @@ import type { ReplayDoc } from '../../src/webhooks/replay.js';
 import type { WebhookDoc } from '../../src/webhooks/webhook-store.js';
 import { monitored, namesAccount, recordAccesses } from '../helpers/commands.js';
 import { testDatabase } from '../helpers/mongo.js';
-import { newId, walletDoc } from '../helpers/stores.js';
+import { insertInto, newId, walletDoc } from '../helpers/stores.js';
 
 const { uri, db } = await testDatabase(t);
 const database = await connectDatabase(monitored(uri));
@@ -261,9 +261,11 @@ await own.webhooks.insert(webhook);
 await own.idempotency.claim(claim);
 await transaction((session) => own.replays.insert(replay, session));
 await transaction(async (session) => {
-  await own.checkouts.insert([checkout], session);
-  await own.products.insert([product], session);
-  await own.paymentLinks.insert([link], session);
+  const { checkouts, products, paymentLinks } = own;
+  await insertTogether(
+    [...checkouts.insertsOf([checkout]), ...products.insertsOf([product]), ...paymentLinks.insertsOf([link])],
+    session,
+  );
   await stores.system.payments.insert([payment], session);
 });
 const event: EventDoc = {
@@ -363,8 +365,10 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
     list: (s) => s.audits.list(wallet._id, pageOfAll),
   },
   products: {
-    insert: (s) =>
-      inTransaction((session) => s.products.insert([{ ...product, name: 'x' }], session)).catch(() => null),
+    insertsOf: (s) =>
+      inTransaction((session) => insertTogether(s.products.insertsOf([{ ...product, name: 'x' }]), session)).catch(
+        () => null,
+      ),
     byId: (s) => s.products.byId(product._id),
     byIds: (s) => s.products.byIds([product._id]),
     assets: (s) => s.products.assets(9),
@@ -387,11 +391,11 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
       ),
   },
   paymentLinks: {
-    insert: (s) =>
-      inTransaction(async (session) => {
-        // A transaction that MongoDB has aborted must not be committed.
-        if (!(await s.paymentLinks.insert([{ ...link, slug: 'x', memo: 'X' }], session))) throw new Error('taken');
-      }).catch(() => null),
+    insertsOf: (s) =>
+      inTransaction((session) =>
+        insertTogether(s.paymentLinks.insertsOf([{ ...link, slug: 'x', memo: 'X' }]), session),
+      ).catch(() => null),
+    countNew: (s) => inTransaction((session) => s.paymentLinks.countNew([link], session)).then(() => null),
     byId: (s) => s.paymentLinks.byId(link._id),
     list: (s) => s.paymentLinks.list({ search: { text: 'tea', productIds: [product._id] } }, pageOfAll),
     change: (s) =>
@@ -406,6 +410,7 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
     list: (s) => s.coupons.list({}, pageOfAll),
     insert: (s) =>
       inTransaction(async (session) => {
+        // A transaction that MongoDB has aborted must not be committed.
         if (!(await s.coupons.insert(coupon, session))) throw new Error('taken');
       }).catch(() => null),
     change: (s) =>
@@ -413,10 +418,11 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
     removeUnused: (s) => inTransaction((session) => s.coupons.removeUnused(coupon._id, session)),
   },
   checkouts: {
-    insert: (s) =>
-      inTransaction(async (session) => {
-        if (!(await s.checkouts.insert([{ ...checkout, slug: 'x', memo: 'X' }], session))) throw new Error('taken');
-      }).catch(() => null),
+    insertsOf: (s) =>
+      inTransaction((session) =>
+        insertTogether(s.checkouts.insertsOf([{ ...checkout, slug: 'x', memo: 'X' }]), session),
+      ).catch(() => null),
+    countNew: (s) => inTransaction((session) => s.checkouts.countNew([checkout], session)).then(() => null),
     removeUnpaid: (s) => inTransaction((session) => s.checkouts.removeUnpaid([checkout._id], session)),
     priced: (s) => s.checkouts.priced(),
     byId: (s) => s.checkouts.byId(checkout._id),
@@ -583,17 +589,22 @@ t.test(
   'a memo or slug is taken once, by links and checkouts of all accounts, until its owner is removed',
   async (t) => {
     const taken = { memo: 'TAKEN', slug: 'taken' };
+    const nullWhenTaken = (error: Error) => {
+      if (error instanceof Taken) return null;
+      throw error;
+    };
     const insertLink = (names: object) =>
       transaction(async (session) => {
         const doc = { ...link, _id: newId('link'), memo: 'FREE', slug: 'free', ...names };
-        return (await own.paymentLinks.insert([doc], session)) ? doc._id : session.abortTransaction().then(() => null);
-      });
+        await insertInto(own.paymentLinks, [doc], session);
+        return doc._id;
+      }).catch(nullWhenTaken);
     const insertCheckout = (names: object) =>
       transaction(async (session) => {
         const doc = { ...checkout, _id: newId('chk'), memo: 'FREE', slug: 'free', ...names };
-        const { checkouts } = stores.forAccount(STRANGER);
-        return (await checkouts.insert([doc], session)) ? doc._id : session.abortTransaction().then(() => null);
-      });
+        await insertInto(stores.forAccount(STRANGER).checkouts, [doc], session);
+        return doc._id;
+      }).catch(nullWhenTaken);
     const id = (await insertLink(taken))!;
     for (const insert of [insertLink, insertCheckout]) {
       t.equal(await insert({ memo: taken.memo }), null, 'the memo');

@@ -84,7 +84,11 @@ Connection.prototype.command = function (this: any, ns: any, command: Doc, optio
   if (sessionsOfTheDead.has(session)) return originalCommand.call(this, ns, command, options, responseType);
   const lsid =
     session?.inTransaction() || kind === 'commitTransaction' || kind === 'abortTransaction' ? lsidOf(session) : null;
-  const seat = seats.get(ns.db) ?? (lsid === null ? undefined : seatsOfTransactions.get(lsid));
+  const [written = ''] = namespacesOf(command);
+  const seat =
+    seats.get(written.split('.')[0]!) ??
+    seats.get(ns.db) ??
+    (lsid === null ? undefined : seatsOfTransactions.get(lsid));
   if (!seat) return originalCommand.call(this, ns, command, options, responseType);
   if (lsid !== null) seatsOfTransactions.set(lsid, seat);
   return step(seat, { connection: this, ns, command, options, responseType, kind, lsid });
@@ -103,6 +107,9 @@ function replyOf(doc: Doc, responseType: any): unknown {
   const reply = BSON.serialize(doc);
   return responseType ? responseType.make(reply) : BSON.deserialize(reply);
 }
+
+/** Those of a command for several collections. */
+const namespacesOf = ({ nsInfo }: Doc): string[] => nsInfo?.documents.map(({ ns }: Doc) => ns) ?? [];
 
 const lsidOf = (session: any): string => hexOf(session.serverSession.id.id);
 
@@ -240,12 +247,15 @@ export async function openDatabaseServer(uri: string, kind: 'memory' | 'real'): 
           else {
             const transaction = open.get(lsid) ?? { process, session: options.session, written: new Set() };
             if (WRITES.has(command)) transaction.written.add(call.command[command]);
+            for (const each of namespacesOf(call.command)) transaction.written.add(each.split('.')[1]!);
             open.set(lsid, transaction);
           }
         }
         if (!memory) {
           const rewritten = withNow(call.command, now);
           if (rewritten.writeConcern) rewritten.writeConcern = { w: 1 };
+          if (rewritten.nsInfo)
+            rewritten.nsInfo = rewritten.nsInfo.documents.map(({ ns }: Doc) => ({ ns: ns.replace(/^[^.]*/, name) }));
           const real = ns.db.startsWith(name)
             ? Object.assign(Object.create(Object.getPrototypeOf(ns)), ns, { db: name })
             : ns;

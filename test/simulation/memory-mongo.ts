@@ -179,6 +179,18 @@ export function createMemoryMongo(uniqueKeys: readonly UniqueKey[], maxTransacti
         }
         return { ok: 1, n, ...(writeErrors.length > 0 ? { writeErrors } : {}) };
       }
+      case 'bulkWrite': {
+        for (const [idx, { insert, document }] of command.ops.entries()) {
+          const collection = command.nsInfo[insert].ns.split('.')[1];
+          if (collectionOf(collection, transaction).has(String(document._id))) {
+            const errmsg = `E11000 duplicate key in ${collection}`;
+            const writeErrors = [{ ok: 0, idx, code: DUPLICATE_KEY, errmsg, n: 0 }];
+            return { ok: 1, cursor: { id: 0n, ns: 'admin.$cmd', firstBatch: writeErrors }, nErrors: 1, writeErrors };
+          }
+          write(collection, String(document._id), document, transaction);
+        }
+        return { ...cursor([]), nErrors: 0, nInserted: command.ops.length };
+      }
       case 'update': {
         const writeErrors: Doc[] = [];
         const upserted: Doc[] = [];
