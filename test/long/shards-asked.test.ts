@@ -137,7 +137,7 @@ const namesOf = (tree: Record<string, object>) =>
 
 /** A name is looked up by its value, so that one shard is asked. */
 const isByValue = ({ op, command }: Asked) =>
-  op === 'insert' || [command.filter ?? command.q ?? {}].every(({ _id }) => _id !== undefined);
+  op === 'insert' || 'insert' in command || [command.filter ?? command.q ?? {}].every(({ _id }) => _id !== undefined);
 
 /** What the page for readers says, by operation: collections on the account's shard, and whether a
  *  memo or slug is looked up. */
