@@ -1,6 +1,6 @@
-/** `npm test [files…]`: runs all tests except those in folders called long, on one real mongod and
- *  a real browser. `--long` runs these alone. The last line is `N passed, N failed`; a run without
- *  any test fails too. */
+/** `npm test [files…]`: runs all tests except the long ones, on one real mongod and a real browser.
+ *  `--long` runs folders called long, and whole the files of which a part is long. The last line is
+ *  `N passed, N failed`; a run without any test fails too. */
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync, statSync } from 'node:fs';
 import { freemem, tmpdir } from 'node:os';
@@ -32,9 +32,14 @@ const files = (named.length > 0 ? named : isLong ? [...ROOMS, 'test/long'] : ROO
   statSync(path, { throwIfNoEntry: false })?.isDirectory()
     ? readdirSync(path, { recursive: true, encoding: 'utf8' })
         .map((name) => join(path, name))
-        .filter((name) => name.endsWith('.test.ts') && (named.length > 0 || isLong === /\/long\//.test(name)))
+        .filter((name) => name.endsWith('.test.ts') && (named.length > 0 || isOfRun(name)))
     : path,
 );
+
+function isOfRun(file: string): boolean {
+  if (/\/long\//.test(file)) return isLong;
+  return !isLong || readFileSync(file, 'utf8').includes('/helpers/long.js');
+}
 
 /** Installs the Debian package of a missing program, if that is possible without asking.
  *  @param others alternative programs */
@@ -175,7 +180,8 @@ async function main(): Promise<number> {
   });
   try {
     await keepLittleHistory(database.uri);
-    const code = await runTap({ TEST_MONGODB_URI: database.uri }, tapFile);
+    const env = { TEST_MONGODB_URI: database.uri, TEST_LONG: String(isLong) };
+    const code = await runTap(env, tapFile);
     const tap = existsSync(tapFile) ? readFileSync(tapFile, 'utf8') : '';
     const { passed, failed } = totals(tap);
     for (const line of [...failures(tap), ...slowestFiles(tap)]) console.log(line);

@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { foldText } from '../../src/kit/text-search.js';
+import { draws } from '../helpers/long.js';
 
 const text = fc.string({ unit: 'binary', maxLength: 20 });
 /** Letters that fold in an odd way, among others. */
@@ -65,17 +66,17 @@ t.test('what is written in capitals, small, composed or decomposed is found by a
   };
   fc.assert(
     fc.property(any, (given) => new Set(spellings(given).map(foldText)).size === 1),
-    { numRuns: 3000 },
+    draws(3000),
   );
 });
 
 t.test('each part of a text is found in it, and folding is done once', async () => {
   fc.assert(
     fc.property(any, any, any, (before, part, after) => foldText(before + part + after).includes(foldText(part))),
-    { numRuns: 3000 },
+    draws(3000),
   );
   fc.assert(
     fc.property(any, (given) => foldText(foldText(given)) === foldText(given)),
-    { numRuns: 3000 },
+    draws(3000),
   );
 });

@@ -7,6 +7,7 @@ import { MAX_STROOPS } from '../../src/domain/amount.js';
 import { type Asset, sameAsset } from '../../src/domain/asset.js';
 import { isWatched, type LinkTerms, mayBeInForce, type ProductTerms, sideOf } from '../../src/domain/terms.js';
 import { judgeByTerms } from '../../src/payments/judge.js';
+import { draws } from '../helpers/long.js';
 
 const stroops = fc.oneof(
   fc.bigInt({ min: 1n, max: MAX_STROOPS }),
@@ -61,7 +62,7 @@ t.test('shortfall and excess add up to what was expected, to the stroop', async 
         return false;
       return excessAmount === null || (excessAmount > 0n && amount - excessAmount === expectedAmount);
     }),
-    { numRuns: 5000 },
+    draws(5000),
   );
 });
 
@@ -77,7 +78,7 @@ t.test('a payment is COMPLETED exactly when all is active, the asset is right, a
       const expected = !acceptable ? 'REJECTED' : enough ? 'COMPLETED' : 'UNDERPAID';
       return judge(given).status === expected;
     }),
-    { numRuns: 5000 },
+    draws(5000),
   );
 });
 
@@ -141,7 +142,7 @@ t.test('a ledger is on the side of a moment on which it closed, or on neither fo
         return side === (close.ms < ms ? 'before' : 'after');
       }),
     ),
-    { numRuns: 5000 },
+    draws(5000),
   );
 });
 

@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import t from 'tap';
 import { createMemo, MEMO_LENGTH, memoIdOf, memoOfId, normalizeMemo } from '../../src/domain/memo.js';
 import { muxedAddressOf, parseMuxed } from '../../src/domain/strkey.js';
+import { draws } from '../helpers/long.js';
 
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 const payload = fc.uint8Array({ minLength: 11, maxLength: 11 });
@@ -46,7 +47,7 @@ const byHand = memo.chain((made) =>
 t.test('a memo typed by hand, in any case, with any mix-up and surrounding blanks, is the memo', async () => {
   fc.assert(
     fc.property(byHand, ({ made, typed }) => normalizeMemo(typed) === made),
-    { numRuns: 1000 },
+    draws(1000),
   );
 });
 
@@ -55,7 +56,7 @@ t.test('every single wrong symbol is noticed', async (t) => {
     fc.property(memo, index(MEMO_LENGTH), (made, at) =>
       [...ALPHABET].every((symbol) => symbol === made[at] || normalizeMemo(put(made, at, symbol)) === null),
     ),
-    { numRuns: 500 },
+    draws(500),
   );
   t.pass('all 31 wrong symbols at each place tried');
 });
@@ -66,7 +67,7 @@ t.test('every two swapped symbols are noticed, neighbours or not', async () => {
       const swapped = put(put(made, i, made[j]!), j, made[i]!);
       return swapped === made || normalizeMemo(swapped) === null;
     }),
-    { numRuns: 2000 },
+    draws(2000),
   );
 });
 
@@ -91,7 +92,7 @@ t.test('what normalises at all is a fixed point: two different memos never becom
       const read = normalizeMemo(typed);
       return read === null || (/^[0-9A-HJKMNP-TV-Z]{12}$/.test(read) && normalizeMemo(read) === read);
     }),
-    { numRuns: 5000 },
+    draws(5000),
   );
 });
 
@@ -122,7 +123,7 @@ t.test('a memo, its id and its muxed address are three spellings of one memo', a
       const muxed = parseMuxed(muxedAddressOf(SHOP, id));
       return BigInt(id) < 1n << 60n && memoOfId(id) === made && muxed?.account === SHOP && muxed.id === id;
     }),
-    { numRuns: 1000 },
+    draws(1000),
   );
 });
 
@@ -144,7 +145,7 @@ t.test('no two memos meet in any spelling', async () => {
       const spellings = (made: string) => [made, memoIdOf(made), muxedAddressOf(SHOP, memoIdOf(made))];
       return a === b || !spellings(a).some((each) => spellings(b).includes(each));
     }),
-    { numRuns: 1000 },
+    draws(1000),
   );
 });
 
@@ -154,7 +155,7 @@ t.test('exactly one of 32 neighbouring ids is a memo, and none from 2⁶⁰ on',
       const ids = Array.from({ length: 32 }, (_, check) => (payload << 5n) | BigInt(check));
       return ids.filter((id) => memoOfId(id.toString()) !== null).length === 1;
     }),
-    { numRuns: 500 },
+    draws(500),
   );
   fc.assert(
     fc.property(fc.bigInt({ min: 1n << 60n, max: (1n << 64n) - 1n }), (id) => memoOfId(id.toString()) === null),

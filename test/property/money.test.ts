@@ -22,6 +22,7 @@ import {
   SHOP,
   toid,
 } from '../helpers/horizon-records.js';
+import { draws } from '../helpers/long.js';
 
 const stroops = fc.oneof(fc.bigInt({ min: 0n, max: MAX_STROOPS }), fc.bigInt({ min: 0n, max: 200_000_000n }));
 
@@ -31,7 +32,7 @@ t.test('an amount is the same after text and back, and its text is canonical', a
       const text = formatAmount(amount);
       return parseAmount(text) === amount && /^(0|[1-9]\d*)(\.\d{0,6}[1-9])?$/.test(text);
     }),
-    { numRuns: 2000 },
+    draws(2000),
   );
 });
 
@@ -61,7 +62,7 @@ t.test('any text is an amount or none, and an amount keeps its value', async () 
       // Texts of one number are read as one double.
       return amount === null || Number(formatAmount(amount)) === Number(given);
     }),
-    { numRuns: 5000 },
+    draws(5000),
   );
 });
 
@@ -149,7 +150,7 @@ t.test('whatever a record holds it has one outcome, and every credit that comes 
         return true;
       },
     ),
-    { numRuns: 4000 },
+    draws(4000),
   );
 });
 
@@ -162,7 +163,7 @@ t.test('a page has an outcome for each record, and the broken ones leave the oth
       const own = parsed?.records[Math.min(at, broken.length)]?.outcome;
       return parsed?.records.length === records.length && own?.kind === 'credits' && own.credits[0]?.receiver === SHOP;
     }),
-    { numRuns: 300 },
+    draws(300),
   );
 });
 
@@ -192,7 +193,7 @@ t.test('the ledger at or before a time is found, with history dropped on the way
       });
       return found?.sequence === expected?.sequence;
     }),
-    { numRuns: 500 },
+    draws(500),
   );
 });
 
@@ -233,7 +234,7 @@ t.test('the rate of any budget grants at most the budget in an hour', async () =
         return burst + Math.floor(HOUR_MICROS / intervalMicros) <= perHour && burst <= 100;
       },
     ),
-    { numRuns: 5000 },
+    draws(5000),
   );
 });
 
@@ -256,7 +257,7 @@ t.test('in no hour are more requests granted than the budget has, in no instant 
         return withinAnySpan(granted, HOUR_MICROS, perHour) && withinAnySpan(granted, 0, Math.min(100, rate.burst));
       },
     ),
-    { numRuns: 500 },
+    draws(500),
   );
 });
 

@@ -6,6 +6,7 @@ import { FIELD_TYPES } from '../../contracts/payment-links.js';
 import { orderForm, readOrder } from '../../src/page/order-form.js';
 import { wordsOf } from '../../src/page/words.js';
 import { pageLink } from '../helpers/browser.js';
+import { draws } from '../helpers/long.js';
 
 const OPTIONS = ['S', 'M', '"><script>'];
 const key = fc.oneof(
@@ -110,6 +111,6 @@ t.test('whatever is sent is read, and taken only if it keeps to the form', async
         (sent.couponCode === null || asked.coupons)
       );
     }),
-    { numRuns: 3000 },
+    draws(3000),
   );
 });

@@ -3,6 +3,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { type Discount, type Order, type OrderLine, totalsOf, unitOf } from '../../src/domain/order.js';
+import { draws } from '../helpers/long.js';
 
 const currency = fc.constantFrom(null, 'EUR', 'JPY', 'KWD');
 const tax = fc.option(fc.bigInt({ min: 0n, max: 100_000n }));
@@ -42,7 +43,7 @@ const order: fc.Arbitrary<Order & { taken: Set<number> }> = fc
   });
 
 const sum = (amounts: bigint[]) => amounts.reduce((all, each) => all + each, 0n);
-const RUNS = { numRuns: 2000 };
+const RUNS = draws(2000);
 
 t.test('the sum of lines, less the discount, with the tax on top and the tip, is the total', async () => {
   fc.assert(

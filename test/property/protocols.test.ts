@@ -11,6 +11,7 @@ import { contractOf } from '../../src/ledger/records.js';
 import { parseOperation, type RpcOperation } from '../../src/ledger/rpc/operation.js';
 import { createContractIds } from '../../src/ledger/rpc/token-event.js';
 import { muxedContract } from '../../src/local-ledger/index.js';
+import { draws } from '../helpers/long.js';
 
 stellar.initSync(
   readFileSync(new URL('../../node_modules/@stellar/stellar-xdr-json/stellar_xdr_json_bg.wasm', import.meta.url)),
@@ -313,7 +314,7 @@ t.test('each operation of a transaction is the same from XDR and from JSON', asy
       const { byXdr, byJson } = both(transaction, index, events);
       t.strictSame(outcomeOf(byJson), outcomeOf(byXdr));
     }),
-    { numRuns: 100 },
+    draws(100),
   );
 });
 
@@ -332,7 +333,7 @@ t.test('events are the same in the spelling of older servers', async (t) => {
       const before = { ...byJson.json, events: byJson.json.events.map(spelledAsBefore) };
       t.strictSame(outcomeOf({ ...byJson, json: before }), outcomeOf(byXdr));
     }),
-    { numRuns: 100 },
+    draws(100),
   );
 });
 

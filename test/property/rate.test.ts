@@ -21,6 +21,7 @@ import {
   toRate,
   worthOf,
 } from '../../src/domain/rate.js';
+import { draws } from '../helpers/long.js';
 
 const rate: fc.Arbitrary<Rate> = fc
   .tuple(fc.bigInt({ min: 1n, max: 999_999_999_999n }), fc.nat({ max: 18 }))
@@ -36,7 +37,7 @@ t.test('a rate is the same after text and back, and its text is canonical', asyn
       const back = parseRate(text);
       return back !== null && compareRates(back, each) === 0 && /^(0|[1-9]\d*)(\.\d*[1-9])?$/.test(text);
     }),
-    { numRuns: 2000 },
+    draws(2000),
   );
 });
 
@@ -47,7 +48,7 @@ t.test('the amount asked is worth the price, and a stroop less is not', async ()
       const asked = askedFor(price, each);
       return worthOf(asked, each, code) >= price && worthOf(asked - 1n, each, code) < price;
     }),
-    { numRuns: 2000 },
+    draws(2000),
   );
 });
 
@@ -59,7 +60,7 @@ t.test('a value is the largest multiple of the smallest unit that the amount is 
       const unit = 10n ** BigInt(each.scale);
       return worth % gridOf(code) === 0n && worth * unit <= scaled && (worth + gridOf(code)) * unit > scaled;
     }),
-    { numRuns: 2000 },
+    draws(2000),
   );
 });
 

@@ -10,6 +10,7 @@ import {
   withReturned,
 } from '../../src/domain/checkout.js';
 import { shareOut } from '../../src/domain/refund.js';
+import { draws } from '../helpers/long.js';
 
 const MOST = 2n ** 63n - 1n;
 const stroops = fc.oneof(fc.bigInt(1n, 1000n), fc.bigInt(1n, MOST));
@@ -31,7 +32,7 @@ t.test('shares of what was sent back add up to it, and only what all have left g
         (beyond <= 0n || shares[0] === room(each[0]!) + beyond)
       );
     }),
-    { numRuns: 2000 },
+    draws(2000),
   );
   t.end();
 });
@@ -50,7 +51,7 @@ t.test('in whichever order money is sent back, the payments have the same left',
       const one = after(amounts, each);
       return String(one) === String(after(others, each)) && sum(one) === sum(each) - sum(amounts);
     }),
-    { numRuns: 2000 },
+    draws(2000),
   );
   t.end();
 });
@@ -100,7 +101,7 @@ t.test(
           }) === checkout
         );
       }),
-      { numRuns: 1000 },
+      draws(1000),
     );
     t.end();
   },
@@ -132,7 +133,7 @@ t.test(
           JSON.stringify([verdict, after], (_name, value) => (typeof value === 'bigint' ? String(value) : value));
         return first.after.status === 'PAID' && shown(first) === shown(late);
       }),
-      { numRuns: 1000 },
+      draws(1000),
     );
     t.end();
   },
@@ -182,7 +183,7 @@ t.test('what comes after a refund is judged by what was due then, however late t
       const stays = before.checkout.status !== 'PAID' || read.checkout.status === 'PAID';
       return isAlike && stays && read.checkout.received === inOrder.checkout.received;
     }),
-    { numRuns: 3000 },
+    draws(3000),
   );
   t.ok(lateAndPaid > 100, `${lateAndPaid} were PAID before`);
   t.end();
@@ -204,7 +205,7 @@ t.test('what counts of a paid order is the same, whichever of two refunds is rea
       if (before.checkout.status === 'PAID' && inOrder.checkout.status === 'OPEN') lateAndPaid += 1;
       return late.checkout.received === inOrder.checkout.received;
     }),
-    { numRuns: 3000 },
+    draws(3000),
   );
   t.ok(lateAndPaid > 100, `${lateAndPaid} would not have been PAID in order`);
   t.end();

@@ -8,6 +8,7 @@ import { type RateHistory, type ShownRate, shownWithin } from '../../src/domain/
 import { type LedgerClose, type LedgerStamp, sideOf } from '../../src/domain/terms.js';
 import { judgeForLink } from '../../src/payments/judge.js';
 import type { StoredTerms } from '../../src/selling/product-document.js';
+import { draws } from '../helpers/long.js';
 
 const T = Date.parse('2026-01-01T12:00:00Z');
 const MINUTE_MS = 60_000;
@@ -106,7 +107,7 @@ t.test('what is found is what the definition says, whatever was set, sampled and
     fc.property(history, (each) => {
       t.same(asText(shownWithin(each, CLOSE, LOCK_MS)), asText(plainlyShown(each, CLOSE)));
     }),
-    { numRuns: 700 },
+    draws(700),
   );
 });
 

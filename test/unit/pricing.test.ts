@@ -15,6 +15,7 @@ import { askedFor, compareRates, formatRate, parseRate, type Rate, toRate } from
 import { type RateHistory, type ShownRate, shownWithin, spansOf, worthAt } from '../../src/domain/shown-rates.js';
 import { beginAfter } from '../../src/domain/terms.js';
 import { judgeByTerms } from '../../src/payments/judge.js';
+import { draws } from '../helpers/long.js';
 
 const T = Date.parse('2026-01-01T12:00:00Z');
 const MINUTE = 60_000;
@@ -277,7 +278,7 @@ t.test('what any of the shown rates asked is exactly paid, and a stroop less tha
       const less = measure(by, due, least - 1n);
       return paid.side === 'exact' && paid.counts === due && less.side === 'short' && less.counts < due;
     }),
-    { numRuns: 2000 },
+    draws(2000),
   );
 });
 
@@ -347,7 +348,7 @@ t.test('parts complete an order whatever the order in which their ledgers are re
       // read then.
       return inOrder.status === shuffled.status;
     }),
-    { numRuns: 3000 },
+    draws(3000),
   );
 });
 
@@ -359,7 +360,7 @@ t.test('a payer who pays the shortfall of a part, by the rates of the part, comp
       const rest = judgeForCheckout(part.after, paidIn({ rates, amount: part.verdict.shortfallAmount! }, 1));
       return rest.after.status === 'PAID';
     }),
-    { numRuns: 2000 },
+    draws(2000),
   );
 });
 
@@ -373,7 +374,7 @@ t.test('what is paid too much is exact in the asset, whatever the value rounds t
       const { excess, paidIn: came } = after;
       return after.status === 'PAID' && excess === unrated + beyond && came - excess === most;
     }),
-    { numRuns: 2000 },
+    draws(2000),
   );
 });
 
@@ -387,6 +388,6 @@ t.test('a part that pays what the page asks for the rest always completes the or
       const after = payParts(price, [...parts, { rates: last, amount: asked }], [...parts.keys(), parts.length]);
       return after.status === 'PAID' && after.received === price && after.excess === 0n;
     }),
-    { numRuns: 2000 },
+    draws(2000),
   );
 });

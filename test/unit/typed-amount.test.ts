@@ -4,6 +4,7 @@ import { LANGUAGES } from '../../contracts/languages.js';
 import { formatAmount, MAX_STROOPS, parseAmount } from '../../src/domain/amount.js';
 import { readAlike, readTyped, type TypedAmount } from '../../src/domain/typed-amount.js';
 import { localeOf } from '../../src/page/words.js';
+import { draws } from '../helpers/long.js';
 
 const read = (written: string, locale = 'en', unit = 'XLM') => readTyped(written, { locale, unit });
 const number = (amount: string): TypedAmount => ({ state: 'number', amount });
@@ -104,6 +105,6 @@ t.test('each amount, as each language and the service write it, is read as that 
         t.match(read(readAlike(amount), locale), { state: 'number' }, 'what pages carry is never asked again');
       },
     ),
-    { numRuns: 200 },
+    draws(200),
   );
 });

@@ -3,6 +3,7 @@
 import { Asset, Keypair, Operation } from '@stellar/stellar-sdk/base';
 import fc from 'fast-check';
 import t from 'tap';
+import { draws } from '../../../../test/helpers/long.js';
 import { canonicalAsset, type LedgerAsset } from '../../asset.js';
 import {
   type AccountEntry,
@@ -194,7 +195,7 @@ t.test('what is exchanged is what exact fractions say, within all bounds', async
       const mayBeNothing = how === 'normal' || exact.received === 0n || exact.paid === 0n;
       return found.stands === exact.stands && isWithin && (isExact || (isNothing && mayBeNothing));
     }),
-    { numRuns: 20_000 },
+    draws(20_000),
   );
 });
 
@@ -204,7 +205,7 @@ t.test('an offer that was cut to what it can sell is not cut again', async () =>
       const left = sellable(price, canGive, canTake);
       return left <= canGive && sellable(price, left, canTake) === left;
     }),
-    { numRuns: 5000 },
+    draws(5000),
   );
 });
 
@@ -433,7 +434,7 @@ function check(steps: Step[]): void {
 t.test('books of random offers: nothing is made or lost, and everything is told', async (t) => {
   fc.assert(
     fc.property(fc.array(step, { minLength: 10, maxLength: 60 }), (steps) => check(steps)),
-    { numRuns: 400 },
+    draws(400),
   );
   for (const code of [
     'manageSellOfferSuccess',
