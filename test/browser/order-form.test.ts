@@ -2,6 +2,7 @@
  *  real browser. */
 import t from 'tap';
 import { axeViolations, openBrowser } from '../helpers/browser.js';
+import { LONG } from '../helpers/long.js';
 import { startSelling, startTestService } from '../helpers/service.js';
 
 const service = await startTestService(t);
@@ -64,20 +65,24 @@ for (const script of [true, false])
     },
   );
 
-t.test('the form turns when the product is sold out and when pieces come back, and keeps what was typed', async (t) => {
-  const page = await open();
-  const fields = { name: 'Cup', walletId: wallet.id, assetCode: 'XLM', priceType: 'FIXED', price: '10', stock: 1 };
-  const { id: productId } = (await api('POST', '/products', fields)).data;
-  const { slug } = (await api('POST', '/payment-links', { productId, order })).data;
-  await page.goto(`${url}/p/${slug}`);
-  await page.getByLabel('Your name').fill('Ana');
-  await api('PATCH', `/products/${productId}`, { stock: 0 });
-  await page.getByText('Sold out at the moment').waitFor();
-  t.notOk(await page.getByLabel('Your name').isVisible());
-  await api('PATCH', `/products/${productId}`, { stock: 1 });
-  await page.getByLabel('Your name').waitFor();
-  t.equal(await page.getByLabel('Your name').inputValue(), 'Ana');
-});
+t.test(
+  'the form turns when the product is sold out and when pieces come back, and keeps what was typed',
+  LONG,
+  async (t) => {
+    const page = await open();
+    const fields = { name: 'Cup', walletId: wallet.id, assetCode: 'XLM', priceType: 'FIXED', price: '10', stock: 1 };
+    const { id: productId } = (await api('POST', '/products', fields)).data;
+    const { slug } = (await api('POST', '/payment-links', { productId, order })).data;
+    await page.goto(`${url}/p/${slug}`);
+    await page.getByLabel('Your name').fill('Ana');
+    await api('PATCH', `/products/${productId}`, { stock: 0 });
+    await page.getByText('Sold out at the moment').waitFor();
+    t.notOk(await page.getByLabel('Your name').isVisible());
+    await api('PATCH', `/products/${productId}`, { stock: 1 });
+    await page.getByLabel('Your name').waitFor();
+    t.equal(await page.getByLabel('Your name').inputValue(), 'Ana');
+  },
+);
 
 t.test('a page may be framed by the account’s origins alone, as long as they are named', async (t) => {
   const headers = async () => (await fetch(`${url}/p/${link.slug}`)).headers;

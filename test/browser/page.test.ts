@@ -18,6 +18,7 @@ import {
   servePages,
   watchPage,
 } from '../helpers/browser.js';
+import { IS_LONG, LONG } from '../helpers/long.js';
 
 const USDC = { assetCode: 'USDC', assetIssuer: ISSUER };
 const IMAGE = 'https://img.example/beans.svg';
@@ -103,12 +104,10 @@ t.test(
       { testPayer },
     );
     const folder = process.env.PAGE_SCREENSHOTS;
-    // Contrast depends on the theme, what is laid out on the width.
-    for (const [colorScheme, width, hasAxe] of [
-      ['light', 1280, true],
-      ['light', 768, false],
-      ['dark', 320, true],
-    ] as const) {
+    // Contrast depends on the theme, what is laid out on the width. The last is in every run.
+    const narrow = ['dark', 320, true] as const;
+    const others = [['light', 1280, true] as const, ['light', 768, false] as const];
+    for (const [colorScheme, width, hasAxe] of IS_LONG ? [...others, narrow] : [narrow]) {
       const viewport = { width, height: width === 320 ? 568 : 800 };
       const context = await browser.newContext({ colorScheme, viewport, reducedMotion: 'reduce' });
       await context.route(IMAGE, (route) => route.fulfill({ contentType: 'image/svg+xml', body: PICTURE }));
@@ -288,39 +287,43 @@ t.test('a page that is switched off while open takes its details away; switched 
   await page.waitForSelector('.qr');
 });
 
-t.test('a page that hears its stream never polls, whatever it is priced in, and turns all the same', async (t) => {
-  const euro = { currency: 'EUR', price: '10', remaining: '40', amount: null };
-  const links = [
-    pageLink('link'),
-    pageLink('priced', { priced: inEuro(), product: { price: '40' } }),
-    pageLink('open', { priced: inEuro({ due: null }), product: { priceType: 'CUSTOM', price: null } }),
-    pageCheckout('order', { successUrl: null }),
-    pageCheckout('euro', { ...euro, successUrl: null }, { priced: inEuro() }),
-  ];
-  const { url, feed } = await servePages(t, links);
-  const opened = await Promise.all(
-    links.map(async (link) => {
-      const page = await openPage(t, browser);
-      const asked: string[] = [];
-      page.on('request', (request) => asked.push(new URL(request.url()).pathname.split('/').at(-1)!));
-      await page.goto(`${url}/${link.checkout ? 'c' : 'p'}/${link.slug}`);
-      return { link, page, asked };
-    }),
-  );
-  // Longer than a page waits before it polls, and than the service before it looks at an
-  // order again.
-  await new Promise((resolve) => setTimeout(resolve, 16_000));
-  for (const { link, page, asked } of opened) {
-    if (link.checkout) Object.assign(link.checkout, { status: 'PAID', received: '40' });
-    feed.pay(link.linkId, {});
-    await page.waitForSelector('.paid');
-    const streams = asked.filter((name) => name === 'events').length;
-    const polls = asked.filter((name) => name === 'status').length;
-    t.strictSame({ streams, polls }, { streams: 1, polls: 0 }, link.slug);
-  }
-});
+t.test(
+  'a page that hears its stream never polls, whatever it is priced in, and turns all the same',
+  LONG,
+  async (t) => {
+    const euro = { currency: 'EUR', price: '10', remaining: '40', amount: null };
+    const links = [
+      pageLink('link'),
+      pageLink('priced', { priced: inEuro(), product: { price: '40' } }),
+      pageLink('open', { priced: inEuro({ due: null }), product: { priceType: 'CUSTOM', price: null } }),
+      pageCheckout('order', { successUrl: null }),
+      pageCheckout('euro', { ...euro, successUrl: null }, { priced: inEuro() }),
+    ];
+    const { url, feed } = await servePages(t, links);
+    const opened = await Promise.all(
+      links.map(async (link) => {
+        const page = await openPage(t, browser);
+        const asked: string[] = [];
+        page.on('request', (request) => asked.push(new URL(request.url()).pathname.split('/').at(-1)!));
+        await page.goto(`${url}/${link.checkout ? 'c' : 'p'}/${link.slug}`);
+        return { link, page, asked };
+      }),
+    );
+    // Longer than a page waits before it polls, and than the service before it looks at an
+    // order again.
+    await new Promise((resolve) => setTimeout(resolve, 16_000));
+    for (const { link, page, asked } of opened) {
+      if (link.checkout) Object.assign(link.checkout, { status: 'PAID', received: '40' });
+      feed.pay(link.linkId, {});
+      await page.waitForSelector('.paid');
+      const streams = asked.filter((name) => name === 'events').length;
+      const polls = asked.filter((name) => name === 'status').length;
+      t.strictSame({ streams, polls }, { streams: 1, polls: 0 }, link.slug);
+    }
+  },
+);
 
-t.test('without events the page polls, and says when it hears nothing at all', async (t) => {
+t.test('without events the page polls, and says when it hears nothing at all', LONG, async (t) => {
   const link = pageLink('x');
   const { url, feed } = await servePages(t, [link]);
   feed.alive = false;

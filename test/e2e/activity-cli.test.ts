@@ -8,6 +8,7 @@ import { systemClock } from '../../src/kit/clock.js';
 import { createIds } from '../../src/kit/ids.js';
 import { ANY_WALLET } from '../../src/watching/parked-store.js';
 import { startProgram } from '../helpers/command.js';
+import { LONG } from '../helpers/long.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { startSelling, startTestService, TEST_SECRETS_KEY } from '../helpers/service.js';
 import { parkedDoc } from '../helpers/stores.js';
@@ -160,6 +161,7 @@ t.test('a call that changed nothing is not told', async (t) => {
 
 t.test(
   'what concerns many accounts is told a batch at a time, takes effect with the last, and goes on after a cut',
+  LONG,
   async (t) => {
     const ids = Array.from({ length: 250 }, () => newId('acct')).sort();
     await db.collection<Json>('accounts').insertMany(ids.map((_id) => ({ _id, name: 'Many', createdAt: new Date() })));

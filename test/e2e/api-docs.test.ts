@@ -2,9 +2,10 @@
  *  nothing of it. */
 import t from 'tap';
 import { openBrowser } from '../helpers/browser.js';
+import { LONG } from '../helpers/long.js';
 import { startTestService } from '../helpers/service.js';
 
-t.test('the docs let a person call the API with a key that no storage keeps', async (t) => {
+t.test('the docs let a person call the API with a key that no storage keeps', LONG, async (t) => {
   const service = await startTestService(t, { role: 'api', env: { HORIZON_URLS_LOCAL: 'http://127.0.0.1:1' } });
   const browser = await openBrowser(t);
   const page = await browser.newPage();

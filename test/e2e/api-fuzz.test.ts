@@ -6,10 +6,11 @@ import t from 'tap';
 import { z } from 'zod';
 import type { Operation } from '../../contracts/operation.js';
 import { answered, call, operations, request } from '../helpers/api.js';
+import { IS_LONG } from '../helpers/long.js';
 import { eventually, startSelling, startTestService } from '../helpers/service.js';
 
 t.setTimeout(3_600_000);
-const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? 2000);
+const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? (IS_LONG ? 2000 : 500));
 const AT_ONCE = 20;
 
 const service = await startTestService(t);

@@ -7,6 +7,7 @@ import t, { type Test } from 'tap';
 import { systemClock } from '../../src/kit/clock.js';
 import { openAccounts, payEveryKind } from '../helpers/every-kind.js';
 import { startTestLedger } from '../helpers/ledger.js';
+import { LONG } from '../helpers/long.js';
 import { testDatabase } from '../helpers/mongo.js';
 import {
   allNumbered,
@@ -325,7 +326,7 @@ t.test(
   },
 );
 
-t.test('audits run by themselves, and those of other accounts are not found', async (t) => {
+t.test('audits run by themselves, and those of other accounts are not found', LONG, async (t) => {
   const { address } = await client.fund();
   const wallet = await watch(address);
   const other = await service.openAccount('Other');

@@ -15,6 +15,7 @@ import { createIds } from '../../src/kit/ids.js';
 import { createExportService } from '../../src/selling/exports.js';
 import { createStores } from '../../src/stores.js';
 import { request } from '../helpers/api.js';
+import { LONG } from '../helpers/long.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { eventually, startSelling, startTestService } from '../helpers/service.js';
 
@@ -429,38 +430,42 @@ t.test('a file is in the time zone, with the separator and mark, that its reader
 });
 
 const many = await service.openAccount();
-t.test('a long export is of the moment of its request, whatever is paid and decided while it is read', async (t) => {
-  const { apiKey, accountId } = many;
-  // More products than an export remembers.
-  await seed(db, accountId, { payments: 20_000, links: 50, products: 1500, events: 0, deliveries: 0 });
-  const products = await db.collection<{ _id: string; name: string }>('products').find({ accountId }).toArray();
-  const nameOf = new Map(products.map(({ _id, name }) => [_id, name]));
-  const before = await payments.countDocuments({ accountId, status: { $ne: 'UNMATCHED' } });
-  // Read slowly: the answer is far longer than what fits between server and client.
-  const headers = { authorization: `Bearer ${apiKey}` };
-  const response = await new Promise<http.IncomingMessage>((resolve, reject) =>
-    http.get(`${service.url}/api/v1/payments/export?format=jsonl`, { headers }, resolve).on('error', reject),
-  );
-  response.pause();
-  await payments.updateMany({ accountId }, { $set: { status: 'REJECTED', amount: '1' } });
-  await payments.deleteMany({ accountId, assetCode: 'USDC' });
-  let text = '';
-  for await (const chunk of response) text += chunk;
-  const rows: any[] = text
-    .trimEnd()
-    .split('\n')
-    .map((line) => JSON.parse(line));
-  t.equal(rows.length, before);
-  t.ok(rows.every(({ amount }) => amount === '25'));
-  t.ok(rows.some(({ status }) => status === 'COMPLETED'));
-  t.ok(new Set(rows.map(({ product }) => product.id)).size > 1200);
-  t.ok(rows.every(({ product }) => product.name === nameOf.get(product.id)));
-  t.same(
-    rows.map(({ id }) => id),
-    rows.map(({ id }) => id).toSorted(),
-    'oldest first',
-  );
-});
+t.test(
+  'a long export is of the moment of its request, whatever is paid and decided while it is read',
+  LONG,
+  async (t) => {
+    const { apiKey, accountId } = many;
+    // More products than an export remembers.
+    await seed(db, accountId, { payments: 20_000, links: 50, products: 1500, events: 0, deliveries: 0 });
+    const products = await db.collection<{ _id: string; name: string }>('products').find({ accountId }).toArray();
+    const nameOf = new Map(products.map(({ _id, name }) => [_id, name]));
+    const before = await payments.countDocuments({ accountId, status: { $ne: 'UNMATCHED' } });
+    // Read slowly: the answer is far longer than what fits between server and client.
+    const headers = { authorization: `Bearer ${apiKey}` };
+    const response = await new Promise<http.IncomingMessage>((resolve, reject) =>
+      http.get(`${service.url}/api/v1/payments/export?format=jsonl`, { headers }, resolve).on('error', reject),
+    );
+    response.pause();
+    await payments.updateMany({ accountId }, { $set: { status: 'REJECTED', amount: '1' } });
+    await payments.deleteMany({ accountId, assetCode: 'USDC' });
+    let text = '';
+    for await (const chunk of response) text += chunk;
+    const rows: any[] = text
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    t.equal(rows.length, before);
+    t.ok(rows.every(({ amount }) => amount === '25'));
+    t.ok(rows.some(({ status }) => status === 'COMPLETED'));
+    t.ok(new Set(rows.map(({ product }) => product.id)).size > 1200);
+    t.ok(rows.every(({ product }) => product.name === nameOf.get(product.id)));
+    t.same(
+      rows.map(({ id }) => id),
+      rows.map(({ id }) => id).toSorted(),
+      'oldest first',
+    );
+  },
+);
 
 t.test('an export whose client has hung up is read no further, and its account may begin others', async (t) => {
   const { apiKey } = many;

@@ -10,6 +10,7 @@ import { createIds } from '../../src/kit/ids.js';
 import type { Credit } from '../../src/ledger/records.js';
 import { createPayments } from '../../src/payments/compose.js';
 import { createStores } from '../../src/stores.js';
+import { LONG } from '../helpers/long.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { startReceiver } from '../helpers/receiver.js';
 import { eventually, startSelling, startTestService } from '../helpers/service.js';
@@ -375,7 +376,7 @@ const dustFor = (memo: string, { to, from, count, ledger: sequence, closedMs }: 
     };
   });
 
-t.test('1,200 parts of the smallest amount: everything stays right, and bounded', async (t) => {
+t.test('1,200 parts of the smallest amount: everything stays right, and bounded', LONG, async (t) => {
   // An account of its own, without a webhook that would be called for each of them.
   const { apiKey, accountId } = await service.openAccount();
   const api = (method: string, path: string, body?: object) => service.api(method, path, body, apiKey);

@@ -11,6 +11,7 @@ import { parse } from 'yaml';
 import { findMongod } from '../../src/mongod/index.js';
 import { request } from '../helpers/api.js';
 import { builtFile, ROOT, type Running, run, start } from '../helpers/command.js';
+import { LONG } from '../helpers/long.js';
 import { CACHE_DIR, freePort } from '../helpers/mongo.js';
 import { eventually } from '../helpers/service.js';
 
@@ -143,7 +144,7 @@ function inOrder(): string[] {
   return order;
 }
 
-t.test('in the order of compose.yaml they come up, take a payment, and back up', async (t) => {
+t.test('in the order of compose.yaml they come up, take a payment, and back up', LONG, async (t) => {
   const order = inOrder();
   t.same(order, ['secrets', 'mongo', 'api', 'proxy', 'worker', 'backup']);
   await mkdir(folderOf('mongo'), { recursive: true });

@@ -8,6 +8,7 @@ import { createDemo, type Demo } from '../../src/app/demo.js';
 import { systemClock } from '../../src/kit/clock.js';
 import { createIds } from '../../src/kit/ids.js';
 import { startProgram } from '../helpers/command.js';
+import { LONG } from '../helpers/long.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { eventually, startTestService, TEST_SECRETS_KEY } from '../helpers/service.js';
 
@@ -48,7 +49,7 @@ function dyingAfter(writes: number, { services, stores, commit, localLedger }: C
   };
 }
 
-t.test('a first start that dies after any of its writes: the next one completes the demo, once', async (t) => {
+t.test('a first start that dies after any of its writes: the next one completes the demo, once', LONG, async (t) => {
   const database = await testDatabase(t);
   const { db } = database;
   const { context, url } = await startTestService(t, { database });
@@ -94,7 +95,7 @@ t.test('two starts at once make one demo, which one of them shows', async (t) =>
   t.same(await countsOf(database.db), WHOLE);
 });
 
-t.test('a first start that is killed while it makes the demo: the next one shows its key', async (t) => {
+t.test('a first start that is killed while it makes the demo: the next one shows its key', LONG, async (t) => {
   const { uri, db } = await testDatabase(t);
   const dataDir = await mkdtemp(join(tmpdir(), 'stellar-collect-demo-'));
   t.teardown(() => rm(dataDir, { recursive: true, force: true, maxRetries: 5 }));

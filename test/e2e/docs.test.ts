@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import t from 'tap';
 import { parse } from 'yaml';
+import { LONG } from '../helpers/long.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -64,7 +65,7 @@ function readPage(text: string) {
   };
 }
 
-t.test('the site is made without network, loads nothing from elsewhere, and has no dead link', async (t) => {
+t.test('the site is made without network, loads nothing from elsewhere, and has no dead link', LONG, async (t) => {
   const site = await mkdtemp(join(tmpdir(), 'stellar-collect-site-'));
   t.teardown(() => rm(site, { recursive: true, force: true }));
   // Any request over HTTP is refused at once.

@@ -19,6 +19,7 @@ import type { DueProof } from '../../src/proving/proof-store.js';
 import { ROOT } from '../helpers/command.js';
 import { bash, blocksOf, literally } from '../helpers/documents.js';
 import { openAccounts, payEveryKind } from '../helpers/every-kind.js';
+import { LONG } from '../helpers/long.js';
 import { eventually, startSelling, startTestService, type TestService } from '../helpers/service.js';
 
 type Json = any;
@@ -299,7 +300,7 @@ t.test('whatever an archive answers → no proof, and no fault of the maker', as
   t.match(await make(usedUp), { state: 'WAITING', reason: /budget of LOCAL is used up/ });
 });
 
-t.test('a payment in the last ledger of its checkpoint → waits for the next one', async (t) => {
+t.test('a payment in the last ledger of its checkpoint → waits for the next one', LONG, async (t) => {
   const { wallet } = await startSelling(service);
   const payers = await Promise.all(Array.from({ length: 8 }, () => client.fund()));
   const last = await eventually(
@@ -325,7 +326,7 @@ t.test('a payment in the last ledger of its checkpoint → waits for the next on
   t.ok(proof.anchor.ledger > last.ledger);
 });
 
-t.test('a process dies while it makes a proof → another one makes it, once', async (t) => {
+t.test('a process dies while it makes a proof → another one makes it, once', LONG, async (t) => {
   const own = await startTestService(t, { role: 'api' });
   const worker = await own.join('worker');
   const { payment } = await paidOrder(own);
@@ -351,7 +352,7 @@ t.test('the guide to proofs → does as it says', async (t) => {
   t.match(done, { code: 0, stdout: /^SIGNED\n/ }, done.stderr);
 });
 
-t.test('one archive is away or lies → the next one proves it', async (t) => {
+t.test('one archive is away or lies → the next one proves it', LONG, async (t) => {
   const [first, second] = [await startArchive(t), await startArchive(t)];
   const own = await startTestService(t, { env: { ARCHIVE_URLS_LOCAL: `${first.url},${second.url}` } });
   for (const archive of [first, second]) archive.of(own.context.localLedger!.url);

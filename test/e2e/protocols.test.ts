@@ -5,6 +5,7 @@ import t, { type Test } from 'tap';
 import { systemClock } from '../../src/kit/clock.js';
 import { type LedgerClient, madeUpContract, muxedContract } from '../../src/local-ledger/index.js';
 import { startTestLedger } from '../helpers/ledger.js';
+import { LONG } from '../helpers/long.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { CLOSE_MS, eventually, startTestService } from '../helpers/service.js';
 
@@ -100,7 +101,7 @@ const future: Record<string, Pay> = Object.fromEntries(
 );
 
 for (const source of ['horizon', 'rpc'] as const) {
-  t.test(`what newer protocols write pays its checkout, by ${source}`, async (t) => {
+  t.test(`what newer protocols write pays its checkout, by ${source}`, source === 'rpc' ? LONG : {}, async (t) => {
     const { client, open, statusOf, paymentsOf } = await startShop(t, source);
     const cases = { ...calls, 'a transfer beside a W…': payBeside, ...future };
     for (const [name, pay] of Object.entries(cases)) {

@@ -4,6 +4,7 @@ import { connect } from 'node:http2';
 import { request } from 'node:https';
 import t from 'tap';
 import { findCaddy, startCaddy } from '../helpers/caddy.js';
+import { LONG } from '../helpers/long.js';
 import { freePort, testDatabase } from '../helpers/mongo.js';
 import { eventually, startSelling, startTestService } from '../helpers/service.js';
 
@@ -148,7 +149,7 @@ t.test('behind Caddy', { skip }, async (t) => {
   });
 });
 
-t.test('without a domain it answers on http://localhost alone', { skip }, async (t) => {
+t.test('without a domain it answers on http://localhost alone', { skip, ...LONG }, async (t) => {
   const database = await testDatabase(t);
   const port = await freePort();
   const { httpPort } = await startCaddy(t, `127.0.0.1:${port}`, 'http://localhost');

@@ -13,6 +13,7 @@ import { createKeyring } from '../../src/webhooks/keyring.js';
 import { ROOT, type Running, run, start } from '../helpers/command.js';
 import { bash, blocksOf, end, literally } from '../helpers/documents.js';
 import { createHappenings } from '../helpers/happenings.js';
+import { LONG } from '../helpers/long.js';
 import { freePort, testDatabase } from '../helpers/mongo.js';
 import { eventually, startSelling, startTestService, TEST_SECRETS_KEY } from '../helpers/service.js';
 
@@ -210,7 +211,7 @@ t.test(
   },
 );
 
-t.test('the consumer of the examples does everything once, however often it is killed', async (t) => {
+t.test('the consumer of the examples does everything once, however often it is killed', LONG, async (t) => {
   const { service, env } = await prepare(t);
   const { happen } = await createHappenings(t, env.MONGODB_URI);
   const folder = await mkdtemp(join(tmpdir(), 'stellar-collect-readme-'));

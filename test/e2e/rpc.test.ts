@@ -7,6 +7,7 @@ import { readConfig } from '../../src/app/config.js';
 import { createContext } from '../../src/app/context.js';
 import { systemClock } from '../../src/kit/clock.js';
 import { startTestLedger } from '../helpers/ledger.js';
+import { LONG } from '../helpers/long.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { startReceiver } from '../helpers/receiver.js';
 import { eventually, startTestService, TEST_SECRETS_KEY } from '../helpers/service.js';
@@ -117,6 +118,7 @@ t.test('a server without EMIT_CLASSIC_EVENTS and one of another network are refu
 
 t.test(
   'an audit takes balances from Stellar RPC, of as many assets as it can name, and movements from Horizon',
+  LONG,
   async (t) => {
     const service = await startTestService(t, { env: { RPC_URLS_LOCAL, HORIZON_URLS_LOCAL: url } });
     const [issuer, till] = [await client.fund(), await client.fund()];

@@ -6,6 +6,7 @@ import { request } from '../helpers/api.js';
 import { createAuthenticator } from '../helpers/authenticator.js';
 import { startProgram } from '../helpers/command.js';
 import { cuttableWay, databaseAt } from '../helpers/cut.js';
+import { LONG } from '../helpers/long.js';
 import { freePort, testDatabase } from '../helpers/mongo.js';
 import { accept, post } from '../helpers/people.js';
 import { eventually, startTestService } from '../helpers/service.js';
@@ -164,6 +165,7 @@ t.test('ten wrong codes a minute are an address’s, a hundred an hour the insta
 
 t.test(
   'a start prints the link while there is no account, the same in each process; setup-code prints it too',
+  LONG,
   async (t) => {
     const database = await testDatabase(t);
     const env = { ...ENV, MONGODB_URI: database.uri, LOG_LEVEL: 'trace' };
@@ -200,6 +202,7 @@ t.test(
 
 t.test(
   'MongoDB goes away in the middle of a setup: a sentence, nothing half made, and it is gone on with',
+  LONG,
   async (t) => {
     for (const last of ['insert', 'commitTransaction', 'api-keys', 'sessions']) {
       const database = await testDatabase(t);

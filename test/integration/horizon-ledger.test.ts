@@ -31,6 +31,7 @@ import type { FaultInput } from '../../src/local-ledger/index.js';
 import { createRequestBudgetStore } from '../../src/watching/request-budgets.js';
 import { budgetOf } from '../helpers/budget.js';
 import { startTestLedger } from '../helpers/ledger.js';
+import { LONG } from '../helpers/long.js';
 import { manualClock } from '../helpers/manual-clock.js';
 import { testDatabase } from '../helpers/mongo.js';
 
@@ -274,7 +275,7 @@ async function startUnreliableBase(target: string) {
   };
 }
 
-t.test('a request budget that several processes share', async (t) => {
+t.test('a request budget that several processes share', LONG, async (t) => {
   const { uri } = await testDatabase(t);
   const clock = manualClock();
   const databases = [await connectDatabase(uri), await connectDatabase(uri)];

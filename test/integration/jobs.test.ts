@@ -9,6 +9,7 @@ import type { Job, Run } from '../../src/app/jobs/run.js';
 import { createJobStore, type JobStore } from '../../src/app/jobs/store.js';
 import { jobsOf } from '../../src/app/jobs/table.js';
 import { systemClock as clock } from '../../src/kit/clock.js';
+import { LONG } from '../helpers/long.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { eventually } from '../helpers/service.js';
 
@@ -207,7 +208,7 @@ t.test('no run starts after the end', async (t) => {
   t.equal(called, 1);
 });
 
-t.test('jobs of a killed process, and clocks that were set, delay no other process', async (t) => {
+t.test('jobs of a killed process, and clocks that were set, delay no other process', LONG, async (t) => {
   const { store, documents, start } = await open(t);
   const inAnHour = new Date(Date.now() + 3_600_000);
   const runs = { each: 0, one: 0 };

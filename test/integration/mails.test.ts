@@ -11,6 +11,7 @@ import type { MailDoc, MailSort } from '../../src/mail/mail-store.js';
 import { createMailer, type MailerDeps } from '../../src/mail/mailer.js';
 import { createRender } from '../../src/mail/render.js';
 import { createMailTransport } from '../../src/mail/transport.js';
+import { LONG } from '../helpers/long.js';
 import { startMailServer } from '../helpers/mail-server.js';
 import { manualClock } from '../helpers/manual-clock.js';
 import { eventually } from '../helpers/service.js';
@@ -80,7 +81,7 @@ t.test('one of several workers sends each e-mail', async (t) => {
   t.match(server.mails[0]!.parsed.text, 'Value: €1.20', 'money as people write it');
 });
 
-t.test('thousands of one account do not keep another waiting, nor does a server that hangs for it', async (t) => {
+t.test('thousands of one account do not keep another waiting, nor does a server that hangs for it', LONG, async (t) => {
   const { server, account, queue, start } = await setUp(t);
   server.behave((to) => (to.startsWith('slow') ? 'hang' : null));
   await queue(await account(), 'many', 3000);
@@ -95,7 +96,7 @@ t.test('thousands of one account do not keep another waiting, nor does a server 
   t.ok(server.attempts.filter((to) => to.startsWith('slow')).length <= 8, 'few at a time of an account');
 });
 
-t.test('a server that hangs for recipients of many accounts holds up nobody else', async (t) => {
+t.test('a server that hangs for recipients of many accounts holds up nobody else', LONG, async (t) => {
   const { server, account, queue, start } = await setUp(t);
   server.behave((to) => (to.startsWith('slow') ? 'hang' : null));
   const own = await account();

@@ -9,6 +9,7 @@ import type { PagePayment } from '../../src/page/types.js';
 import { createPaymentChanges } from '../../src/payments/payment-changes.js';
 import type { PaymentDoc } from '../../src/payments/payment-document.js';
 import { pageLink, servePages } from '../helpers/browser.js';
+import { LONG } from '../helpers/long.js';
 import { testDatabase } from '../helpers/mongo.js';
 
 const LINK_A = { accountId: 'acc_a', linkId: 'link_a' };
@@ -262,7 +263,7 @@ t.test('a database that is not there yet is waited for', async (t) => {
 
 t.test(
   '1,000 open pages cost the database nothing, and a payment reaches its page only',
-  { timeout: 60_000 },
+  { timeout: 60_000, ...LONG },
   async (t) => {
     const { uri } = await testDatabase(t, { own: true });
     const client = await mongo.MongoClient.connect(uri, { monitorCommands: true });

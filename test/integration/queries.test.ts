@@ -3,6 +3,7 @@
 import { mongo } from 'mongoose';
 import t from 'tap';
 import { seed } from '../../scripts/bench/seed.js';
+import { LONG } from '../helpers/long.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { startReceiver } from '../helpers/receiver.js';
 import { eventually, startSelling, startTestService, type TestService } from '../helpers/service.js';
@@ -226,7 +227,7 @@ function faultOf(query: Profiled): string | null {
   return null;
 }
 
-t.test('every query of the service uses an index and looks at little more than it answers', async (t) => {
+t.test('every query of the service uses an index and looks at little more than it answers', LONG, async (t) => {
   const database = await testDatabase(t, { own: true });
   const service = await startTestService(t, { database });
   const receiver = await startReceiver();

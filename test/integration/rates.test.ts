@@ -6,6 +6,7 @@ import { readConfig } from '../../src/app/config.js';
 import { createRates } from '../../src/app/rates.js';
 import { type Pair, pairKey } from '../../src/domain/rate.js';
 import { createRateBook } from '../../src/rates/book.js';
+import { LONG } from '../helpers/long.js';
 import { manualClock } from '../helpers/manual-clock.js';
 import { startRateServers } from '../helpers/rate-servers.js';
 import { openStores } from '../helpers/stores.js';
@@ -361,7 +362,7 @@ t.test('an account opens a hundred pairs at most, and uses those of others', asy
   t.same(await newest(pair(100)), ['1', 'demo']);
 });
 
-t.test('an hour of visitors costs no request more than an hour without', async (t) => {
+t.test('an hour of visitors costs no request more than an hour without', LONG, async (t) => {
   const requestsIn = async (visits: number) => {
     const { stores, clock, servers, sampler, minute } = await setUp(t, ['kraken', 'coinbase']);
     const book = createRateBook({ ...stores.system, clock, lockMs: 900_000, maxAgeMs: 600_000 });

@@ -8,6 +8,7 @@ import { systemClock as clock } from '../../src/kit/clock.js';
 import { connectDatabase } from '../../src/kit/database.js';
 import { createStores } from '../../src/stores.js';
 import type { WebhookDoc } from '../../src/webhooks/webhook-store.js';
+import { LONG } from '../helpers/long.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { newId } from '../helpers/stores.js';
 
@@ -69,6 +70,7 @@ const upTo = (count: number) => Array.from({ length: count }, (_, n) => n + 1);
 
 t.test(
   '300 webhooks and one transaction of 100 payments are numbered and opened without delaying other accounts',
+  LONG,
   async (t) => {
     const r = await rig(t);
     const hooks = Array.from({ length: 300 }, () => r.webhook());

@@ -4,6 +4,7 @@ import t from 'tap';
 import { systemClock } from '../../src/kit/clock.js';
 import type { DeliveryStore } from '../../src/webhooks/delivery-store.js';
 import { eventIdOf, HOUR_MS, inOrder, isDelivered, payments, rig, unrenewable } from '../helpers/dispatch-rig.js';
+import { LONG } from '../helpers/long.js';
 import { testDatabase } from '../helpers/mongo.js';
 
 // Keeps mongod running from one test to the next.
@@ -216,7 +217,7 @@ t.test('no attempt is made without keys, nor with keys that come after the lease
   );
 });
 
-t.test('while no result can be recorded, the number of requests is bounded', async (t) => {
+t.test('while no result can be recorded, the number of requests is bounded', LONG, async (t) => {
   const r = await rig(t);
   await r.webhook('/');
   await r.publish(r.eventsOf(payments(5000), ['payment.completed']));

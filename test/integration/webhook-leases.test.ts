@@ -9,6 +9,7 @@ import { createStores } from '../../src/stores.js';
 import type { DeliveryStore } from '../../src/webhooks/delivery-store.js';
 import { cuttableWay, databaseAt } from '../helpers/cut.js';
 import { eventIdOf, HOUR_MS, inOrder, isDelivered, payments, rig, unrenewable } from '../helpers/dispatch-rig.js';
+import { LONG } from '../helpers/long.js';
 import { testDatabase } from '../helpers/mongo.js';
 
 // Keeps mongod running from one test to the next.
@@ -89,6 +90,7 @@ t.test('nothing is sent twice when the database was away for longer than a lease
 
 t.test(
   'a dispatcher that comes later gets its share of the webhooks, in order, and nothing is sent twice',
+  LONG,
   async (t) => {
     const r = await rig(t, () => ({ delayMs: 300 }));
     const paths = ['/a', '/b', '/c', '/d', '/e', '/f'];
@@ -140,14 +142,18 @@ t.test('a dispatcher takes half of the webhooks at a time, so that another one g
   t.equal(r.receiver.requests.length, 20, 'each exactly once');
 });
 
-t.test('more webhooks than a dispatcher leases at once are sent to without a wait for the next look', async (t) => {
-  const r = await rig(t);
-  for (let n = 0; n < 1500; n++) await r.webhook(`/${n}`);
-  await r.publish(r.eventsOf(['pay_0'], ['payment.completed']));
-  r.dispatch({ pollMs: HOUR_MS, leaseMarginMs: 60_000 });
-  await r.receiver.until(() => r.receiver.requests.length === 1500, 60_000);
-  t.equal(new Set(r.receiver.requests.map(({ path }) => path)).size, 1500, 'each once');
-});
+t.test(
+  'more webhooks than a dispatcher leases at once are sent to without a wait for the next look',
+  LONG,
+  async (t) => {
+    const r = await rig(t);
+    for (let n = 0; n < 1500; n++) await r.webhook(`/${n}`);
+    await r.publish(r.eventsOf(['pay_0'], ['payment.completed']));
+    r.dispatch({ pollMs: HOUR_MS, leaseMarginMs: 60_000 });
+    await r.receiver.until(() => r.receiver.requests.length === 1500, 60_000);
+    t.equal(new Set(r.receiver.requests.map(({ path }) => path)).size, 1500, 'each once');
+  },
+);
 
 t.test('slow endpoints with a backlog do not keep all leases', async (t) => {
   const r = await rig(t, ({ path }) => (path === '/quick' ? {} : { delayMs: 1000 }));

@@ -24,6 +24,7 @@ import { deflateSync, gzipSync } from 'node:zlib';
 import { BSON, MongoClient } from 'mongodb';
 import { pino } from 'pino';
 import t from 'tap';
+import { LONG } from '../../../test/helpers/long.js';
 import { MongoUnavailableError } from '../error.js';
 import { fetchProgram, UBUNTU_24 } from '../fetch.js';
 import { findMongod } from '../find.js';
@@ -146,7 +147,7 @@ t.test('two that start at once share one mongod, which goes on without the first
   t.equal(await next.write(), 4, 'the data is still there');
 });
 
-t.test('after the kill of any of them, the others have their MongoDB at the same address', async (t) => {
+t.test('after the kill of any of them, the others have their MongoDB at the same address', LONG, async (t) => {
   const dataDir = dataDirectory(t);
   const starter = member(t, dataDir);
   const uri = await starter.ready();
@@ -178,7 +179,7 @@ t.test('after the kill of any of them, the others have their MongoDB at the same
   t.ok((await until(() => mongodOf(dataDir) === null)) < 5_000, 'all were killed: mongod ends by itself');
 });
 
-t.test('after everything was killed, keeper and mongod too, the next start has the data', async (t) => {
+t.test('after everything was killed, keeper and mongod too, the next start has the data', LONG, async (t) => {
   const dataDir = dataDirectory(t);
   const one = member(t, dataDir);
   const uri = await one.ready();
@@ -304,7 +305,7 @@ t.test('a mongod on the PATH is used only with the fix for CVE-2025-14847', asyn
 
 const asRoot = { skip: process.getuid?.() !== 0 && 'only root can become another user' };
 
-t.test('a user without any rights can run it, out of a home of his own', asRoot, async (t) => {
+t.test('a user without any rights can run it, out of a home of his own', { ...asRoot, ...LONG }, async (t) => {
   const home = dataDirectory(t);
   const nobody = { uid: 65_534, gid: 65_534, home, cacheDir: join(home, 'cache') };
   if (existsSync(CACHE_DIR)) cpSync(CACHE_DIR, nobody.cacheDir, { recursive: true });
