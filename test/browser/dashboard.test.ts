@@ -379,7 +379,7 @@ task('the overview says first what is to be decided, and nothing once nothing is
   const needsYou = page.getByRole('heading', { name: 'Needs you' });
   await needsYou.waitFor({ state: 'detached' });
   await ledger.pay({ to: address, amount: '4', memo: 'NOBODY' });
-  await eventually(async () => (await ask('GET', '/payments')).length === 1, 'the payment');
+  await eventually(async () => (await ask('GET', '/payments?status=UNMATCHED')).length === 1, 'the payment');
   await page.reload();
   await page.getByRole('link', { name: '1 payment', exact: true }).click();
   await row(page, '4 XLM').getByRole('link').click();

@@ -467,7 +467,7 @@ t.test(
   },
 );
 
-t.test('an export whose client has hung up is read no further, and its account may begin others', async (t) => {
+t.test('an export whose client has hung up is read no further, and its account may begin others', LONG, async (t) => {
   const { apiKey } = many;
   const open = async () => {
     const response = await new Promise<http.IncomingMessage>((resolve, reject) => {

@@ -26,6 +26,7 @@ import { DEVELOPMENT_CA_FILE } from '../../src/webhooks/development-ca.js';
 import { ROOT, type Running, startProgram } from '../helpers/command.js';
 import { cuttableWay } from '../helpers/cut.js';
 import { createHappenings } from '../helpers/happenings.js';
+import { LONG } from '../helpers/long.js';
 import { freePort, testDatabase } from '../helpers/mongo.js';
 import { eventually, startSelling, startTestService, TEST_SECRETS_KEY } from '../helpers/service.js';
 
@@ -184,7 +185,7 @@ t.test('the oldest Node that is taken is the one of package.json', async (t) => 
   t.equal(engines.node, `>=${OLDEST_NODE}`);
 });
 
-t.test('a refusal of the ledger or the service is one line', async (t) => {
+t.test('a refusal of the ledger or the service is one line', LONG, async (t) => {
   const database = await testDatabase(t);
   const running = await startTestService(t, { database });
   const { uri } = await testDatabase(t);

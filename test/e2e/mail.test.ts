@@ -2,6 +2,7 @@
  *  what goes wrong, and what strangers try. */
 import t from 'tap';
 import { systemClock } from '../../src/kit/clock.js';
+import { LONG } from '../helpers/long.js';
 import { people, startMailServer, type TakenMail } from '../helpers/mail-server.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { accept } from '../helpers/people.js';
@@ -149,7 +150,7 @@ t.test('each recipient is told of the kinds that were chosen, and of no other', 
   await put({ recipients: [], kinds: [] });
 });
 
-t.test('a webhook that fails is told of once, until it works and fails again', async (t) => {
+t.test('a webhook that fails is told of once, until it works and fails again', LONG, async (t) => {
   const receiver = await startReceiver({ behave: () => ({ status: 500 }) });
   t.teardown(() => receiver.close());
   await service.api('PUT', '/account/notifications', { recipients: ['dev@shop.example'], kinds: ['webhook.failing'] });

@@ -237,7 +237,7 @@ async function startArchive(t: Test) {
   };
 }
 
-t.test('an archive lies → WAITING, and READY within a minute of its honesty', async (t) => {
+t.test('an archive lies → WAITING, and READY within a minute of its honesty', LONG, async (t) => {
   const archive = await startArchive(t);
   const own = await startTestService(t, { env: { ARCHIVE_URLS_LOCAL: archive.url } });
   archive.of(own.context.localLedger!.url);

@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
 import { startProgram } from '../helpers/command.js';
+import { LONG } from '../helpers/long.js';
 import { freePort } from '../helpers/mongo.js';
 
 async function portOf(t: { teardown(end: () => unknown): void }, server: Server): Promise<string> {
@@ -17,7 +18,7 @@ async function portOf(t: { teardown(end: () => unknown): void }, server: Server)
   return String((server.address() as AddressInfo).port);
 }
 
-t.test('a port or host that cannot work is one line, and nothing has been opened', async (t) => {
+t.test('a port or host that cannot work is one line, and nothing has been opened', LONG, async (t) => {
   const silent = await portOf(
     t,
     createServer((socket) => void t.teardown(() => socket.destroy())),

@@ -64,7 +64,7 @@ t.test('two dispatchers send nothing twice, and payment.received first, whatever
   inOrder(t, r, docs, 20);
 });
 
-t.test('nothing is sent twice when the database was away for longer than a lease', async (t) => {
+t.test('nothing is sent twice when the database was away for longer than a lease', LONG, async (t) => {
   const r = await rig(t, () => ({ delayMs: 100 }));
   for (let n = 0; n < 20; n++) await r.webhook(`/${n}`);
   const ways = await Promise.all([1, 2].map(() => cuttableWay(t, r.uri)));
@@ -155,7 +155,7 @@ t.test(
   },
 );
 
-t.test('slow endpoints with a backlog do not keep all leases', async (t) => {
+t.test('slow endpoints with a backlog do not keep all leases', LONG, async (t) => {
   const r = await rig(t, ({ path }) => (path === '/quick' ? {} : { delayMs: 1000 }));
   const slow = ['/a', '/b', '/c', '/d'];
   for (const path of slow) await r.webhook(path);
@@ -175,6 +175,7 @@ t.test('slow endpoints with a backlog do not keep all leases', async (t) => {
 
 t.test(
   'a dispatcher that cannot renew its leases stops in time, and the next one sends the rest, nothing twice',
+  LONG,
   async (t) => {
     const r = await rig(t, () => ({ delayMs: 400 }));
     await r.webhook('/');
@@ -202,18 +203,21 @@ t.test('a lease that ended is renewed, unless another dispatcher had it since', 
   t.equal(holders.get(taken._id), null, 'what was loaded under it may be sent by now');
 });
 
-t.test('deliveries in flight when a process was killed are sent again, once, in time; no others are', async (t) => {
-  const timeoutMs = 1000;
-  const r = await rig(t, ({ path }, nth) => (path === '/hang' && nth <= 2 ? { trouble: 'hang' } : {}));
-  const [hang, fine] = [await r.webhook('/hang'), await r.webhook('/fine')];
-  const module = (path: string) => JSON.stringify(new URL(`../../src/${path}`, import.meta.url).href);
-  const child = spawn(
-    process.execPath,
-    [
-      '--import=tsx',
-      '--input-type=module',
-      '-e',
-      `
+t.test(
+  'deliveries in flight when a process was killed are sent again, once, in time; no others are',
+  LONG,
+  async (t) => {
+    const timeoutMs = 1000;
+    const r = await rig(t, ({ path }, nth) => (path === '/hang' && nth <= 2 ? { trouble: 'hang' } : {}));
+    const [hang, fine] = [await r.webhook('/hang'), await r.webhook('/fine')];
+    const module = (path: string) => JSON.stringify(new URL(`../../src/${path}`, import.meta.url).href);
+    const child = spawn(
+      process.execPath,
+      [
+        '--import=tsx',
+        '--input-type=module',
+        '-e',
+        `
       import { pino } from 'pino';
       import { systemClock as clock } from ${module('kit/clock.ts')};
       import { createIds } from ${module('kit/ids.ts')};
@@ -229,26 +233,27 @@ t.test('deliveries in flight when a process was killed are sent again, once, in 
       const settings = { timeoutMs: ${timeoutMs}, retryBaseMs: 60000, maxAttempts: 4 };
       const log = pino({ level: 'warn' });
       await createDispatcher({ webhooks, deliveries, events, pause: async () => undefined, poster, secrets, clock, log, settings }).drain(new AbortController().signal);`,
-    ],
-    { env: { ...process.env, URI: r.uri, CA: r.receiver.ca, KEY: r.key.toString('base64') }, stdio: 'inherit' },
-  );
-  t.teardown(() => child.kill('SIGKILL'));
-  await r.publish(r.eventsOf(payments(2), ['payment.completed']));
-  await r.receiver.until(() => r.receiver.at('/hang').length === 2);
-  await r.settled((all) => all.filter(({ webhookId }) => webhookId === fine._id).every(isDelivered));
-  // A second dispatcher lives all the while, and must not touch what is in flight at the first.
-  r.dispatch({ timeoutMs, leaseMarginMs: 3000 });
-  child.kill('SIGKILL');
-  const killedAt = Date.now();
-  await r.publish(r.eventsOf(['pay_after'], ['payment.completed']));
-  await r.settled((all) => all.every(isDelivered), timeoutMs + 5000);
-  const again = r.receiver.at('/hang');
-  t.ok(again[2]!.at - killedAt < timeoutMs + 5000, `again after ${again[2]!.at - killedAt} ms`);
-  t.ok(again[2]!.at - killedAt > timeoutMs, 'not while the dead might still have been sending');
-  t.equal(again.length, 5);
-  t.equal(r.receiver.at('/fine').length, 3);
-  t.match(
-    (await r.all()).filter(({ webhookId }) => webhookId === hang._id).map(({ attemptCount }) => attemptCount),
-    [1, 1, 1],
-  );
-});
+      ],
+      { env: { ...process.env, URI: r.uri, CA: r.receiver.ca, KEY: r.key.toString('base64') }, stdio: 'inherit' },
+    );
+    t.teardown(() => child.kill('SIGKILL'));
+    await r.publish(r.eventsOf(payments(2), ['payment.completed']));
+    await r.receiver.until(() => r.receiver.at('/hang').length === 2);
+    await r.settled((all) => all.filter(({ webhookId }) => webhookId === fine._id).every(isDelivered));
+    // A second dispatcher lives all the while, and must not touch what is in flight at the first.
+    r.dispatch({ timeoutMs, leaseMarginMs: 3000 });
+    child.kill('SIGKILL');
+    const killedAt = Date.now();
+    await r.publish(r.eventsOf(['pay_after'], ['payment.completed']));
+    await r.settled((all) => all.every(isDelivered), timeoutMs + 5000);
+    const again = r.receiver.at('/hang');
+    t.ok(again[2]!.at - killedAt < timeoutMs + 5000, `again after ${again[2]!.at - killedAt} ms`);
+    t.ok(again[2]!.at - killedAt > timeoutMs, 'not while the dead might still have been sending');
+    t.equal(again.length, 5);
+    t.equal(r.receiver.at('/fine').length, 3);
+    t.match(
+      (await r.all()).filter(({ webhookId }) => webhookId === hang._id).map(({ attemptCount }) => attemptCount),
+      [1, 1, 1],
+    );
+  },
+);

@@ -185,7 +185,7 @@ t.test('what comes after a refund is judged by what was due then, however late t
     }),
     draws(3000),
   );
-  t.ok(lateAndPaid > 100, `${lateAndPaid} were PAID before`);
+  t.ok(lateAndPaid > 20, `${lateAndPaid} were PAID before`);
   t.end();
 });
 
@@ -207,6 +207,6 @@ t.test('what counts of a paid order is the same, whichever of two refunds is rea
     }),
     draws(3000),
   );
-  t.ok(lateAndPaid > 100, `${lateAndPaid} would not have been PAID in order`);
+  t.ok(lateAndPaid > 20, `${lateAndPaid} would not have been PAID in order`);
   t.end();
 });
