@@ -122,7 +122,7 @@ const leaves = (command: Command, path: string[] = []): string[] =>
     return each.commands.length > 0 ? leaves(each, name) : [name.join(' ')];
   });
 
-t.test('every command that changes something of an account is told there, once', LONG, async (t) => {
+t.test('every command that changes something of an account is told there, once', async (t) => {
   t.same(
     leaves(program).sort(),
     [...Object.keys(TOLD), ...Object.keys(NOT_TOLD)].sort(),
