@@ -17,7 +17,7 @@ const clock: Clock = { ...systemClock, nowMs: () => nowMs, now: () => new Date(n
 /** The clock of a process that has died: nothing of it goes on. */
 const stopped: Clock = { ...clock, sleep: () => new Promise(() => undefined) };
 
-const { uri, db } = await testDatabase(t);
+const { uri, db } = await testDatabase(t, { own: true });
 const databases = [await connectDatabase(uri), await connectDatabase(uri)] as const;
 t.teardown(() => Promise.all(databases.map((database) => database.close())));
 const storeOf = (n: 0 | 1) => createIdempotencyStore(databases[n].connection);
