@@ -124,17 +124,18 @@ export async function connectDatabase(uri: string, { onChange, onSession }: Watc
 }
 
 /** Asked by a command that changes nothing: MongoDB 8 refuses it too while it keeps compatible
- *  with 7. */
-const takesBulkWrites = (connection: mongoose.Connection): Promise<boolean> => {
-  const namespace = `${connection.name}.installation`;
-  return connection
-    .getClient()
-    .bulkWrite([{ name: 'deleteOne', namespace, filter: { _id: { $in: [] } } }])
-    .then(
-      () => true,
-      () => false,
-    );
-};
+ *  with 7. It waits for no majority, which a program that only reads does not need. */
+async function takesBulkWrites(connection: mongoose.Connection): Promise<boolean> {
+  const nothing = { namespace: `${connection.name}.installation`, filter: { _id: { $in: [] } } };
+  try {
+    await connection.getClient().bulkWrite([{ name: 'deleteOne', ...nothing }], { writeConcern: { w: 1 } });
+    return true;
+  } catch (error) {
+    // Only an answer is a refusal.
+    if (error instanceof mongoose.mongo.MongoServerError) return false;
+    throw error;
+  }
+}
 
 /** MongoDB may begin a transaction some milliseconds in the past, before commits that a caller has
  *  already seen. It waits for them if given the time of its newest write, which every answer

@@ -62,8 +62,9 @@ for (const inBulk of [true, false]) {
     `documents for several collections, stored by ${inBulk ? 'one command' : 'one for each, as before MongoDB 8'}`,
     async (t) => {
       const { uri } = await testDatabase(t);
-      // The driver refuses the command like this where MongoDB lacks it.
-      const refuse = async () => Promise.reject(new mongo.MongoInvalidArgumentError('needs MongoDB 8'));
+      // As MongoDB 7 answers.
+      const lacking = { ok: 0, code: 59, codeName: 'CommandNotFound', errmsg: "no such command: 'bulkWrite'" };
+      const refuse = async () => Promise.reject(new mongo.MongoServerError(lacking));
       if (!inBulk) t.intercept(mongo.MongoClient.prototype, 'bulkWrite', { value: refuse });
       const { connection, transaction, close } = await connectDatabase(monitored(uri));
       t.teardown(close);
