@@ -5,7 +5,7 @@ import type { OutputOf } from '../../contracts/operation.js';
 import type { ServiceOf } from '../kit/caller.js';
 import type { Clock } from '../kit/clock.js';
 import { type DocOf, define, nullable, openCollection, shape } from '../kit/collection.js';
-import { type Insert, insertOf, insertTogether, type Session } from '../kit/database.js';
+import { type Insert, insertOf } from '../kit/database.js';
 import { createGrownCount } from '../kit/grown-count.js';
 import { createdAtOf, firstIdOf } from '../kit/ids.js';
 import { type PageRequest, pageOf, pageOfKnown, withinIds } from '../kit/paging.js';
@@ -72,10 +72,7 @@ export function createActivityStore(connection: mongoose.Connection, clock: Pick
     }),
 
     system: {
-      /** In the transaction of the changes. */
-      insert: (batch: readonly ActivityDoc[], session: Session): Promise<void> =>
-        insertTogether([insertOf(collection, batch)], session),
-      /** To be stored together with others. */
+      /** For the transaction of the changes. */
       insertOf: (batch: readonly ActivityDoc[]): Insert => insertOf(collection, batch),
     },
   };

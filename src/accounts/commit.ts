@@ -240,12 +240,15 @@ export interface Commit {
   <T>(act: Act, work: (session: Session) => Promise<T>): Promise<T>;
   /** The same for several additions to one account, in order. An addition whose result is an
    *  ApiError was not made.
-   *  @param work may store new documents by `store`, once: in one round trip with the activity */
-  all<T>(acts: readonly Act[], work: (session: Session, store: Store) => Promise<readonly T[]>): Promise<readonly T[]>;
+   *  @param work may store new documents by `storeNew`, once: in one round trip with the activity */
+  all<T>(
+    acts: readonly Act[],
+    work: (session: Session, storeNew: StoreNew) => Promise<readonly T[]>,
+  ): Promise<readonly T[]>;
 }
 
 /** @param results as they are known by then; by default none is an ApiError */
-export type Store = (inserts: readonly Insert[], results?: readonly unknown[]) => Promise<void>;
+export type StoreNew = (inserts: readonly Insert[], results?: readonly unknown[]) => Promise<void>;
 
 export interface CommitDeps {
   transaction: Database['transaction'];
@@ -288,14 +291,14 @@ export function createCommit({ transaction, forAccount, activities, newId, onAct
   const all: Commit['all'] = (acts, work) =>
     transaction(async (session) => {
       let isTold = false;
-      const store: Store = async (inserts, results = []) => {
+      const storeNew: StoreNew = async (inserts, results = []) => {
         isTold = true;
         const made = acts.filter((_, index) => !(results[index] instanceof ApiError));
         const told = made.map((act) => ({ act, changes: askedIn(doingOf(act).input) }));
         await tell(told, session, inserts);
       };
-      const results = await work(session, store);
-      if (!isTold) await store([], results);
+      const results = await work(session, storeNew);
+      if (!isTold) await storeNew([], results);
       return results;
     });
 

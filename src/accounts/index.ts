@@ -6,7 +6,7 @@ export { type ActivityDoc, type ActivityStore, createActivityService, createActi
 export { hashApiKey } from './api-key.js';
 export { type ApiKeyStore, createApiKeyService, createApiKeyStore } from './api-keys.js';
 export { createAuthentication } from './authentication.js';
-export { type Act, type Commit, type CommitDeps, createCommit, type Store, SYSTEM } from './commit.js';
+export { type Act, type Commit, type CommitDeps, createCommit, type StoreNew, SYSTEM } from './commit.js';
 export { createKeyWatch, type KeyWatch, type WatchCaller } from './key-watch.js';
 export { createPasskeyChallengeStore, createPasskeys, type Invited, type PasskeyUser } from './passkeys.js';
 export {

@@ -180,6 +180,8 @@ export interface Insert {
   store(session: Session): Promise<unknown>;
   /** What a duplicate key among them means. */
   Duplicate?: new () => Error;
+  /** What else follows in the same transaction, once all are stored. */
+  afterwards?: (session: Session) => Promise<void>;
 }
 
 export const insertOf = <Doc extends object>(
@@ -197,9 +199,14 @@ export const insertOf = <Doc extends object>(
 /** Stores documents in several collections: in one round trip, where MongoDB can. */
 export async function insertTogether(inserts: readonly Insert[], session: Session): Promise<void> {
   const some = inserts.filter(({ docs }) => docs.length > 0);
-  const [client] = some.map((each) => each.client);
-  if (client && some.length > 1 && bulkWriting.has(client)) return insertInBulk(client, some, session);
-  for (const { store, Duplicate } of some) {
+  const client = some[0]?.client;
+  if (client && some.length > 1 && bulkWriting.has(client)) await insertInBulk(client, some, session);
+  else await insertEach(some, session);
+  for (const { afterwards } of some) await afterwards?.(session);
+}
+
+async function insertEach(inserts: readonly Insert[], session: Session): Promise<void> {
+  for (const { store, Duplicate } of inserts) {
     await store(session).catch((error: unknown) => {
       throw Duplicate && isDuplicateKey(error) ? new Duplicate() : error;
     });

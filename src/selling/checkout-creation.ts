@@ -5,12 +5,12 @@
 import { DEFAULT_LIFETIME_MS } from '../../contracts/checkouts.js';
 import type { Contract } from '../../contracts/index.js';
 import type { ParsedInputOf } from '../../contracts/operation.js';
-import type { Act, Commit, Store } from '../accounts/index.js';
+import type { Act, Commit, StoreNew } from '../accounts/index.js';
 import { createMemo } from '../domain/memo.js';
 import { ApiError, conflict, notFound } from '../kit/api-error.js';
 import type { ServiceOf } from '../kit/caller.js';
 import type { Clock } from '../kit/clock.js';
-import { type Session, Taken } from '../kit/database.js';
+import { insertTogether, type Session, Taken } from '../kit/database.js';
 import { countBy, createGroupCommit } from '../kit/group-commit.js';
 import { createdAtOf, type NewId } from '../kit/ids.js';
 import { loadPayable } from '../payments/index.js';
@@ -47,7 +47,7 @@ export function createCheckoutCreation(deps: CheckoutCreationDeps): ServiceOf<Co
   const insert = createGroupCommit<Creation, CheckoutFacts | ApiError>((creations) => {
     const batch = creations.map(({ checkout }) => checkout);
     const stores = forAccount(batch[0]!.accountId);
-    return commit.all(creations, (session, store) => storeAll(stores, batch, clock.now(), session, store));
+    return commit.all(creations, (session, storeNew) => storeAll(stores, batch, clock.now(), session, storeNew));
   });
 
   return async (caller, input) => {
@@ -81,7 +81,7 @@ export function createCheckoutCreation(deps: CheckoutCreationDeps): ServiceOf<Co
 }
 
 /** Stores checkouts of one account with what they take.
- *  @param store is called once for the new documents
+ *  @param storeNew by default without activity
  *  @returns each as stored, or why it is not
  *  @throws Taken when a memo or slug is, ApiError when a product or wallet is gone */
 export async function storeAll(
@@ -89,13 +89,12 @@ export async function storeAll(
   batch: readonly CheckoutDoc[],
   now: Date,
   session: Session,
-  store: Store,
+  storeNew: StoreNew = (inserts) => insertTogether(inserts, session),
 ): Promise<(CheckoutFacts | ApiError)[]> {
   const results: (CheckoutDoc | ApiError)[] = [];
   for (const checkout of batch) results.push(await holding(checkouts, checkout, now, session));
   const made = results.flatMap((result) => (result instanceof ApiError ? [] : result));
-  await store(checkouts.insertsOf(made), results);
-  await checkouts.countNew(made, session);
+  await storeNew(checkouts.insertsOf(made), results);
   const productIds = new Set(made.flatMap(({ productId }) => productId ?? []));
   const sold = productIds.size > 0 ? await products.byIds([...productIds], session) : [];
   if (sold.length < productIds.size) throw unknownProduct();

@@ -182,12 +182,13 @@ const listsOf = ({ collection, countSegments, byId, page }: Store, accountId: st
 });
 
 const makingOf = (store: Store, accountId: string) => ({
-  /** New ones of this account, with their names. Storing them throws `Taken` when a memo or slug
-   *  is: draw new ones. */
+  /** New ones of this account, with their names and their count. Storing them throws `Taken` when a
+   *  memo or slug is: draw new ones. */
   insertsOf: (batch: readonly CheckoutDoc[]) =>
-    store.insertsOf(batch.map((checkout) => ({ ...checkout, words: wordsOfCheckout(checkout), accountId }))),
-  /** Call in the transaction that stores them. */
-  countNew: (batch: readonly CheckoutDoc[], session: Session) => store.countNew(accountId, batch, session),
+    store.insertsOf(
+      accountId,
+      batch.map((checkout) => ({ ...checkout, words: wordsOfCheckout(checkout), accountId })),
+    ),
   removeUnpaid: (ids: readonly string[], session: Session) => store.removeUnpaid(accountId, ids, session),
   removeOfProduct: (productId: string, session: Session) => store.removeOfProduct(accountId, productId, session),
 });

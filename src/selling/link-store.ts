@@ -147,12 +147,13 @@ const branchesOf = ({ text, productIds }: NonNullable<PaymentLinkFilter['search'
 };
 
 const makingOf = (store: Store, accountId: string) => ({
-  /** New ones of this account, with their names. Storing them throws `Taken` when a memo or slug
-   *  is: draw new ones. */
+  /** New ones of this account, with their names and their count. Storing them throws `Taken` when a
+   *  memo or slug is: draw new ones. */
   insertsOf: (batch: readonly PaymentLinkDoc[]) =>
-    store.insertsOf(batch.map((link) => ({ ...link, accountId, suffixes: suffixesOf(link) }))),
-  /** Call in the transaction that stores them. */
-  countNew: (batch: readonly PaymentLinkDoc[], session: Session) => store.countNew(accountId, batch, session),
+    store.insertsOf(
+      accountId,
+      batch.map((link) => ({ ...link, accountId, suffixes: suffixesOf(link) })),
+    ),
   removeUnpaid: async (id: string, session: Session): Promise<boolean> =>
     (await store.removeUnpaid(accountId, [id], session)) === 1,
   removeOfProduct: (productId: string, session: Session) => store.removeOfProduct(accountId, productId, session),

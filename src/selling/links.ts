@@ -155,10 +155,9 @@ export function createPaymentLinkService(deps: PaymentLinkServiceDeps): Service 
    *  product's count. */
   const insert = createGroupCommit<Creation, ProductDoc>((creations) => {
     const links = creations.map(({ link }) => link);
-    return commit.all(creations, async (session, store) => {
+    return commit.all(creations, async (session, storeNew) => {
       const { paymentLinks, products } = forAccount(links[0]!.accountId);
-      await store(paymentLinks.insertsOf(links));
-      await paymentLinks.countNew(links, session);
+      await storeNew(paymentLinks.insertsOf(links));
       // Last, because all processes write this document, and the later of two must retry.
       const productById = await products.countLinks(countsOf(links), session);
       return links.map(({ productId, order }) => {

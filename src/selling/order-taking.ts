@@ -8,12 +8,11 @@ import { createHash } from 'node:crypto';
 import type mongoose from 'mongoose';
 import type { Language } from '../../contracts/languages.js';
 import type { OrderForm } from '../../contracts/payment-links.js';
-import type { Store } from '../accounts/index.js';
 import { createMemo } from '../domain/memo.js';
 import { ApiError, conflict } from '../kit/api-error.js';
 import type { Clock } from '../kit/clock.js';
 import { type DocOf, define, openCollection } from '../kit/collection.js';
-import { type Database, insertTogether, isDuplicateKey, type Session, Taken } from '../kit/database.js';
+import { type Database, isDuplicateKey, type Session, Taken } from '../kit/database.js';
 import { createGroupCommit } from '../kit/group-commit.js';
 import type { NewId } from '../kit/ids.js';
 import { accountsOf } from '../kit/owners.js';
@@ -125,8 +124,7 @@ export function createTakeOrder(deps: OrderTakingDeps): TakeOrder {
       const seated = takings.filter((_, index) => seats[index]);
       const batch = seated.map(({ checkout }) => checkout);
       const stores = forAccount(takings[0]!.checkout.accountId);
-      const store: Store = (inserts) => insertTogether(inserts, session);
-      const stored = await storeAll(stores, batch, clock.now(), session, store);
+      const stored = await storeAll(stores, batch, clock.now(), session);
       const results: (CheckoutDoc | ApiError)[] = [];
       for (const seat of seats) {
         const facts = seat ? stored.shift()! : tooManyOpen();

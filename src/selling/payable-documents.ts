@@ -145,13 +145,12 @@ export function createPayableDocuments<Doc extends PayableDoc>(
       return found && byId.one(found.accountId, found.payableId);
     },
 
-    /** New documents of one account. Storing them throws `Taken` when a memo or slug is: draw
-     *  new ones. */
-    insertsOf: (docs: readonly Doc[]): Insert[] => [insertOf(named, docs, AlreadyMade), names.insertOf(docs)],
-    /** Call in the transaction that stores them. */
-    countNew: (accountId: string, docs: readonly Pick<Doc, '_id'>[], session: Session): Promise<void> => {
+    /** New documents of one account, with their names and their count. Storing them throws `Taken`
+     *  when a memo or slug is: draw new ones. */
+    insertsOf(accountId: string, docs: readonly Doc[]): Insert[] {
       const ids = docs.map(({ _id }) => _id);
-      return countSegments.touch(listsOf(accountId)[0], ids, ids.length, session);
+      const afterwards = (session: Session) => countSegments.touch(listsOf(accountId)[0], ids, ids.length, session);
+      return [{ ...insertOf(named, docs, AlreadyMade), afterwards }, names.insertOf(docs)];
     },
 
     /** Removes those of these that have no payments. @returns their number */

@@ -103,9 +103,9 @@ export function createProductService(deps: ProductServiceDeps): Service {
    *  wallet's count. */
   const insert = createGroupCommit<Creation, null>((creations) => {
     const batch = creations.map(({ product }) => product);
-    return commit.all(creations, async (session, store) => {
+    return commit.all(creations, async (session, storeNew) => {
       const { products, wallets } = forAccount(batch[0]!.accountId);
-      await store(products.insertsOf(batch));
+      await storeNew(products.insertsOf(batch));
       // Last, because all processes write this document, and the later of two must retry.
       for (const [walletId, added] of countBy(batch.map((product) => product.walletId))) {
         if (!(await wallets.countProducts(walletId, added, session))) throw unknownWallet();

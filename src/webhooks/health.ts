@@ -6,7 +6,7 @@ import { type ActivityStore, SYSTEM } from '../accounts/index.js';
 import type { Outbox } from '../events/index.js';
 import type { Clock } from '../kit/clock.js';
 import { type Collection, EPOCH } from '../kit/collection.js';
-import type { Database, Session } from '../kit/database.js';
+import { type Database, insertTogether, type Session } from '../kit/database.js';
 import type { NewId } from '../kit/ids.js';
 import type { ForAccount } from '../stores.js';
 import type { DeliveryDoc, DeliveryStatus } from './delivery-store.js';
@@ -145,7 +145,8 @@ export function createPause(deps: {
       await outbox.publish([{ type: 'webhook.paused', accountId, data, occurrence }], session);
       const changes = [{ field: 'status', from: 'ACTIVE', to: 'PAUSED' }];
       const subject = { accountId, subjectId: webhook._id, operation: 'webhooks_pause', changes };
-      await activities.insert([{ _id: newId('act'), ...subject, actor: SYSTEM, address: null }], session);
+      const activity = { _id: newId('act'), ...subject, actor: SYSTEM, address: null };
+      await insertTogether([activities.insertOf([activity])], session);
     });
     eventsStored();
   };

@@ -3,7 +3,7 @@
 import { createCommit } from '../../src/accounts/commit.js';
 import { createOutbox } from '../../src/events/outbox.js';
 import { systemClock as clock } from '../../src/kit/clock.js';
-import { connectDatabase, type Insert, insertTogether, type Session } from '../../src/kit/database.js';
+import { connectDatabase } from '../../src/kit/database.js';
 import { createIds } from '../../src/kit/ids.js';
 import type { Credit } from '../../src/ledger/records.js';
 import { createPayments } from '../../src/payments/compose.js';
@@ -19,17 +19,6 @@ export const newId = createIds(clock);
 
 interface Test {
   teardown(end: () => unknown): void;
-}
-
-interface Making<Doc> {
-  insertsOf(docs: readonly Doc[]): Insert[];
-  countNew(docs: readonly Doc[], session: Session): Promise<void>;
-}
-
-/** Stores links or checkouts, and counts them for their list. */
-export async function insertInto<Doc>(store: Making<Doc>, docs: readonly Doc[], session: Session): Promise<void> {
-  await insertTogether(store.insertsOf(docs), session);
-  await store.countNew(docs, session);
 }
 
 /** Opens the stores with the recorder of the watcher's records. */

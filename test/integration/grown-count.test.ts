@@ -2,7 +2,7 @@
 import t from 'tap';
 import { type ActivityDoc, createActivityStore } from '../../src/accounts/activity.js';
 import { makeIndexes } from '../../src/kit/collection.js';
-import { connectDatabase } from '../../src/kit/database.js';
+import { connectDatabase, insertTogether } from '../../src/kit/database.js';
 import { createIds } from '../../src/kit/ids.js';
 import { manualClock } from '../helpers/manual-clock.js';
 import { testDatabase } from '../helpers/mongo.js';
@@ -24,7 +24,7 @@ t.test('a total is exact while the list grows, time passes and the clock is set 
         const actor = { type: 'system', id: 'system', name: 'system' } as const;
         return { _id: newId('act'), accountId: 'acct_1', actor, operation, subjectId: 'x', changes: [], address: null };
       });
-      await system.insert(docs, session);
+      await insertTogether([system.insertOf(docs)], session);
     });
   const totals = async () => {
     const list = async (filter: object) =>

@@ -23,7 +23,7 @@ import type { ReplayDoc } from '../../src/webhooks/replay.js';
 import type { WebhookDoc } from '../../src/webhooks/webhook-store.js';
 import { monitored, namesAccount, recordAccesses } from '../helpers/commands.js';
 import { testDatabase } from '../helpers/mongo.js';
-import { insertInto, newId, walletDoc } from '../helpers/stores.js';
+import { newId, walletDoc } from '../helpers/stores.js';
 
 const { uri, db } = await testDatabase(t);
 const database = await connectDatabase(monitored(uri));
@@ -256,7 +256,7 @@ await db.collection<RefundDoc>('refunds').insertOne(refund);
 await db.collection<GapDoc>('gaps').insertOne(gap);
 await db.collection<ProductVersionDoc>('productVersions').insertMany(versions);
 await own.audits.start(audit);
-await transaction((session) => stores.system.activities.insert([activity], session));
+await transaction((session) => insertTogether([stores.system.activities.insertOf([activity])], session));
 await own.webhooks.insert(webhook);
 await own.idempotency.claim(claim);
 await transaction((session) => own.replays.insert(replay, session));
@@ -395,7 +395,6 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
       inTransaction((session) =>
         insertTogether(s.paymentLinks.insertsOf([{ ...link, slug: 'x', memo: 'X' }]), session),
       ).catch(() => null),
-    countNew: (s) => inTransaction((session) => s.paymentLinks.countNew([link], session)).then(() => null),
     byId: (s) => s.paymentLinks.byId(link._id),
     list: (s) => s.paymentLinks.list({ search: { text: 'tea', productIds: [product._id] } }, pageOfAll),
     change: (s) =>
@@ -422,7 +421,6 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
       inTransaction((session) =>
         insertTogether(s.checkouts.insertsOf([{ ...checkout, slug: 'x', memo: 'X' }]), session),
       ).catch(() => null),
-    countNew: (s) => inTransaction((session) => s.checkouts.countNew([checkout], session)).then(() => null),
     removeUnpaid: (s) => inTransaction((session) => s.checkouts.removeUnpaid([checkout._id], session)),
     priced: (s) => s.checkouts.priced(),
     byId: (s) => s.checkouts.byId(checkout._id),
@@ -596,13 +594,13 @@ t.test(
     const insertLink = (names: object) =>
       transaction(async (session) => {
         const doc = { ...link, _id: newId('link'), memo: 'FREE', slug: 'free', ...names };
-        await insertInto(own.paymentLinks, [doc], session);
+        await insertTogether(own.paymentLinks.insertsOf([doc]), session);
         return doc._id;
       }).catch(nullWhenTaken);
     const insertCheckout = (names: object) =>
       transaction(async (session) => {
         const doc = { ...checkout, _id: newId('chk'), memo: 'FREE', slug: 'free', ...names };
-        await insertInto(stores.forAccount(STRANGER).checkouts, [doc], session);
+        await insertTogether(stores.forAccount(STRANGER).checkouts.insertsOf([doc]), session);
         return doc._id;
       }).catch(nullWhenTaken);
     const id = (await insertLink(taken))!;

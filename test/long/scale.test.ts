@@ -6,14 +6,13 @@ import t from 'tap';
 import { systemClock } from '../../src/kit/clock.js';
 import { openCollection } from '../../src/kit/collection.js';
 import { createCountSegments } from '../../src/kit/count-segments.js';
-import { connectDatabase } from '../../src/kit/database.js';
+import { connectDatabase, insertTogether } from '../../src/kit/database.js';
 import { createdAtOf, createIds } from '../../src/kit/ids.js';
 import { PAYMENTS, type PaymentDoc } from '../../src/payments/payment-document.js';
 import type { CheckoutDoc } from '../../src/selling/checkout-document.js';
 import type { CheckoutFilter } from '../../src/selling/checkout-store.js';
 import { createStores } from '../../src/stores.js';
 import { testDatabase } from '../helpers/mongo.js';
-import { insertInto } from '../helpers/stores.js';
 
 const START_MS = Date.parse('2026-03-01T00:00:00Z');
 const STATUSES = ['COMPLETED', 'UNDERPAID', 'REJECTED', 'UNMATCHED'] as const;
@@ -345,7 +344,9 @@ t.test('links are counted exactly as they are made, switched and deleted with th
     stores.forAccount(accountId).paymentLinks.change(links[10]!, { active: false }, null, session),
   );
   t.same(await totals(), [6000, 5999, 3000]);
-  await transaction((session) => insertInto(stores.forAccount(accountId).paymentLinks, [link(6000)], session));
+  await transaction((session) =>
+    insertTogether(stores.forAccount(accountId).paymentLinks.insertsOf([link(6000)]), session),
+  );
   t.same(await totals(), [6001, 6000, 3001]);
   await transaction((session) => stores.forAccount(accountId).paymentLinks.removeUnpaid(links[3]!._id, session));
   t.same(await totals(), [6000, 5999, 3001]);
@@ -400,7 +401,7 @@ t.test('checkouts are counted and paged exactly as they are made, paid, expired,
     };
   };
   const make = (count: number) =>
-    transaction((session) => insertInto(checkouts, Array.from({ length: count }, checkout), session));
+    transaction((session) => insertTogether(checkouts.insertsOf(Array.from({ length: count }, checkout)), session));
   const expire = (ids: string[]) =>
     transaction(async (session) => {
       const open = await stores.system.checkouts.openOf(
@@ -482,7 +483,7 @@ t.test('checkouts are counted and paged exactly as they are made, paid, expired,
   await compare(1);
   await t.rejects(
     transaction(async (session) => {
-      await insertInto(checkouts, [checkout()], session);
+      await insertTogether(checkouts.insertsOf([checkout()]), session);
       throw new Error('undone');
     }),
   );
@@ -514,7 +515,9 @@ t.test(
       createdAt: clock.now(),
     }));
     for (const link of links)
-      await transaction((session) => insertInto(stores.forAccount(link.accountId).paymentLinks, [link], session));
+      await transaction((session) =>
+        insertTogether(stores.forAccount(link.accountId).paymentLinks.insertsOf([link]), session),
+      );
     const text = fc.oneof(part, fc.constantFrom('.', '^a', 'a.', '.*', '$', '[', '\\', 's1', 'M2', 'ß'));
     const productIds = fc.subarray(['prod_0', 'prod_1', 'prod_2']);
     const filter = fc.record(
