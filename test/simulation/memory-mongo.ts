@@ -156,6 +156,19 @@ export function createMemoryMongo(uniqueKeys: readonly UniqueKey[], maxTransacti
     return { matched: 0, modified: 0, upserted: doc._id };
   }
 
+  /** Null when it is stored. */
+  function insert(name: string, doc: Doc, transaction: Transaction | null): Doc | null {
+    try {
+      if (collectionOf(name, transaction).has(String(doc._id)))
+        throw new CommandError(DUPLICATE_KEY, `E11000 duplicate key in ${name}`);
+      write(name, String(doc._id), doc, transaction);
+      return null;
+    } catch (error) {
+      if (!(error instanceof CommandError) || error.code !== DUPLICATE_KEY) throw error;
+      return { code: error.code, errmsg: error.message };
+    }
+  }
+
   function run(command: Doc, now: Date, transaction: Transaction | null): Doc {
     const [kind] = Object.keys(command) as [string];
     const name: string = command[kind];
@@ -166,28 +179,21 @@ export function createMemoryMongo(uniqueKeys: readonly UniqueKey[], maxTransacti
         const writeErrors: Doc[] = [];
         let n = 0;
         for (const [index, doc] of command.documents.entries()) {
-          try {
-            if (collectionOf(name, transaction).has(String(doc._id)))
-              throw new CommandError(DUPLICATE_KEY, `E11000 duplicate key in ${name}`);
-            write(name, String(doc._id), doc, transaction);
-            n += 1;
-          } catch (error) {
-            if (!(error instanceof CommandError) || error.code !== DUPLICATE_KEY) throw error;
-            writeErrors.push({ index, code: error.code, errmsg: error.message });
+          const refused = insert(name, doc, transaction);
+          if (!refused) n += 1;
+          else {
+            writeErrors.push({ index, ...refused });
             if (command.ordered !== false) break;
           }
         }
         return { ok: 1, n, ...(writeErrors.length > 0 ? { writeErrors } : {}) };
       }
       case 'bulkWrite': {
-        for (const [idx, { insert, document }] of command.ops.entries()) {
-          const collection = command.nsInfo[insert].ns.split('.')[1];
-          if (collectionOf(collection, transaction).has(String(document._id))) {
-            const errmsg = `E11000 duplicate key in ${collection}`;
-            const writeErrors = [{ ok: 0, idx, code: DUPLICATE_KEY, errmsg, n: 0 }];
-            return { ok: 1, cursor: { id: 0n, ns: 'admin.$cmd', firstBatch: writeErrors }, nErrors: 1, writeErrors };
-          }
-          write(collection, String(document._id), document, transaction);
+        for (const [idx, { insert: namespace, document }] of command.ops.entries()) {
+          const refused = insert(command.nsInfo[namespace].ns.split('.')[1], document, transaction);
+          if (!refused) continue;
+          const writeErrors = [{ ok: 0, idx, ...refused }];
+          return { ...cursor(writeErrors), nErrors: 1, writeErrors };
         }
         return { ...cursor([]), nErrors: 0, nInserted: command.ops.length };
       }
