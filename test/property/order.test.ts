@@ -127,8 +127,8 @@ t.test('tax that is added to net prices is the tax that the gross prices contain
 
 t.test('no order of the lines changes subtotal and discount, nor the total where prices contain the tax', async () => {
   fc.assert(
-    fc.property(order, fc.infiniteStream(fc.nat()), (order, draws) => {
-      const places = order.lines.map((_, index) => ({ index, at: draws.next().value! }));
+    fc.property(order, fc.infiniteStream(fc.nat()), (order, numbers) => {
+      const places = order.lines.map((_, index) => ({ index, at: numbers.next().value! }));
       const mixed = places.sort((a, b) => a.at - b.at).map(({ index }) => index);
       const one = totalsOf(order);
       const other = totalsOf({
