@@ -240,7 +240,8 @@ export interface Commit {
   <T>(act: Act, work: (session: Session) => Promise<T>): Promise<T>;
   /** The same for several additions to one account, in order. An addition whose result is an
    *  ApiError was not made.
-   *  @param work may store new documents by `storeNew`, once: in one round trip with the activity */
+   *  @param work may store new documents by `storeNew`, once: in one round trip with the
+   *  activity */
   all<T>(
     acts: readonly Act[],
     work: (session: Session, storeNew: StoreNew) => Promise<readonly T[]>,

@@ -17,6 +17,8 @@ const clock: Clock = { ...systemClock, nowMs: () => nowMs, now: () => new Date(n
 /** The clock of a process that has died: nothing of it goes on. */
 const stopped: Clock = { ...clock, sleep: () => new Promise(() => undefined) };
 
+// Its own, without the index of ends: by that MongoDB removes claims by its own clock, and the
+// clock of this test is days behind it.
 const { uri, db } = await testDatabase(t, { own: true });
 const databases = [await connectDatabase(uri), await connectDatabase(uri)] as const;
 t.teardown(() => Promise.all(databases.map((database) => database.close())));
@@ -31,8 +33,6 @@ const processOf = (n: 0 | 1, processClock = clock) =>
   });
 const [one, two] = [processOf(0), processOf(1)];
 const processWithoutTimers = processOf(0, stopped);
-// Without its index of ends: by that MongoDB removes claims by its own clock, and the clock of this
-// test is days behind it.
 
 const caller: Caller = { accountId: 'acct_one', keyId: 'key_one', scope: 'FULL' };
 let keys = 0;
