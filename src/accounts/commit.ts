@@ -5,6 +5,7 @@ import { NO_BRAND } from '../domain/brand.js';
 import { ApiError } from '../kit/api-error.js';
 import type { Caller } from '../kit/caller.js';
 import { type Database, type Insert, insertTogether, type Session } from '../kit/database.js';
+import { createGroupCommit, createJointCommit } from '../kit/group-commit.js';
 import type { NewId } from '../kit/ids.js';
 import type { AccountStores } from '../stores.js';
 import type { ActivityDoc, ActivityStore } from './activity.js';
@@ -238,7 +239,7 @@ export interface Commit {
   /** Stores what `work` writes, and records what it changed of the subject; `work` may run again.
    *  Without a difference nothing is recorded. */
   <T>(act: Act, work: (session: Session) => Promise<T>): Promise<T>;
-  /** The same for several additions to one account, in order. An addition whose result is an
+  /** The same for several additions, in order. An addition whose result is an
    *  ApiError was not made.
    *  @param work may store new documents by `storeNew`, once: in one round trip with the
    *  activity */
@@ -246,6 +247,13 @@ export interface Commit {
     acts: readonly Act[],
     work: (session: Session, storeNew: StoreNew) => Promise<readonly T[]>,
   ): Promise<readonly T[]>;
+  /** A function for additions: those that come at one moment are made together. What hinders an
+   *  account's additions delays or fails those of no other account.
+   *  @param work as of `all`, for several additions to any accounts; may throw the ApiError or
+   *  `Taken` of one of them */
+  inGroups<A extends Act, T>(
+    work: (acts: readonly A[], session: Session, storeNew: StoreNew) => Promise<readonly T[]>,
+  ): (act: A) => Promise<T>;
 }
 
 /** @param results as they are known by then; by default none is an ApiError */
@@ -256,11 +264,18 @@ export interface CommitDeps {
   forAccount: (accountId: string) => AccountStores;
   activities: ActivityStore;
   newId: NewId;
+  /** A transaction over several accounts would be one over several shards, which is slow. */
+  isSharded?: boolean;
   /** Called for every activity, in the same transaction. */
   onActivity?: (activities: readonly ActivityDoc[], session: Session) => Promise<void>;
 }
 
-export function createCommit({ transaction, forAccount, activities, newId, onActivity }: CommitDeps): Commit {
+/** Of a transaction for several accounts, before each account has its own. */
+const JOINT_ATTEMPTS = 2;
+
+export function createCommit(deps: CommitDeps): Commit {
+  const { transaction, forAccount, activities, newId, isSharded, onActivity } = deps;
+
   async function tell(
     told: readonly { act: Act; changes: Change[] }[],
     session: Session,
@@ -289,7 +304,11 @@ export function createCommit({ transaction, forAccount, activities, newId, onAct
       return result;
     });
 
-  const all: Commit['all'] = (acts, work) =>
+  const addAll = <T>(
+    acts: readonly Act[],
+    work: (session: Session, storeNew: StoreNew) => Promise<readonly T[]>,
+    options?: Parameters<typeof transaction>[1],
+  ): Promise<readonly T[]> =>
     transaction(async (session) => {
       let isTold = false;
       const storeNew: StoreNew = async (inserts, results = []) => {
@@ -301,9 +320,21 @@ export function createCommit({ transaction, forAccount, activities, newId, onAct
       const results = await work(session, storeNew);
       if (!isTold) await storeNew([], results);
       return results;
-    });
+    }, options);
 
-  return Object.assign(commit, { all });
+  const inGroups: Commit['inGroups'] = (work) => {
+    const writer = (options?: { attempts: number }) => (acts: readonly Parameters<typeof work>[0][number][]) =>
+      addAll(acts, (session, storeNew) => work(acts, session, storeNew), options);
+    const add = isSharded
+      ? createGroupCommit(writer())
+      : createJointCommit(writer({ attempts: JOINT_ATTEMPTS }), writer());
+    return (act) => add(act.caller.accountId, act);
+  };
+
+  return Object.assign(commit, {
+    all: <T>(...[acts, work]: Parameters<typeof addAll<T>>) => addAll(acts, work),
+    inGroups,
+  });
 }
 
 function doingOf({ caller }: Act) {

@@ -199,9 +199,9 @@ async function openCore(deps: ContextDeps, publicUrl: string, onClose: OnClose) 
     localUrl: localLedger?.url ?? null,
   });
   onClose(() => closeLedgers(ledgers));
-  const { transaction } = database;
+  const { transaction, isSharded } = database;
   const processId = `p${clock.randomBytes(8).toString('hex')}`;
-  const common = { stores, transaction, ledgers, publicUrl, clock, monotonic, newId, processId, log };
+  const common = { stores, transaction, isSharded, ledgers, publicUrl, clock, monotonic, newId, processId, log };
   const core = createCore({ ...common, rateTimes: config.rates, mail: mailBoundsOf(config) });
   return { core, database, secrets, localLedger };
 }

@@ -18,6 +18,8 @@ import type { Stores } from '../stores.js';
 interface CoreDeps {
   stores: Stores;
   transaction: Database['transaction'];
+  /** As of `Database`. Default false. */
+  isSharded?: boolean;
   ledgers: ReadonlyMap<Network, NetworkLedger>;
   /** Base of the URLs that payers open. */
   publicUrl: string;

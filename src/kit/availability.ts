@@ -104,7 +104,7 @@ const isRefusal = (error: unknown): boolean =>
 const STEPPED_DOWN = new Set([91, 189, 10058, 10107, 11600, 11602, 13435, 13436]);
 
 /** True when an operation failed because MongoDB was away; it may have been applied. */
-const isAway = (error: unknown): boolean =>
+export const isAway = (error: unknown): boolean =>
   error instanceof mongo.MongoNetworkError ||
   error instanceof mongo.MongoServerSelectionError ||
   error instanceof mongo.MongoNotConnectedError ||

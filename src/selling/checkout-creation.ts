@@ -11,7 +11,7 @@ import { ApiError, conflict, notFound } from '../kit/api-error.js';
 import type { ServiceOf } from '../kit/caller.js';
 import type { Clock } from '../kit/clock.js';
 import { insertTogether, type Session, Taken } from '../kit/database.js';
-import { countBy, createGroupCommit } from '../kit/group-commit.js';
+import { byAccount, countBy } from '../kit/group-commit.js';
 import { createdAtOf, type NewId } from '../kit/ids.js';
 import { loadPayable } from '../payments/index.js';
 import type { RateNeeds } from '../rates/index.js';
@@ -42,12 +42,9 @@ interface Creation extends Act {
 export function createCheckoutCreation(deps: CheckoutCreationDeps): ServiceOf<Contract['checkouts']>['create'] {
   const { forAccount, commit, clock, newId, publicUrl } = deps;
 
-  /** Concurrent creations of an account share a transaction, because they all write the count of
-   *  its list. */
-  const insert = createGroupCommit<Creation, CheckoutFacts | ApiError>((creations) => {
+  const insert = commit.inGroups<Creation, CheckoutFacts | ApiError>((creations, session, storeNew) => {
     const batch = creations.map(({ checkout }) => checkout);
-    const stores = forAccount(batch[0]!.accountId);
-    return commit.all(creations, (session, storeNew) => storeAll(stores, batch, clock.now(), session, storeNew));
+    return storeAll(forAccount, batch, clock.now(), session, storeNew);
   });
 
   return async (caller, input) => {
@@ -68,7 +65,7 @@ export function createCheckoutCreation(deps: CheckoutCreationDeps): ServiceOf<Co
     for (;;) {
       const named = { _id, accountId, slug: createSlug(clock), memo: createMemo(clock, 'checkout') };
       const checkout = { ...newCheckout(named, terms, input, expiresAt), ...(user ? { soldBy: user.id } : {}) };
-      const result = await insert(accountId, { caller, subjectId: _id, checkout }).catch((error: unknown) => {
+      const result = await insert({ caller, subjectId: _id, checkout }).catch((error: unknown) => {
         if (error instanceof Taken) return null;
         throw error;
       });
@@ -80,21 +77,42 @@ export function createCheckoutCreation(deps: CheckoutCreationDeps): ServiceOf<Co
   };
 }
 
-/** Stores checkouts of one account with what they take.
+/** Stores checkouts with what they take.
  *  @param storeNew by default without activity
  *  @returns each as stored, or why it is not
  *  @throws Taken when a memo or slug is, ApiError when a product or wallet is gone */
 export async function storeAll(
-  { checkouts, products, wallets }: Pick<AccountStores, 'checkouts' | 'products' | 'wallets'>,
+  forAccount: ForAccount<'checkouts' | 'products' | 'wallets'>,
   batch: readonly CheckoutDoc[],
   now: Date,
   session: Session,
   storeNew: StoreNew = (inserts) => insertTogether(inserts, session),
 ): Promise<(CheckoutFacts | ApiError)[]> {
   const results: (CheckoutDoc | ApiError)[] = [];
-  for (const checkout of batch) results.push(await holding(checkouts, checkout, now, session));
-  const made = results.flatMap((result) => (result instanceof ApiError ? [] : result));
-  await storeNew(checkouts.insertsOf(made), results);
+  for (const checkout of batch) {
+    results.push(await holding(forAccount(checkout.accountId).checkouts, checkout, now, session));
+  }
+  const made = byAccount(results.flatMap((result) => (result instanceof ApiError ? [] : result)));
+  await storeNew(
+    made.flatMap(([accountId, checkouts]) => forAccount(accountId).checkouts.insertsOf(checkouts)),
+    results,
+  );
+  const factsById = new Map<string, CheckoutFacts>();
+  for (const [accountId, checkouts] of made) {
+    for (const facts of await factsOf(forAccount(accountId), checkouts, session)) {
+      factsById.set(facts.checkout._id, facts);
+    }
+  }
+  return results.map((result) => (result instanceof ApiError ? result : factsById.get(result._id)!));
+}
+
+/** New checkouts of one account with their products and wallets, which count them.
+ *  @throws ApiError when one of these is gone */
+async function factsOf(
+  { products, wallets }: Pick<AccountStores, 'products' | 'wallets'>,
+  made: readonly CheckoutDoc[],
+  session: Session,
+): Promise<CheckoutFacts[]> {
   const productIds = new Set(made.flatMap(({ productId }) => productId ?? []));
   const sold = productIds.size > 0 ? await products.byIds([...productIds], session) : [];
   if (sold.length < productIds.size) throw unknownProduct();
@@ -103,11 +121,11 @@ export async function storeAll(
   const walletById = await wallets.countCheckouts(countBy(made.map(({ walletId }) => walletId)), session);
   const lost = made.find(({ walletId }) => !walletById.has(walletId));
   if (lost) throw (await wallets.byId(lost.walletId, session)) ? inactiveWallet() : unknownWallet();
-  return results.map((result) => {
-    if (result instanceof ApiError) return result;
-    const product = productById.get(result.productId ?? '') ?? null;
-    return { checkout: result, product, wallet: walletById.get(result.walletId)! };
-  });
+  return made.map((checkout) => ({
+    checkout,
+    product: productById.get(checkout.productId ?? '') ?? null,
+    wallet: walletById.get(checkout.walletId)!,
+  }));
 }
 
 /** The checkout with what it takes, or why there is too little of it. */

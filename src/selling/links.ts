@@ -17,7 +17,7 @@ import { badRequest, conflict, invalid, NO_SUCH, notFound } from '../kit/api-err
 import type { ServiceOf } from '../kit/caller.js';
 import type { Clock } from '../kit/clock.js';
 import { Taken } from '../kit/database.js';
-import { createGroupCommit } from '../kit/group-commit.js';
+import { byAccount } from '../kit/group-commit.js';
 import type { NewId } from '../kit/ids.js';
 import { pageOf } from '../kit/paging.js';
 import type { AccountStores, ForAccount } from '../stores.js';
@@ -91,6 +91,13 @@ function checkProduct(product: ProductDoc, body: RawBody, isNew: boolean): void 
   if (fault) throw invalid(fault, ...others);
 }
 
+/** @throws ApiError `validation_error` when a new link cannot sell it */
+function sellable(product: ProductDoc | undefined, { order }: Pick<PaymentLinkDoc, 'order'>): ProductDoc {
+  if (!product) throw invalid(NO_SUCH.product);
+  checkProduct(product, { order }, true);
+  return product;
+}
+
 type Input = Omit<ParsedInputOf<Contract['paymentLinks']['create']>, 'productId'>;
 type Settings = Pick<PaymentLinkDoc, 'name' | 'order' | 'endsAt' | 'inactiveText' | 'afterPayment' | 'maxPayments'>;
 
@@ -151,32 +158,29 @@ interface PaymentLinkServiceDeps {
 export function createPaymentLinkService(deps: PaymentLinkServiceDeps): Service {
   const { forAccount, commit, clock, newId } = deps;
 
-  /** Concurrent creations of an account share a transaction, because they all write the
-   *  product's count. */
-  const insert = createGroupCommit<Creation, ProductDoc>((creations) => {
+  const insert = commit.inGroups<Creation, ProductDoc>(async (creations, session, storeNew) => {
     const links = creations.map(({ link }) => link);
-    return commit.all(creations, async (session, storeNew) => {
-      const { paymentLinks, products } = forAccount(links[0]!.accountId);
-      await storeNew(paymentLinks.insertsOf(links));
-      // Last, because all processes write this document, and the later of two must retry.
-      const productById = await products.countLinks(countsOf(links), session);
-      return links.map(({ productId, order }) => {
-        const product = productById.get(productId);
-        if (!product) throw invalid(NO_SUCH.product);
-        checkProduct(product, { order }, true);
-        return product;
-      });
-    });
+    const batches = byAccount(links);
+    await storeNew(batches.flatMap(([accountId, batch]) => forAccount(accountId).paymentLinks.insertsOf(batch)));
+    // Last, because all processes write these documents, and the later of two must retry.
+    const productById = new Map<string, ProductDoc>();
+    for (const [accountId, batch] of batches) {
+      const counted = await forAccount(accountId).products.countLinks(countsOf(batch), session);
+      for (const [id, product] of counted) productById.set(id, product);
+    }
+    return links.map((link) => sellable(productById.get(link.productId), link));
   });
 
   return {
     async create(caller, { productId, ...input }) {
       const { accountId, reservedId } = caller;
-      const { paymentLinks } = forAccount(accountId);
+      const { paymentLinks, products } = forAccount(accountId);
       const _id = reservedId?.('link') ?? newId('link');
       const made = reservedId && (await paymentLinks.byId(_id));
       if (made) return show(deps, made, await productOf(deps, made));
       const settings = settingsOf(input);
+      // Before the transaction, where it would fail the links of others.
+      sellable((await products.byId(productId)) ?? undefined, settings);
       for (;;) {
         const link: PaymentLinkDoc = {
           _id,
@@ -194,7 +198,7 @@ export function createPaymentLinkService(deps: PaymentLinkServiceDeps): Service 
           createdAt: clock.now(),
         };
         try {
-          const product = await insert(accountId, { caller, subjectId: _id, link });
+          const product = await insert({ caller, subjectId: _id, link });
           return show(deps, link, product);
         } catch (error) {
           if (!(error instanceof Taken)) throw error;

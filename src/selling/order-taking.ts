@@ -123,8 +123,7 @@ export function createTakeOrder(deps: OrderTakingDeps): TakeOrder {
     return transaction(async (session) => {
       const seated = takings.filter((_, index) => seats[index]);
       const batch = seated.map(({ checkout }) => checkout);
-      const stores = forAccount(takings[0]!.checkout.accountId);
-      const stored = await storeAll(stores, batch, clock.now(), session);
+      const stored = await storeAll(forAccount, batch, clock.now(), session);
       const results: (CheckoutDoc | ApiError)[] = [];
       for (const seat of seats) {
         const facts = seat ? stored.shift()! : tooManyOpen();

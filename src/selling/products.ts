@@ -9,7 +9,7 @@ import { canonicalPercent } from '../domain/order.js';
 import { conflict, invalid, NO_SUCH, notFound, withChanges } from '../kit/api-error.js';
 import type { Caller, ServiceOf } from '../kit/caller.js';
 import type { Clock } from '../kit/clock.js';
-import { countBy, createGroupCommit } from '../kit/group-commit.js';
+import { byAccount, countBy } from '../kit/group-commit.js';
 import type { NewId } from '../kit/ids.js';
 import { pageOf } from '../kit/paging.js';
 import { foldText } from '../kit/text-search.js';
@@ -99,19 +99,17 @@ interface ProductServiceDeps {
 export function createProductService(deps: ProductServiceDeps): Service {
   const { forAccount, commit, clock, newId, rateNeeds } = deps;
 
-  /** Concurrent creations of an account share a transaction, because they all write their
-   *  wallet's count. */
-  const insert = createGroupCommit<Creation, null>((creations) => {
-    const batch = creations.map(({ product }) => product);
-    return commit.all(creations, async (session, storeNew) => {
-      const { products, wallets } = forAccount(batch[0]!.accountId);
-      await storeNew(products.insertsOf(batch));
-      // Last, because all processes write this document, and the later of two must retry.
+  const insert = commit.inGroups<Creation, null>(async (creations, session, storeNew) => {
+    const batches = byAccount(creations.map(({ product }) => product));
+    await storeNew(batches.flatMap(([accountId, batch]) => forAccount(accountId).products.insertsOf(batch)));
+    // Last, because all processes write these documents, and the later of two must retry.
+    for (const [accountId, batch] of batches) {
+      const { wallets } = forAccount(accountId);
       for (const [walletId, added] of countBy(batch.map((product) => product.walletId))) {
         if (!(await wallets.countProducts(walletId, added, session))) throw unknownWallet();
       }
-      return batch.map(() => null);
-    });
+    }
+    return creations.map(() => null);
   });
 
   return {
@@ -153,7 +151,7 @@ export function createProductService(deps: ProductServiceDeps): Service {
         createdAt: clock.now(),
       };
       await rateNeeds.ofPriced(accountId, product, wallet.network);
-      await insert(accountId, { caller, subjectId: _id, product });
+      await insert({ caller, subjectId: _id, product });
       return show(deps, product, wallet);
     },
     list: list(deps),

@@ -244,3 +244,34 @@ t.test('a product that was stored by rules of before is still renamed and switch
   const refused = await service.api('PATCH', `/products/${id}`, { price: '9.6' });
   t.equal(refused.status, 422, 'a new price is checked');
 });
+
+t.test('another program holds an account’s wallet: creations of other accounts do not wait for it', async (t) => {
+  const accounts = [await service.openAccount(), await service.openAccount()] as const;
+  const [held, other] = await Promise.all(
+    accounts.map(async ({ accountId, apiKey }) => {
+      const api: typeof service.api = (method, path, body) => service.api(method, path, body, apiKey);
+      const { product, wallet } = await startSelling({ ...service, api });
+      const create = async () => {
+        const terms = { name: 'Tea', walletId: wallet.id, assetCode: 'XLM', priceType: 'FIXED', price: '1' };
+        const answers = await Promise.all([
+          api('POST', '/products', terms),
+          api('POST', '/payment-links', { productId: product.id }),
+          api('POST', '/checkouts', { productId: product.id }),
+        ]);
+        return answers.map(({ status }) => status);
+      };
+      return { accountId, create };
+    }),
+  );
+  const session = db.client.startSession();
+  t.teardown(() => session.endSession());
+  session.startTransaction();
+  for (const name of ['wallets', 'products', 'countSegments'])
+    await db.collection(name).updateMany({ accountId: held!.accountId }, { $set: { held: true } }, { session });
+  const hanging = Promise.all(Array.from({ length: 5 }, held!.create));
+  const made = await Promise.all(Array.from({ length: 5 }, other!.create));
+  t.ok(made.flat().every((status) => status === 201));
+  t.equal(await Promise.race([hanging, other!.create().then(() => 'hangs')]), 'hangs', 'the held one waits');
+  await session.abortTransaction();
+  t.ok((await hanging).flat().every((status) => status === 201));
+});
