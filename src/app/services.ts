@@ -94,9 +94,9 @@ export function createServices(core: Core, options: ServicesOptions): Services {
       readAssets: createReadWalletAssets({ ledgers }),
     }),
     products: createProductService({ ...common, removeLeftovers: createRemoveLeftovers(common) }),
-    paymentLinks: createPaymentLinkService(common),
+    paymentLinks: createPaymentLinkService({ ...common, products: system.products }),
     coupons: createCouponService(common),
-    checkouts: createCheckoutService({ ...common, acceptCheckout: createAcceptCheckout(common) }),
+    checkouts: createCheckoutService({ ...system, ...common, acceptCheckout: createAcceptCheckout(common) }),
     payments: {
       ...createPaymentService({
         ...common,

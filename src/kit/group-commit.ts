@@ -7,6 +7,7 @@ import { ApiError } from './api-error.js';
 import { isAway } from './availability.js';
 import type { Collection } from './collection.js';
 import { AlreadyMade, type Session, Taken } from './database.js';
+import { accountsOf, ownedBy } from './owners.js';
 
 /** Bounds the transaction. */
 const MAX_GROUP = 100;
@@ -152,27 +153,51 @@ export function countBy(texts: readonly string[]): Map<string, number> {
   return counts;
 }
 
-/** Changes documents, each by its own update: in two round trips, however many they are.
- *  @param filter common to all. @param updates by id
- *  @returns those that there are, as they are now */
-export async function changeEach<Doc extends { _id: string }>(
+/** What comes to the counts of a document. */
+export interface Addition {
+  _id: string;
+  accountId: string;
+  /** By field. */
+  counts: Readonly<Record<string, number>>;
+}
+
+/** Adds to the counts of documents: in two round trips, however many there are.
+ *  @param filter common to all
+ *  @returns the document of each addition as it is now; null where the account has none */
+export async function addCounts<Doc extends { _id: string; accountId: string }>(
   collection: Collection<Doc>,
-  filter: Partial<Doc>,
-  updates: ReadonlyMap<string, mongo.UpdateFilter<Doc>>,
+  additions: readonly Addition[],
   session: Session,
-): Promise<Map<string, Doc>> {
-  const of = (_id: string | { $in: string[] }) => ({ ...filter, _id }) as mongo.Filter<Doc>;
-  const [first] = updates;
-  if (!first) return new Map();
-  if (updates.size === 1) {
-    const [id, update] = first;
-    const changed = await collection.findOneAndUpdate(of(id), update, { session, returnDocument: 'after' });
-    return new Map(changed && [[id, changed as Doc]]);
+  filter: Partial<Doc> = {},
+): Promise<(Doc | null)[]> {
+  const of = (_id: unknown, accountId: unknown) => ({ ...filter, _id, accountId }) as mongo.Filter<Doc>;
+  const updateOf = ({ counts }: Addition) => ({ $inc: counts }) as mongo.UpdateFilter<Doc>;
+  const sums = summedUp(additions);
+  const [first] = sums;
+  if (!first) return [];
+  if (sums.length === 1) {
+    const options = { session, returnDocument: 'after' } as const;
+    const changed = await collection.findOneAndUpdate(of(first._id, first.accountId), updateOf(first), options);
+    return additions.map(() => changed as Doc | null);
   }
   await collection.bulkWrite(
-    [...updates].map(([id, update]) => ({ updateOne: { filter: of(id), update } })),
+    sums.map((sum) => ({ updateOne: { filter: of(sum._id, sum.accountId), update: updateOf(sum) } })),
     { session },
   );
-  const changed = await collection.find(of({ $in: [...updates.keys()] }), { session }).toArray();
-  return new Map(changed.map((doc) => [doc._id, doc as Doc]));
+  const [ids, accountIds] = [sums.map(({ _id }) => _id), accountsOf(sums)];
+  const found = await collection.find(of({ $in: ids }, { $in: accountIds }), { session }).toArray();
+  const byId = new Map<string, Doc>(found.map((doc) => [doc._id, doc as Doc]));
+  return additions.map(({ _id, accountId }) => ownedBy(accountId, byId.get(_id)));
+}
+
+/** One for each document of an account. */
+function summedUp(additions: readonly Addition[]): Addition[] {
+  const sums = new Map<string, Addition & { counts: Record<string, number> }>();
+  for (const { _id, accountId, counts } of additions) {
+    const key = `${accountId} ${_id}`;
+    const sum = sums.get(key) ?? { _id, accountId, counts: {} };
+    for (const [field, added] of Object.entries(counts)) sum.counts[field] = (sum.counts[field] ?? 0) + added;
+    sums.set(key, sum);
+  }
+  return [...sums.values()];
 }

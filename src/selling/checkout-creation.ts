@@ -11,22 +11,27 @@ import { ApiError, conflict, notFound } from '../kit/api-error.js';
 import type { ServiceOf } from '../kit/caller.js';
 import type { Clock } from '../kit/clock.js';
 import { insertTogether, type Session, Taken } from '../kit/database.js';
-import { byAccount, countBy } from '../kit/group-commit.js';
+import { byAccount } from '../kit/group-commit.js';
 import { createdAtOf, type NewId } from '../kit/ids.js';
+import { accountsOf, ownedBy } from '../kit/owners.js';
 import { loadPayable } from '../payments/index.js';
 import type { RateNeeds } from '../rates/index.js';
 import type { AccountStores, ForAccount } from '../stores.js';
+import type { WalletStore } from '../watching/index.js';
 import type { CheckoutDoc } from './checkout-document.js';
 import { type CheckoutFacts, toCheckout } from './checkout-resource.js';
 import { type CheckoutTerms, inactiveWallet, termsOf, unknownProduct, unknownWallet } from './checkout-terms.js';
 import { usedUp } from './coupons.js';
 import { createSlug } from './payable-documents.js';
+import type { ProductStore } from './product-store.js';
 import { type Quotes, withQuote } from './quotes.js';
 
 type Input = ParsedInputOf<Contract['checkouts']['create']>;
 
 export interface CheckoutCreationDeps {
   forAccount: ForAccount<'account' | 'checkouts' | 'coupons' | 'products' | 'wallets'>;
+  products: Pick<ProductStore, 'ofAccounts'>;
+  wallets: Pick<WalletStore, 'countCheckouts'>;
   commit: Commit;
   clock: Clock;
   newId: NewId;
@@ -44,7 +49,7 @@ export function createCheckoutCreation(deps: CheckoutCreationDeps): ServiceOf<Co
 
   const insert = commit.inGroups<Creation, CheckoutFacts | ApiError>((creations, session, storeNew) => {
     const batch = creations.map(({ checkout }) => checkout);
-    return storeAll(forAccount, batch, clock.now(), session, storeNew);
+    return storeAll(deps, batch, clock.now(), session, storeNew);
   });
 
   return async (caller, input) => {
@@ -82,7 +87,7 @@ export function createCheckoutCreation(deps: CheckoutCreationDeps): ServiceOf<Co
  *  @returns each as stored, or why it is not
  *  @throws Taken when a memo or slug is, ApiError when a product or wallet is gone */
 export async function storeAll(
-  forAccount: ForAccount<'checkouts' | 'products' | 'wallets'>,
+  { forAccount, products, wallets }: Pick<CheckoutCreationDeps, 'forAccount' | 'products' | 'wallets'>,
   batch: readonly CheckoutDoc[],
   now: Date,
   session: Session,
@@ -92,40 +97,28 @@ export async function storeAll(
   for (const checkout of batch) {
     results.push(await holding(forAccount(checkout.accountId).checkouts, checkout, now, session));
   }
-  const made = byAccount(results.flatMap((result) => (result instanceof ApiError ? [] : result)));
+  const made = results.flatMap((result) => (result instanceof ApiError ? [] : result));
   await storeNew(
-    made.flatMap(([accountId, checkouts]) => forAccount(accountId).checkouts.insertsOf(checkouts)),
+    byAccount(made).flatMap(([accountId, own]) => forAccount(accountId).checkouts.insertsOf(own)),
     results,
   );
-  const factsById = new Map<string, CheckoutFacts>();
-  for (const [accountId, checkouts] of made) {
-    for (const facts of await factsOf(forAccount(accountId), checkouts, session)) {
-      factsById.set(facts.checkout._id, facts);
-    }
-  }
-  return results.map((result) => (result instanceof ApiError ? result : factsById.get(result._id)!));
-}
-
-/** New checkouts of one account with their products and wallets, which count them.
- *  @throws ApiError when one of these is gone */
-async function factsOf(
-  { products, wallets }: Pick<AccountStores, 'products' | 'wallets'>,
-  made: readonly CheckoutDoc[],
-  session: Session,
-): Promise<CheckoutFacts[]> {
   const productIds = new Set(made.flatMap(({ productId }) => productId ?? []));
-  const sold = productIds.size > 0 ? await products.byIds([...productIds], session) : [];
-  if (sold.length < productIds.size) throw unknownProduct();
+  const sold = await products.ofAccounts(accountsOf(made), [...productIds], session);
   const productById = new Map(sold.map((product) => [product._id, product]));
   // Last, because all processes write these documents, and the later of two must retry.
-  const walletById = await wallets.countCheckouts(countBy(made.map(({ walletId }) => walletId)), session);
-  const lost = made.find(({ walletId }) => !walletById.has(walletId));
-  if (lost) throw (await wallets.byId(lost.walletId, session)) ? inactiveWallet() : unknownWallet();
-  return made.map((checkout) => ({
-    checkout,
-    product: productById.get(checkout.productId ?? '') ?? null,
-    wallet: walletById.get(checkout.walletId)!,
-  }));
+  const counted = await wallets.countCheckouts(made, session);
+  const facts = new Map<CheckoutDoc, CheckoutFacts>();
+  for (const [index, checkout] of made.entries()) {
+    const { accountId, productId, walletId } = checkout;
+    const product = productId === null ? null : ownedBy(accountId, productById.get(productId));
+    if (productId !== null && !product) throw unknownProduct();
+    const wallet = counted[index];
+    if (!wallet) {
+      throw (await forAccount(accountId).wallets.byId(walletId, session)) ? inactiveWallet() : unknownWallet();
+    }
+    facts.set(checkout, { checkout, product, wallet });
+  }
+  return results.map((result) => (result instanceof ApiError ? result : facts.get(result)!));
 }
 
 /** The checkout with what it takes, or why there is too little of it. */

@@ -26,7 +26,7 @@ import { toInstructions } from './instructions.js';
 import type { PaymentLinkDoc } from './link-store.js';
 import { createSlug } from './payable-documents.js';
 import { type ProductDoc, type WithWallet, withWallet } from './product-document.js';
-import type { LinkCounts } from './product-store.js';
+import type { ProductStore } from './product-store.js';
 import type { Quotes } from './quotes.js';
 
 /** Bounds the size of the link's document, which is read with every payment. */
@@ -92,7 +92,7 @@ function checkProduct(product: ProductDoc, body: RawBody, isNew: boolean): void 
 }
 
 /** @throws ApiError `validation_error` when a new link cannot sell it */
-function sellable(product: ProductDoc | undefined, { order }: Pick<PaymentLinkDoc, 'order'>): ProductDoc {
+function sellable(product: ProductDoc | null, { order }: Pick<PaymentLinkDoc, 'order'>): ProductDoc {
   if (!product) throw invalid(NO_SUCH.product);
   checkProduct(product, { order }, true);
   return product;
@@ -128,15 +128,11 @@ const termsOf = ({ active, endsAt, order }: Pick<PaymentLinkDoc, 'active' | 'end
   takesOrders: order !== null,
 });
 
-/** Each is one link. */
-const countsOf = (links: readonly Pick<PaymentLinkDoc, 'productId' | 'order'>[]): Map<string, LinkCounts> => {
-  const counts = new Map<string, LinkCounts>();
-  for (const { productId, order } of links) {
-    const { all, plain } = counts.get(productId) ?? { all: 0, plain: 0 };
-    counts.set(productId, { all: all + 1, plain: plain + (order ? 0 : 1) });
-  }
-  return counts;
-};
+/** A new link for its product to count. */
+const countOf = ({ accountId, productId, order }: PaymentLinkDoc) => ({
+  ...{ accountId, productId },
+  ...{ all: 1, plain: order ? 0 : 1 },
+});
 
 interface Creation extends Act {
   link: PaymentLinkDoc;
@@ -146,6 +142,7 @@ type Service = ServiceOf<Contract['paymentLinks']>;
 
 interface PaymentLinkServiceDeps {
   forAccount: ForAccount<'paymentLinks' | 'products' | 'wallets'>;
+  products: Pick<ProductStore, 'countLinks'>;
   commit: Commit;
   stamper: LedgerStamper;
   clock: Clock;
@@ -160,15 +157,12 @@ export function createPaymentLinkService(deps: PaymentLinkServiceDeps): Service 
 
   const insert = commit.inGroups<Creation, ProductDoc>(async (creations, session, storeNew) => {
     const links = creations.map(({ link }) => link);
-    const batches = byAccount(links);
-    await storeNew(batches.flatMap(([accountId, batch]) => forAccount(accountId).paymentLinks.insertsOf(batch)));
+    await storeNew(
+      byAccount(links).flatMap(([accountId, batch]) => forAccount(accountId).paymentLinks.insertsOf(batch)),
+    );
     // Last, because all processes write these documents, and the later of two must retry.
-    const productById = new Map<string, ProductDoc>();
-    for (const [accountId, batch] of batches) {
-      const counted = await forAccount(accountId).products.countLinks(countsOf(batch), session);
-      for (const [id, product] of counted) productById.set(id, product);
-    }
-    return links.map((link) => sellable(productById.get(link.productId), link));
+    const products = await deps.products.countLinks(links.map(countOf), session);
+    return links.map((link, index) => sellable(products[index]!, link));
   });
 
   return {
@@ -180,7 +174,7 @@ export function createPaymentLinkService(deps: PaymentLinkServiceDeps): Service 
       if (made) return show(deps, made, await productOf(deps, made));
       const settings = settingsOf(input);
       // Before the transaction, where it would fail the links of others.
-      sellable((await products.byId(productId)) ?? undefined, settings);
+      sellable(await products.byId(productId), settings);
       for (;;) {
         const link: PaymentLinkDoc = {
           _id,
@@ -306,7 +300,7 @@ const update =
   (deps: PaymentLinkServiceDeps): Service['update'] =>
   async (caller, { id, active, ...changes }) => {
     const { forAccount, stamper, commit } = deps;
-    const { paymentLinks, products } = forAccount(caller.accountId);
+    const { paymentLinks } = forAccount(caller.accountId);
     const found = await paymentLinks.byId(id);
     if (!found) throw notFound('payment link');
     const { product, wallet } = await soldBy(deps, found);
@@ -334,8 +328,9 @@ const update =
       const plain =
         Number((fields.order === undefined ? before.order : fields.order) === null) - Number(before.order === null);
       if (fields.order !== undefined) {
-        const counted = await products.countLinks(new Map([[before.productId, { all: 0, plain }]]), session);
-        checkProduct(counted.get(before.productId)!, { order: fields.order }, false);
+        const { accountId, productId } = before;
+        const [product] = await deps.products.countLinks([{ accountId, productId, all: 0, plain }], session);
+        checkProduct(product!, { order: fields.order }, false);
       }
       return paymentLinks.change(before, fields, version, session);
     });
@@ -343,9 +338,9 @@ const update =
   };
 
 const remove =
-  ({ forAccount, commit }: PaymentLinkServiceDeps): Service['delete'] =>
+  ({ forAccount, products, commit }: PaymentLinkServiceDeps): Service['delete'] =>
   async (caller, { id }) => {
-    const { paymentLinks, products } = forAccount(caller.accountId);
+    const { paymentLinks } = forAccount(caller.accountId);
     await commit({ caller, subjectId: id }, async (session) => {
       const link = await paymentLinks.byId(id, session);
       if (!link) throw notFound('payment link');
@@ -353,7 +348,8 @@ const remove =
       if (!(await paymentLinks.removeUnpaid(id, session))) {
         throw conflict('This payment link has payments: make it inactive instead.');
       }
-      await products.countLinks(new Map([[link.productId, { all: -1, plain: link.order ? 0 : -1 }]]), session);
+      const { accountId, productId, order } = link;
+      await products.countLinks([{ accountId, productId, all: -1, plain: order ? 0 : -1 }], session);
     });
     return { id, deleted: true };
   };

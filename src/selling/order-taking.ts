@@ -97,7 +97,7 @@ export type TakeOrder = (
   payer: { address: string; language: Language },
 ) => Promise<Pick<CheckoutDoc, '_id' | 'slug'> | null>;
 
-interface OrderTakingDeps extends Pick<CheckoutCreationDeps, 'forAccount' | 'rateNeeds' | 'quotes'> {
+interface OrderTakingDeps extends Omit<CheckoutCreationDeps, 'commit' | 'publicUrl'> {
   paymentLinks: Pick<PaymentLinkStore, 'bySlug'>;
   checkouts: Pick<CheckoutStore, 'ofAccounts'>;
   payerOrders: PayerOrderStore;
@@ -123,7 +123,7 @@ export function createTakeOrder(deps: OrderTakingDeps): TakeOrder {
     return transaction(async (session) => {
       const seated = takings.filter((_, index) => seats[index]);
       const batch = seated.map(({ checkout }) => checkout);
-      const stored = await storeAll(forAccount, batch, clock.now(), session);
+      const stored = await storeAll(deps, batch, clock.now(), session);
       const results: (CheckoutDoc | ApiError)[] = [];
       for (const seat of seats) {
         const facts = seat ? stored.shift()! : tooManyOpen();

@@ -7,7 +7,7 @@ import { MAX_STOCK } from '../../contracts/products.js';
 import type { LedgerClose } from '../domain/terms.js';
 import { type Collection, type DocOf, define, makeCollection, openCollection } from '../kit/collection.js';
 import { AlreadyMade, type Insert, insertOf, type Session } from '../kit/database.js';
-import { changeEach } from '../kit/group-commit.js';
+import { addCounts } from '../kit/group-commit.js';
 import { accountsOf } from '../kit/owners.js';
 import { createPages, type PageRequest } from '../kit/paging.js';
 import { containing } from '../kit/text-search.js';
@@ -34,8 +34,10 @@ const DELETED_PRODUCTS = define('deletedProducts', {
 
 interface DeletedProductDoc extends DocOf<typeof DELETED_PRODUCTS> {}
 
-/** How many links a product has more. */
-export interface LinkCounts {
+/** A link that its product is to count, or the opposite. */
+export interface LinkCount {
+  accountId: string;
+  productId: string;
   all: number;
   plain: number;
 }
@@ -78,6 +80,18 @@ export function createProductStore(connection: mongoose.Connection, versionsKept
         withVersionsAt(store, product, closes, session),
       /** Deleted products whose links and checkouts may not all be removed yet. */
       deleted: (limit: number) => store.deleted.find({}, { limit }).toArray(),
+      /** Called in the transaction that makes or deletes links, or changes what they are, so that
+       *  their products cannot vanish before it ends.
+       *  @returns the product of each as it is now; null where the account has none */
+      countLinks: (counts: readonly LinkCount[], session: Session): Promise<(ProductDoc | null)[]> =>
+        addCounts(
+          store.collection,
+          counts.map(({ productId, accountId, all, plain }) => ({
+            ...{ _id: productId, accountId },
+            counts: { paymentLinkCount: all, plainLinkCount: plain },
+          })),
+          session,
+        ),
       ...pricesAcrossAccounts(store),
       ...ledgerSideOf(store),
     },
@@ -187,15 +201,6 @@ const changesOf = ({ collection, versions, versionsKept }: Store, accountId: str
       },
       { returnDocument: 'after', session },
     ),
-  /** Called in the transaction that makes or deletes links, or changes what they are, so that their
-   *  products cannot vanish before it ends.
-   *  @param changes by product id
-   *  @returns those products that there are, as they are now */
-  countLinks(changes: ReadonlyMap<string, LinkCounts>, session: Session): Promise<Map<string, ProductDoc>> {
-    const updateOf = ({ all, plain }: LinkCounts) => ({ $inc: { paymentLinkCount: all, plainLinkCount: plain } });
-    const updates = new Map([...changes].map(([id, counts]) => [id, updateOf(counts)]));
-    return changeEach(collection, { accountId }, updates, session);
-  },
 });
 
 const removalOf = ({ collection, deleted, versions }: Store, accountId: string) => ({

@@ -6,7 +6,7 @@ import type { ReadTo } from '../domain/coverage.js';
 import type { LedgerStamp, WatchWindow } from '../domain/terms.js';
 import { type DocOf, define, NONE, nullable, openCollection, optional, shape, text } from '../kit/collection.js';
 import { isDuplicateKey, orAlreadyMade, type Session } from '../kit/database.js';
-import { changeEach } from '../kit/group-commit.js';
+import { addCounts } from '../kit/group-commit.js';
 import { createPages, type PageRequest } from '../kit/paging.js';
 import { containing, foldText } from '../kit/text-search.js';
 import { createById } from '../kit/tick-loader.js';
@@ -135,13 +135,6 @@ const ofAccount = ({ wallets, page, byId }: Opened, accountId: string) => ({
 /** Making checkouts for a wallet, and its end: both write its document, so that of two that meet
  *  the later one sees the other. */
 const endingOfAccount = ({ wallets }: Pick<Opened, 'wallets'>, accountId: string) => ({
-  /** Call in the transaction that makes the checkouts.
-   *  @param made by wallet id
-   *  @returns those wallets that there are and that are active, as they are now */
-  countCheckouts(made: ReadonlyMap<string, number>, session: Session): Promise<Map<string, WalletDoc>> {
-    const updates = new Map([...made].map(([id, count]) => [id, { $inc: { checkoutsMade: count } }]));
-    return changeEach(wallets, { accountId, active: true }, updates, session);
-  },
   /** Closes the open window, which is still read to its end. Call in the transaction that found no
    *  OPEN checkout. Null when the wallet is inactive or gone. */
   deactivate: (id: string, until: LedgerStamp, session: Session) =>
@@ -159,6 +152,18 @@ const endingOfAccount = ({ wallets }: Pick<Opened, 'wallets'>, accountId: string
 });
 
 const ofAllAccounts = ({ wallets }: Opened) => ({
+  /** Call in the transaction that makes the checkouts.
+   *  @returns the wallet of each as it is now; null where the account has none that is active */
+  countCheckouts: (
+    made: readonly { accountId: string; walletId: string }[],
+    session: Session,
+  ): Promise<(WalletDoc | null)[]> =>
+    addCounts(
+      wallets,
+      made.map(({ walletId, accountId }) => ({ _id: walletId, accountId, counts: { checkoutsMade: 1 } })),
+      session,
+      { active: true },
+    ),
   ...createWatchedWallets(wallets),
   at: (network: Network, addresses: readonly string[], session?: Session) =>
     wallets.find({ network, address: { $in: [...addresses] } }, { session }).toArray(),

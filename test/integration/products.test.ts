@@ -188,21 +188,19 @@ t.test('of a checkout and the end of its wallet at once one wins, and the other 
       const { address } = await service.context.localLedger!.client.fund();
       const own = (await service.api('POST', '/wallets', { name: 'Own', address, network: 'LOCAL' })).data;
       let ending: ReturnType<typeof end> | undefined;
+      const { products, wallets } = stores.system;
+      const countCheckouts: typeof wallets.countCheckouts = async (...asked) => {
+        if (!isCheckoutFirst) {
+          ending ??= end(own.id);
+          await ending;
+        }
+        const counted = await wallets.countCheckouts(...asked);
+        ending ??= end(own.id);
+        await systemClock.sleep(100);
+        return counted;
+      };
       const create = createCheckoutCreation({
-        forAccount(id) {
-          const { account, coupons, products, checkouts, wallets } = stores.forAccount(id);
-          const countCheckouts: typeof wallets.countCheckouts = async (...asked) => {
-            if (!isCheckoutFirst) {
-              ending ??= end(own.id);
-              await ending;
-            }
-            const counted = await wallets.countCheckouts(...asked);
-            ending ??= end(own.id);
-            await systemClock.sleep(100);
-            return counted;
-          };
-          return { account, coupons, products, checkouts, wallets: { ...wallets, countCheckouts } };
-        },
+        ...{ forAccount: stores.forAccount, products, wallets: { countCheckouts } },
         ...{ commit, newId, clock: systemClock, publicUrl: 'https://pay.example' },
         quotes: createQuotes({ rateBook: { current: async () => null } }),
         rateNeeds: { ofPriced: async () => true },

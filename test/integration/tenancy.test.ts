@@ -341,10 +341,6 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
     rename: (s) => s.wallets.rename(wallet._id, 'stolen'),
     activate: (s) => s.wallets.activate(spare._id, stamp),
     deactivate: (s) => inTransaction((session) => s.wallets.deactivate(wallet._id, stamp, session)),
-    countCheckouts: (s) =>
-      inTransaction((session) => s.wallets.countCheckouts(new Map([[wallet._id, 1]]), session)).then((found) => [
-        ...found,
-      ]),
     removeUnused: (s) => inTransaction((session) => s.wallets.removeUnused(spare._id, session)),
     countProducts: (s) => inTransaction((session) => s.wallets.countProducts(wallet._id, 1, session)),
   },
@@ -385,10 +381,6 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
     removeUnpaid: (s) => inTransaction((session) => s.products.removeUnpaid(product._id, session)),
     forget: (s) => inTransaction((session) => s.products.forget(product._id, session)),
     changeStock: (s) => inTransaction((session) => s.products.changeStock(product._id, 1, null, session)),
-    countLinks: (s) =>
-      inTransaction((session) => s.products.countLinks(new Map([[product._id, { all: 1, plain: 1 }]]), session)).then(
-        (found) => [...found],
-      ),
   },
   paymentLinks: {
     insertsOf: (s) =>
@@ -582,6 +574,35 @@ t.test('what both ask for in the same moment is one query, and each is answered 
   t.strictSame(strangers, [null, null, null, null]);
   t.equal(await db.collection('system.profile').countDocuments({ 'command.find': 'wallets' }), 1);
 });
+
+t.test(
+  'a stranger who counts at what an owner has → nothing is counted or shown, the owner’s own beside it is',
+  async (t) => {
+    const { products, wallets } = stores.system;
+    const all = (accountId: string) => ({ accountId, productId: product._id, walletId: wallet._id, all: 1, plain: 1 });
+    const [own, stranger] = [all(OWNER), all(STRANGER)];
+    const countsOf = async () => {
+      const counted = await db.collection('products').findOne({ _id: product._id as never });
+      const made = await db.collection('wallets').findOne({ _id: wallet._id as never });
+      return [counted!.paymentLinkCount, counted!.plainLinkCount, made!.checkoutsMade ?? 0];
+    };
+    const [links, plain, checkouts] = await countsOf();
+    const none = { ...own, productId: newId('prod'), walletId: newId('wallet') };
+    for (const asked of [[stranger], [own, own], [stranger, none, own, stranger]]) {
+      const shown = await transaction(async (session) => [
+        await products.countLinks(asked, session),
+        await wallets.countCheckouts(asked, session),
+      ]);
+      for (const docs of shown) {
+        t.same(
+          docs.map((doc) => doc !== null),
+          asked.map((each) => each === own),
+        );
+      }
+    }
+    t.same(await countsOf(), [links + 3, plain + 3, checkouts + 3]);
+  },
+);
 
 t.test(
   'a memo or slug is taken once, by links and checkouts of all accounts, until its owner is removed',

@@ -883,8 +883,8 @@ export const plantedBugs: readonly PlantedBug[] = [
     changes: [
       [
         'src/selling/checkout-creation.ts',
-        'await wallets.countCheckouts(countBy(made.map(({ walletId }) => walletId)), session);',
-        'new Map((await wallets.byIds(made.map((each) => each.walletId), session)).map((each) => [each._id, each]));',
+        'await wallets.countCheckouts(made, session);',
+        'new Map(await Promise.all(made.map(async ({ accountId, walletId }) => [walletId, (await forAccount(accountId).wallets.byId(walletId, session))!] as const)));',
       ],
     ],
     elsewhere: 'test/integration/products.test.ts',
