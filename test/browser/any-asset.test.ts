@@ -5,6 +5,7 @@ import type { BrowserContextOptions } from 'playwright-core';
 import t, { type Test } from 'tap';
 import { axeViolations, openBrowser, openPage, seen, watchPage } from '../helpers/browser.js';
 import { playWallet } from '../helpers/extensions.js';
+import { LONG } from '../helpers/long.js';
 import { startSelling, startTestService } from '../helpers/service.js';
 
 const browser = await openBrowser(t);
@@ -63,7 +64,7 @@ t.test('an order in lumens is paid in EURC', async (t) => {
   t.strictSame(complaints, []);
 });
 
-t.test('a moved price is announced and shown; an outdated price is not signed', async (t) => {
+t.test('a moved price is announced and shown; an outdated price is not signed', LONG, async (t) => {
   const checkout = await order('20');
   const { page, complaints, played } = await connected(t, checkout.url);
   await page.locator(WAY, { hasText: '7' }).waitFor();

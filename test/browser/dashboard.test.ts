@@ -146,12 +146,11 @@ const VIEWS = {
 
 const narrow = { colorScheme: 'dark', viewport: { width: 320, height: 640 }, hasTouch: true } as const;
 const wide = { colorScheme: 'light', viewport: { width: 1280, height: 800 } } as const;
-// The last is in every run.
-for (const options of IS_LONG ? [wide, narrow] : [narrow]) {
+for (const options of [wide, narrow]) {
   const { colorScheme, viewport } = options;
   task(
     `every view at ${viewport.width} px, ${colorScheme}: nothing overflows, axe finds nothing`,
-    options,
+    { ...options, ...LONG },
     async (t, page) => {
       const check = async (name: string) => {
         await shown(page);
@@ -546,7 +545,7 @@ task('a checkout is made on the phone, cancelled, and one that is partly paid is
 
 task(
   'a webhook is made, its secret shown once, tested, paused, rotated; deliveries show their attempts and go again',
-  {},
+  LONG,
   async (t, page) => {
     await signIn(page, apiKey, '/webhooks/new');
     await page.getByLabel('Name').fill('second');
@@ -621,44 +620,52 @@ task('a webhook that fails is told on the overview, in the list and on its own p
   receiver.behave(() => ({}));
 });
 
-task('what was paid in another asset is not offered for acceptance, which a checkout refuses', {}, async (t, page) => {
-  const { address: assetIssuer } = await ledger.fund();
-  const order = await api('POST', '/checkouts', {
-    ...{ walletId: wallet.id, name: 'Tea', reference: 'order-wrong' },
-    ...{ assetCode: 'OTHER', assetIssuer, amount: '25' },
-  });
-  await pay('25', order.memo);
-  await receivedOf('REJECTED', 1);
-  const [wrong] = await api('GET', `/payments?checkoutId=${order.id}&status=REJECTED`);
-  t.equal(wrong.reason, 'wrong_asset');
-  await signIn(page, apiKey, `/payments/${wrong.id}`);
-  await button(page, 'Refund').waitFor();
-  t.equal(await page.getByRole('link', { name: 'Decide at its checkout' }).count(), 0);
-  await page.goto(`${home}/checkouts/${order.id}`);
-  await row(page, '25 XLM').waitFor();
-  await button(page, 'Cancel the checkout').waitFor();
-  t.equal(await button(page, 'Accept as paid').count(), 0);
-  await page.goto(`${home}/links/${link.id}`);
-  await page.getByText('A link with payments cannot be deleted').waitFor();
-  await shown(page);
-  t.equal(await button(page, 'Delete the link').count(), 0);
-  await page.goto(`${home}/products/${product.id}`);
-  await page.getByText('A product with payments cannot be deleted').waitFor();
-  await shown(page);
-  t.equal(await button(page, 'Delete the product').count(), 0);
-});
+task(
+  'what was paid in another asset is not offered for acceptance, which a checkout refuses',
+  LONG,
+  async (t, page) => {
+    const { address: assetIssuer } = await ledger.fund();
+    const order = await api('POST', '/checkouts', {
+      ...{ walletId: wallet.id, name: 'Tea', reference: 'order-wrong' },
+      ...{ assetCode: 'OTHER', assetIssuer, amount: '25' },
+    });
+    await pay('25', order.memo);
+    await receivedOf('REJECTED', 1);
+    const [wrong] = await api('GET', `/payments?checkoutId=${order.id}&status=REJECTED`);
+    t.equal(wrong.reason, 'wrong_asset');
+    await signIn(page, apiKey, `/payments/${wrong.id}`);
+    await button(page, 'Refund').waitFor();
+    t.equal(await page.getByRole('link', { name: 'Decide at its checkout' }).count(), 0);
+    await page.goto(`${home}/checkouts/${order.id}`);
+    await row(page, '25 XLM').waitFor();
+    await button(page, 'Cancel the checkout').waitFor();
+    t.equal(await button(page, 'Accept as paid').count(), 0);
+    await page.goto(`${home}/links/${link.id}`);
+    await page.getByText('A link with payments cannot be deleted').waitFor();
+    await shown(page);
+    t.equal(await button(page, 'Delete the link').count(), 0);
+    await page.goto(`${home}/products/${product.id}`);
+    await page.getByText('A product with payments cannot be deleted').waitFor();
+    await shown(page);
+    t.equal(await button(page, 'Delete the product').count(), 0);
+  },
+);
 
-task('a wallet tells that nothing was missed, and an audit of it is held against the ledger', {}, async (_t, page) => {
-  await signIn(page, apiKey, `/wallets/${wallet.id}`);
-  await page.getByText('None: every ledger since the wallet was added').waitFor();
-  await button(page, 'Audit now').click();
-  const audit = page.locator('section', { hasText: 'Audits' }).locator('li').first();
-  await audit.locator('.badge', { hasText: 'Proven' }).waitFor();
-  await audit.locator('summary').click();
-  await audit.getByRole('row', { name: 'Difference 0' }).first().waitFor();
-});
+task(
+  'a wallet tells that nothing was missed, and an audit of it is held against the ledger',
+  LONG,
+  async (_t, page) => {
+    await signIn(page, apiKey, `/wallets/${wallet.id}`);
+    await page.getByText('None: every ledger since the wallet was added').waitFor();
+    await button(page, 'Audit now').click();
+    const audit = page.locator('section', { hasText: 'Audits' }).locator('li').first();
+    await audit.locator('.badge', { hasText: 'Proven' }).waitFor();
+    await audit.locator('summary').click();
+    await audit.getByRole('row', { name: 'Difference 0' }).first().waitFor();
+  },
+);
 
-task('a statement is what the API says, in the time that was chosen, and downloads as CSV', {}, async (t, page) => {
+task('a statement is what the API says, in the time that was chosen, and downloads as CSV', LONG, async (t, page) => {
   // Statements of earlier views count for a minute.
   aheadMs += 60_000;
   const [xlm] = (await api('GET', `/wallets/${wallet.id}/statement?from=2020-01-01`)).assets;
@@ -694,7 +701,7 @@ task('a statement is what the API says, in the time that was chosen, and downloa
   await page.getByText(/No movements in this time|No balances and no movements/).waitFor();
 });
 
-task('a view that was refused as one request too many comes by itself', {}, async (t, page) => {
+task('a view that was refused as one request too many comes by itself', LONG, async (t, page) => {
   const env = { RATE_LIMIT_PER_MINUTE: '100' };
   const limited = await startTestService(t, { database, clock, role: 'api', env });
   const ask = () => limited.api('GET', '/products', undefined, apiKey);
@@ -765,42 +772,46 @@ task('what was typed survives a reload and the way back, until it is sent', PHON
   await holds('Your reference (optional)', '');
 });
 
-task('among more products than a choice can show one is looked for by its name', PHONE, async (t, page) => {
-  const newId = createIds(systemClock);
-  const all = database.db.collection<{ _id: string; name: string; nameKey: string }>('products');
-  const oldest = (await all.findOne({ _id: product.id }))!;
-  const more = Array.from({ length: 120 }, (_, n) => ({
-    ...oldest,
-    _id: newId('prod'),
-    name: `Thing ${n}`,
-    nameKey: `thing ${n}`,
-  }));
-  await all.insertMany(more);
-  t.teardown(() => all.deleteMany({ _id: { $in: more.map(({ _id }) => _id) } }));
-  await signIn(page, apiKey, '/links/new');
-  await page.getByText('Showing the first 100.').waitFor();
-  const choice = page.getByLabel('Product', { exact: true });
-  t.equal(await choice.locator('option', { hasText: 'Bag of coffee' }).count(), 0);
-  await page.getByLabel('Search for a product').fill('coffee');
-  await page.keyboard.press('Enter');
-  await page.getByText('1 found.').waitFor();
-  await choice.selectOption({ label: 'Bag of coffee' });
-  await page.reload();
-  await choice.locator('option:checked', { hasText: 'Bag of coffee' }).waitFor({ state: 'attached' });
-  t.strictSame(await axeViolations(page), []);
-  await button(page, 'Create the link').click();
-  await page.getByRole('heading', { name: 'Link for Bag of coffee' }).waitFor();
+task(
+  'among more products than a choice can show one is looked for by its name',
+  { ...PHONE, ...LONG },
+  async (t, page) => {
+    const newId = createIds(systemClock);
+    const all = database.db.collection<{ _id: string; name: string; nameKey: string }>('products');
+    const oldest = (await all.findOne({ _id: product.id }))!;
+    const more = Array.from({ length: 120 }, (_, n) => ({
+      ...oldest,
+      _id: newId('prod'),
+      name: `Thing ${n}`,
+      nameKey: `thing ${n}`,
+    }));
+    await all.insertMany(more);
+    t.teardown(() => all.deleteMany({ _id: { $in: more.map(({ _id }) => _id) } }));
+    await signIn(page, apiKey, '/links/new');
+    await page.getByText('Showing the first 100.').waitFor();
+    const choice = page.getByLabel('Product', { exact: true });
+    t.equal(await choice.locator('option', { hasText: 'Bag of coffee' }).count(), 0);
+    await page.getByLabel('Search for a product').fill('coffee');
+    await page.keyboard.press('Enter');
+    await page.getByText('1 found.').waitFor();
+    await choice.selectOption({ label: 'Bag of coffee' });
+    await page.reload();
+    await choice.locator('option:checked', { hasText: 'Bag of coffee' }).waitFor({ state: 'attached' });
+    t.strictSame(await axeViolations(page), []);
+    await button(page, 'Create the link').click();
+    await page.getByRole('heading', { name: 'Link for Bag of coffee' }).waitFor();
 
-  await page.goto(`${home}/payments?product=${product.id}`);
-  await page
-    .getByLabel('Product', { exact: true })
-    .locator('option:checked', { hasText: 'coffee' })
-    .waitFor({ state: 'attached' });
-});
+    await page.goto(`${home}/payments?product=${product.id}`);
+    await page
+      .getByLabel('Product', { exact: true })
+      .locator('option:checked', { hasText: 'coffee' })
+      .waitFor({ state: 'attached' });
+  },
+);
 
 task(
   'a rate of the merchant’s own prices what is in a currency, and books show the totals in one',
-  {},
+  LONG,
   async (t, page) => {
     const { apiKey: key } = await service.openAccount();
     const other = async (method: string, path: string, body?: unknown) =>

@@ -137,7 +137,7 @@ t.test(
   },
 );
 
-t.test('the longest receipt fits a phone, and prints on one page in every language', async (t) => {
+t.test('the longest receipt fits a phone, and prints on one page in every language', LONG, async (t) => {
   const name = 'W'.repeat(120);
   const link = pageCheckout(
     'paid',
@@ -489,7 +489,7 @@ t.test(
   },
 );
 
-t.test('a link to a wallet that nothing answers says so within 2 s, and what to do instead', async (t) => {
+t.test('a link to a wallet that nothing answers says so within 2 s, and what to do instead', LONG, async (t) => {
   const { url } = await servePages(t, [pageLink('silent')]);
   const page = await openPage(t, browser);
   await page.goto(`${url}/p/silent?lang=de`);

@@ -6,6 +6,7 @@ import type { Page } from 'playwright-core';
 import t from 'tap';
 import { openBrowser, openPage, scan, seen, watchPage } from '../helpers/browser.js';
 import { blocksOf } from '../helpers/documents.js';
+import { LONG } from '../helpers/long.js';
 import { startSelling, startTestService } from '../helpers/service.js';
 
 const browser = await openBrowser(t);
@@ -59,7 +60,7 @@ t.test('a payment by the QR code, paid on the ledger, turns the page within 2 s'
   t.equal(await fresh.locator('.outcome').count(), 0, 'a page opened now shows no payment');
 });
 
-t.test('too little is short until the merchant accepts it; the button pays what is left to choose', async (t) => {
+t.test('too little is short until the merchant accepts it; the button pays what is left to choose', LONG, async (t) => {
   const { link, wallet } = await startSelling(service, { priceType: 'CUSTOM', price: null, minAmount: '5' });
   const page = await openPage(t, browser);
   await page.goto(link.url);
@@ -79,7 +80,7 @@ t.test('too little is short until the merchant accepts it; the button pays what 
   t.match((await seen(page, '.paid')).replace(/\s+/g, ' '), '7.25 XLM received');
 });
 
-t.test('the wrong asset is refused and the right one taken, on one open page', async (t) => {
+t.test('the wrong asset is refused and the right one taken, on one open page', LONG, async (t) => {
   const { address, secret } = await ledger.fund();
   const { assetCode, assetIssuer } = await ledger.issue({ code: 'USDC', amount: '1', toSecret: secret });
   const wallet = (await service.api('POST', '/wallets', { name: 'USDC', address, network: 'LOCAL' })).data;

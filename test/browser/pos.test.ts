@@ -4,6 +4,7 @@ import jsQR from 'jsqr';
 import { PNG } from 'pngjs';
 import t from 'tap';
 import { axeViolations, openBrowser } from '../helpers/browser.js';
+import { LONG } from '../helpers/long.js';
 import { comeIn } from '../helpers/people.js';
 import { eventually, startTestService } from '../helpers/service.js';
 
@@ -147,7 +148,7 @@ t.test("a cashier's day in euros", async (t) => {
   );
 });
 
-t.test('a user who may read rates sees the amount while typing; without a rate nothing is charged', async (t) => {
+t.test('a user who may read rates sees the amount while typing; without a rate nothing is charged', LONG, async (t) => {
   const owner = await comeIn(service, 'OWNER', 'Ada');
   const { page } = await open('/pos', owner);
   await page.getByLabel('Typed in').waitFor();
@@ -164,7 +165,7 @@ t.test('a user who may read rates sees the amount while typing; without a rate n
   await api('PATCH', '/account', { booksCurrency: null });
 });
 
-t.test('the headline and the code are of one moment', async (t) => {
+t.test('the headline and the code are of one moment', LONG, async (t) => {
   const { page } = await open('/pos');
   await ready(page);
   await page.keyboard.type('30');
@@ -284,7 +285,7 @@ t.test('a page whose files are gone reloads once, and then says what is wrong', 
   await page.getByRole('img', { name: 'Scan to pay' }).waitFor();
 });
 
-t.test('it is an app, and opens without a network', async (t) => {
+t.test('it is an app, and opens without a network', LONG, async (t) => {
   const { page, context } = await open('/pos');
   await page.getByRole('button', { name: 'Charge' }).waitFor();
   const manifest = await fetch(`${url}/dashboard/pos.webmanifest`);
@@ -332,81 +333,85 @@ t.test('it is an app, and opens without a network', async (t) => {
   );
 });
 
-t.test('a basket at the café: tiles, search, discount, tax and tip, and the receipt of three lines', async (t) => {
-  const { data: shop } = await api('POST', '/wallets', {
-    name: 'Café',
-    address: (await ledger.fund()).address,
-    network: 'LOCAL',
-  });
-  await api('PATCH', '/account', { tipPercents: ['5', '10'] });
-  const sell = (name: string, price: string, fields: object = {}) =>
-    api('POST', '/products', { name, walletId: shop.id, assetCode: 'XLM', priceType: 'FIXED', price, ...fields });
-  await sell('Espresso', '2.5');
-  await sell('Cake', '4', { stock: 2 });
-  await sell('Tea', '3');
-  const other = (await api('GET', '/wallets')).data.find(({ name }: any) => name === 'Till');
-  await api('POST', '/products', {
-    name: 'Voucher',
-    walletId: other.id,
-    assetCode: 'XLM',
-    priceType: 'FIXED',
-    price: '1',
-  });
-  const { page, complaints } = await open('/pos');
-  await page.getByRole('button', { name: 'Products' }).click();
-  const tile = (name: string) => page.getByRole('list', { name: 'Products' }).getByRole('button', { name });
-  const basket = page.getByRole('list', { name: 'Basket' });
-  await tile('Espresso').click();
-  await tile('Espresso').click();
-  for (let n = 0; n < 2; n += 1) await tile('Cake').click();
-  t.equal(await tile('Cake').getAttribute('aria-disabled'), 'true', 'no more than there are');
-  t.equal(await tile('Voucher').getAttribute('aria-disabled'), 'true', 'it is paid into another wallet');
-  await page.getByLabel('Search for a product').fill('tea');
-  await tile('Espresso').waitFor({ state: 'detached' });
-  await tile('Tea').click();
-  await tile('Tea').click();
-  await page.getByRole('button', { name: 'One Tea less' }).click();
-  t.match(await basket.innerText(), /2 × Espresso[\s\S]*2 × Cake[\s\S]*1 × Tea/, 'no more cakes than there are');
-  const total = page.getByLabel('Total');
-  t.match(await total.innerText(), /^16 XLM/);
-  await page.getByLabel('Discount', { exact: true }).fill('10');
-  await page.getByLabel('Tax in the prices, %').fill('19');
-  await page.getByRole('button', { name: 'Tip 5 %' }).click();
-  t.match(await total.innerText(), /^15\.12 XLM\n.*Discount −1\.6 XLM · Tip 0\.72 XLM/);
-  await page.getByLabel('Note').fill('Table 4');
-  t.equal(await page.evaluate('document.documentElement.scrollWidth - innerWidth'), 0, 'nothing overflows');
-  t.strictSame(await axeViolations(page), []);
-  await page.getByRole('button', { name: 'Charge' }).click();
-  await page.getByRole('img', { name: 'Scan to pay' }).waitFor();
-  const [sale] = (await api('GET', '/checkouts')).data;
-  t.match(sale, {
-    ...{
-      name: 'Table 4',
-      subtotal: '16',
-      discountAmount: '1.6',
-      taxAmount: '2.2991596',
-      tipAmount: '0.72',
-      total: '15.12',
-    },
-    lines: [
-      { name: 'Espresso', quantity: 2, taxPercent: '19' },
-      { name: 'Cake', quantity: 2 },
-      { name: 'Tea', quantity: 1 },
-    ],
-  });
-  await ledger.pay({ to: shop.address, amount: '15.12', memo: sale.memo });
-  await page.getByRole('status').getByText('Paid').waitFor();
-  const letter = await page.getByRole('link', { name: 'Send the receipt' }).getAttribute('href');
-  t.equal(decodeURIComponent(letter!), `mailto:?subject=Receipt: Table 4&body=${sale.url}/receipt`);
-  const [receipt] = await Promise.all([
-    page.context().waitForEvent('page'),
-    page.getByRole('link', { name: /Receipt, to print/ }).click(),
-  ]);
-  const paper = await receipt!.locator('main').innerText();
-  t.match(paper, /Espresso × 2\s+5 XLM\s+Cake × 2\s+8 XLM\s+Tea\s+3 XLM\s+Subtotal\s+16 XLM/);
-  t.match(paper, /Discount\s+-1\.6 XLM\s+Tip\s+0\.72 XLM\s+Total\s+15\.12 XLM\s+Contains tax, 19%\s+2\.2991596 XLM/);
-  await page.getByRole('button', { name: 'Next' }).click();
-  await page.getByText('Tap a product to begin.').waitFor();
-  await eventually(async () => (await tile('Cake').getAttribute('aria-disabled')) === 'true', 'the cake is sold out');
-  t.strictSame(complaints, []);
-});
+t.test(
+  'a basket at the café: tiles, search, discount, tax and tip, and the receipt of three lines',
+  LONG,
+  async (t) => {
+    const { data: shop } = await api('POST', '/wallets', {
+      name: 'Café',
+      address: (await ledger.fund()).address,
+      network: 'LOCAL',
+    });
+    await api('PATCH', '/account', { tipPercents: ['5', '10'] });
+    const sell = (name: string, price: string, fields: object = {}) =>
+      api('POST', '/products', { name, walletId: shop.id, assetCode: 'XLM', priceType: 'FIXED', price, ...fields });
+    await sell('Espresso', '2.5');
+    await sell('Cake', '4', { stock: 2 });
+    await sell('Tea', '3');
+    const other = (await api('GET', '/wallets')).data.find(({ name }: any) => name === 'Till');
+    await api('POST', '/products', {
+      name: 'Voucher',
+      walletId: other.id,
+      assetCode: 'XLM',
+      priceType: 'FIXED',
+      price: '1',
+    });
+    const { page, complaints } = await open('/pos');
+    await page.getByRole('button', { name: 'Products' }).click();
+    const tile = (name: string) => page.getByRole('list', { name: 'Products' }).getByRole('button', { name });
+    const basket = page.getByRole('list', { name: 'Basket' });
+    await tile('Espresso').click();
+    await tile('Espresso').click();
+    for (let n = 0; n < 2; n += 1) await tile('Cake').click();
+    t.equal(await tile('Cake').getAttribute('aria-disabled'), 'true', 'no more than there are');
+    t.equal(await tile('Voucher').getAttribute('aria-disabled'), 'true', 'it is paid into another wallet');
+    await page.getByLabel('Search for a product').fill('tea');
+    await tile('Espresso').waitFor({ state: 'detached' });
+    await tile('Tea').click();
+    await tile('Tea').click();
+    await page.getByRole('button', { name: 'One Tea less' }).click();
+    t.match(await basket.innerText(), /2 × Espresso[\s\S]*2 × Cake[\s\S]*1 × Tea/, 'no more cakes than there are');
+    const total = page.getByLabel('Total');
+    t.match(await total.innerText(), /^16 XLM/);
+    await page.getByLabel('Discount', { exact: true }).fill('10');
+    await page.getByLabel('Tax in the prices, %').fill('19');
+    await page.getByRole('button', { name: 'Tip 5 %' }).click();
+    t.match(await total.innerText(), /^15\.12 XLM\n.*Discount −1\.6 XLM · Tip 0\.72 XLM/);
+    await page.getByLabel('Note').fill('Table 4');
+    t.equal(await page.evaluate('document.documentElement.scrollWidth - innerWidth'), 0, 'nothing overflows');
+    t.strictSame(await axeViolations(page), []);
+    await page.getByRole('button', { name: 'Charge' }).click();
+    await page.getByRole('img', { name: 'Scan to pay' }).waitFor();
+    const [sale] = (await api('GET', '/checkouts')).data;
+    t.match(sale, {
+      ...{
+        name: 'Table 4',
+        subtotal: '16',
+        discountAmount: '1.6',
+        taxAmount: '2.2991596',
+        tipAmount: '0.72',
+        total: '15.12',
+      },
+      lines: [
+        { name: 'Espresso', quantity: 2, taxPercent: '19' },
+        { name: 'Cake', quantity: 2 },
+        { name: 'Tea', quantity: 1 },
+      ],
+    });
+    await ledger.pay({ to: shop.address, amount: '15.12', memo: sale.memo });
+    await page.getByRole('status').getByText('Paid').waitFor();
+    const letter = await page.getByRole('link', { name: 'Send the receipt' }).getAttribute('href');
+    t.equal(decodeURIComponent(letter!), `mailto:?subject=Receipt: Table 4&body=${sale.url}/receipt`);
+    const [receipt] = await Promise.all([
+      page.context().waitForEvent('page'),
+      page.getByRole('link', { name: /Receipt, to print/ }).click(),
+    ]);
+    const paper = await receipt!.locator('main').innerText();
+    t.match(paper, /Espresso × 2\s+5 XLM\s+Cake × 2\s+8 XLM\s+Tea\s+3 XLM\s+Subtotal\s+16 XLM/);
+    t.match(paper, /Discount\s+-1\.6 XLM\s+Tip\s+0\.72 XLM\s+Total\s+15\.12 XLM\s+Contains tax, 19%\s+2\.2991596 XLM/);
+    await page.getByRole('button', { name: 'Next' }).click();
+    await page.getByText('Tap a product to begin.').waitFor();
+    await eventually(async () => (await tile('Cake').getAttribute('aria-disabled')) === 'true', 'the cake is sold out');
+    t.strictSame(complaints, []);
+  },
+);

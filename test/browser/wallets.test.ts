@@ -8,6 +8,7 @@ import t, { type Test } from 'tap';
 import { networkInfo } from '../../contracts/networks.js';
 import { axeViolations, openBrowser, openPage, seen, watchPage } from '../helpers/browser.js';
 import { type Played, type PlayedWallet, playWallet } from '../helpers/extensions.js';
+import { LONG } from '../helpers/long.js';
 import { startSelling, startTestService } from '../helpers/service.js';
 
 const browser = await openBrowser(t);
@@ -68,7 +69,7 @@ for (const [name, wallet] of WALLETS)
     t.strictSame(complaints, [], 'the policy had nothing to block');
   });
 
-t.test('on a phone, by keyboard alone', async (t) => {
+t.test('on a phone, by keyboard alone', LONG, async (t) => {
   const checkout = await order();
   const { page, complaints } = await browse(t, { extension: 'freighter' }, payer, PHONE);
   await page.goto(checkout.url);
@@ -98,7 +99,7 @@ async function refused(t: Test, page: Page, button: string, words: RegExp): Prom
   t.equal(await page.locator(button).isEnabled(), true, String(words));
 }
 
-t.test('an error is shown in the window, where the payment can be tried again', async (t) => {
+t.test('an error is shown in the window, where the payment can be tried again', LONG, async (t) => {
   const checkout = await order();
   const { page, complaints, played: some } = await browse(t, { extension: 'freighter' });
   const played = some as PlayedWallet;
@@ -139,6 +140,7 @@ t.test('an error is shown in the window, where the payment can be tried again', 
 
 t.test(
   'a wallet that tells no network is found out by its signature; one that knows no such network is not asked',
+  LONG,
   async (t) => {
     const checkout = await order();
     const { page, played } = await browse(t, { extension: 'lobstr' });
@@ -157,7 +159,7 @@ t.test(
   },
 );
 
-t.test('a wallet that does not answer, and a window that is closed or not let open', async (t) => {
+t.test('a wallet that does not answer, and a window that is closed or not let open', LONG, async (t) => {
   const checkout = await order();
   const { page, played } = await browse(t, { extension: 'hana' });
   played!.isSilent = true;

@@ -122,7 +122,7 @@ const leaves = (command: Command, path: string[] = []): string[] =>
     return each.commands.length > 0 ? leaves(each, name) : [name.join(' ')];
   });
 
-t.test('every command that changes something of an account is told there, once', async (t) => {
+t.test('every command that changes something of an account is told there, once', LONG, async (t) => {
   t.same(
     leaves(program).sort(),
     [...Object.keys(TOLD), ...Object.keys(NOT_TOLD)].sort(),
@@ -145,7 +145,7 @@ t.test('every command that changes something of an account is told there, once',
   await worker.close();
 });
 
-t.test('a call that changed nothing is not told', async (t) => {
+t.test('a call that changed nothing is not told', LONG, async (t) => {
   const before = (await told()).length;
   t.equal((await cli(['gap', 'mend', '--horizon', ledgerUrl])).code, 0);
   t.equal((await cli(['gap', 'mend', '--horizon', ledgerUrl, '--wallet', wallet.id])).code, 0, 'it has no gap left');

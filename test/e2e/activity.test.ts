@@ -8,6 +8,7 @@ import { systemClock } from '../../src/kit/clock.js';
 import { call, operations, type Transport } from '../helpers/api.js';
 import { startProgram } from '../helpers/command.js';
 import { changingInputs, type Input, openEverything } from '../helpers/every-operation.js';
+import { LONG } from '../helpers/long.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { comeIn } from '../helpers/people.js';
 import { startReceiver } from '../helpers/receiver.js';
@@ -284,39 +285,43 @@ t.test('a record is bounded, and says what it leaves out', async (t) => {
   );
 });
 
-t.test('killed at any moment, no change is without its activity and no activity without its change', async (t) => {
-  const killed = await testDatabase(t, { own: true });
-  const first = await startTestService(t, { database: killed, role: 'api' });
-  const sold = await startSelling(first);
-  const products: string[] = [];
-  for (let n = 0; n < 8; n++) {
-    const { data } = await first.api('POST', '/products', { ...newProduct, walletId: sold.wallet.id, price: '1' });
-    products.push(data.id);
-  }
-  const env = { MONGODB_URI: killed.uri, SECRETS_KEY: TEST_SECRETS_KEY, PORT: '0', LOCAL_LEDGER_PORT: '0' };
-  const program = startProgram('src/main.ts', ['--role', 'api'], {
-    env: { ...env, DATA_DIR: first.dataDir, RATE_LIMIT_PER_MINUTE: '0', LOG_LEVEL: 'info' },
-  });
-  t.teardown(() => program.process.kill('SIGKILL'));
-  const url = (await program.says(/(http:\/\/127\.0\.0\.1:\d+)/))[1]!;
-  let answered = 0;
-  const changes = products.map(async (id) => {
-    for (let price = 2; ; price++) {
-      const answer = await call('REST', url, first.apiKey, 'products.update', { id, price: String(price) }).catch(
-        () => null,
-      );
-      if (!answer) return;
-      if (answer.outcome === 'ok') answered++;
+t.test(
+  'killed at any moment, no change is without its activity and no activity without its change',
+  LONG,
+  async (t) => {
+    const killed = await testDatabase(t, { own: true });
+    const first = await startTestService(t, { database: killed, role: 'api' });
+    const sold = await startSelling(first);
+    const products: string[] = [];
+    for (let n = 0; n < 8; n++) {
+      const { data } = await first.api('POST', '/products', { ...newProduct, walletId: sold.wallet.id, price: '1' });
+      products.push(data.id);
     }
-  });
-  await eventually(async () => answered > 60, 'some changes');
-  program.process.kill('SIGKILL');
-  await Promise.all(changes);
-  for (const id of products) {
-    const { price } = (await first.api('GET', `/products/${id}`)).data;
-    const { data } = await first.api('GET', `/activity?pageSize=100&operation=products_update&subjectId=${id}`);
-    const told = data.flatMap(({ changes }: Json) => changes).map(({ from, to }: Json) => [from, to]);
-    const expected = Array.from({ length: Number(price) - 1 }, (_, n) => [String(n + 1), String(n + 2)]).reverse();
-    t.same(told, expected, `${id} came to ${price}`);
-  }
-});
+    const env = { MONGODB_URI: killed.uri, SECRETS_KEY: TEST_SECRETS_KEY, PORT: '0', LOCAL_LEDGER_PORT: '0' };
+    const program = startProgram('src/main.ts', ['--role', 'api'], {
+      env: { ...env, DATA_DIR: first.dataDir, RATE_LIMIT_PER_MINUTE: '0', LOG_LEVEL: 'info' },
+    });
+    t.teardown(() => program.process.kill('SIGKILL'));
+    const url = (await program.says(/(http:\/\/127\.0\.0\.1:\d+)/))[1]!;
+    let answered = 0;
+    const changes = products.map(async (id) => {
+      for (let price = 2; ; price++) {
+        const answer = await call('REST', url, first.apiKey, 'products.update', { id, price: String(price) }).catch(
+          () => null,
+        );
+        if (!answer) return;
+        if (answer.outcome === 'ok') answered++;
+      }
+    });
+    await eventually(async () => answered > 60, 'some changes');
+    program.process.kill('SIGKILL');
+    await Promise.all(changes);
+    for (const id of products) {
+      const { price } = (await first.api('GET', `/products/${id}`)).data;
+      const { data } = await first.api('GET', `/activity?pageSize=100&operation=products_update&subjectId=${id}`);
+      const told = data.flatMap(({ changes }: Json) => changes).map(({ from, to }: Json) => [from, to]);
+      const expected = Array.from({ length: Number(price) - 1 }, (_, n) => [String(n + 1), String(n + 2)]).reverse();
+      t.same(told, expected, `${id} came to ${price}`);
+    }
+  },
+);

@@ -6,6 +6,7 @@ import t from 'tap';
 import type { ErrorCode } from '../../contracts/errors.js';
 import { answered, call, type Outcome, operations, TRANSPORTS, type Transport } from '../helpers/api.js';
 import { type Access, monitored, namesAccount, recordAccesses } from '../helpers/commands.js';
+import { LONG } from '../helpers/long.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { eventually, startTestService } from '../helpers/service.js';
 
@@ -1257,7 +1258,7 @@ const firstCases = cases.filter(
 for (const transport of TRANSPORTS) {
   // Both transports call one router, so the second one needs no case twice.
   const some = transport === 'REST' ? cases : firstCases;
-  t.test(`${some.length} cases over ${transport}`, async (t) => {
+  t.test(`${some.length} cases over ${transport}`, transport === 'REST' ? {} : LONG, async (t) => {
     const world = await createWorld(transport);
     for (const [title, name, input, expected] of some) {
       const answer = await world.call(name, typeof input === 'function' ? await input(world) : input);

@@ -389,7 +389,7 @@ async function behindOneUrl(t: Test) {
   return { own, wallet, ledger, routes, pay, time };
 }
 
-t.test('ledgers that a server lacks because it is behind, or has dropped them, are no difference', async (t) => {
+t.test('ledgers that a server lacks because it is behind, or has dropped them, are no difference', LONG, async (t) => {
   const { own, wallet, ledger, routes, pay, time } = await behindOneUrl(t);
   await pay(1);
   t.match(await audit(wallet.id, own), { status: 'PROVEN' });

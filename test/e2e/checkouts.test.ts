@@ -166,7 +166,7 @@ t.test('the receipt shows what paid, however much dust came before and after it'
   t.match(receipt, 'The largest 8 payments');
 });
 
-t.test('nothing came: EXPIRED once, and only when the ledger was read beyond the end', async (t) => {
+t.test('nothing came: EXPIRED once, and only when the ledger was read beyond the end', LONG, async (t) => {
   const checkout = await order(endsIn(2 * MINUTE_MS));
   const paths = ['/payments', `/accounts/${wallet.address}/payments`];
   for (const path of paths) await ledger.faults.add({ kind: 'unavailable', path });

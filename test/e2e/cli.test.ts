@@ -132,7 +132,7 @@ t.test('a command that cannot be understood is one line', async (t) => {
   for (const [args, says] of cases) await failsHere(t, args, says);
 });
 
-t.test('a fault of the machine or the settings is one line that says what to do', async (t) => {
+t.test('a fault of the machine or the settings is one line that says what to do', LONG, async (t) => {
   const work = await temporary(t);
   const nowhere = `http://127.0.0.1:${await freePort()}`;
   const noMongo = `mongodb://127.0.0.1:${await freePort()}/x?replicaSet=rs0`;
@@ -314,7 +314,7 @@ t.test('jobs list shows each job of the workers: last run, next run, duration, f
   t.match(words.at(-1), /^housekeeping +\S+ +\d+ ms +0 orphans +\S+ +1 +0 +-\n$/);
 });
 
-t.test('webhook listen removes what a killed one left, and lets another that runs be', async (t) => {
+t.test('webhook listen removes what a killed one left, and lets another that runs be', LONG, async (t) => {
   const running = await startTestService(t);
   const listen = () => {
     const program = cli(`webhook listen --json --key ${running.apiKey} --url ${running.url}`, {
@@ -401,7 +401,7 @@ t.test('events tail prints each event once, whatever breaks, and ends with 0 at 
   t.equal((await fromNow.ended).code, 0);
 });
 
-t.test('events tail takes from the service only what its reader takes', async (t) => {
+t.test('events tail takes from the service only what its reader takes', LONG, async (t) => {
   const database = await testDatabase(t);
   const running = await startTestService(t, { database });
   const { happen } = await createHappenings(t, database.uri);

@@ -339,6 +339,7 @@ t.test('an OWNER’s address, role or user goes, and both the old address and th
 
 t.test(
   'however many invited OWNERs and changes, the OWNER hears of the new wallet, and little is stored',
+  LONG,
   async (t) => {
     const { ask, user, wallet: walletOf } = await careful();
     await user('Ruth', 'OWNER', 'ruth@shop.example');

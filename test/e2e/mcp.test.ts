@@ -14,6 +14,7 @@ import { contract } from '../../contracts/index.js';
 import type { Operation } from '../../contracts/operation.js';
 import { createMcpService } from '../../src/api/mcp/serve.js';
 import { builtFile, ROOT, startProgram } from '../helpers/command.js';
+import { LONG } from '../helpers/long.js';
 import { manualClock } from '../helpers/manual-clock.js';
 import { freePort } from '../helpers/mongo.js';
 import { eventually, startSelling, startTestService } from '../helpers/service.js';
@@ -153,7 +154,7 @@ t.test('with the service away tools are listed and each call is an error; when i
   t.equal(await probe, null, 'the outcome is unknown');
 });
 
-t.test('stdout has answers only, and the end of stdin ends it with 0, whatever is going on', async (t) => {
+t.test('stdout has answers only, and the end of stdin ends it with 0, whatever is going on', LONG, async (t) => {
   const hello = { protocolVersion: LATEST_PROTOCOL_VERSION, capabilities: {}, clientInfo: { name: 't', version: '1' } };
   const requests = [
     { id: 1, method: 'initialize', params: hello },

@@ -16,6 +16,7 @@ import { systemClock } from '../../src/kit/clock.js';
 import { connectDatabase } from '../../src/kit/database.js';
 import { createIds } from '../../src/kit/ids.js';
 import { ROOT, startProgram } from '../helpers/command.js';
+import { LONG } from '../helpers/long.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { accept, comeIn, post } from '../helpers/people.js';
 import { startReceiver, verified } from '../helpers/receiver.js';
@@ -128,6 +129,7 @@ t.test('nothing starts on a database whose restore was cut off, and another rest
 
 t.test(
   'backup and restore of a service that runs: what came after the backup is found again, once; keys, sealed secrets and passkeys work, sessions do not',
+  LONG,
   async (t) => {
     const [database, other] = [await testDatabase(t, { own: true }), await testDatabase(t, { own: true })];
     const service = await startTestService(t, { database });

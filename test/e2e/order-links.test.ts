@@ -2,6 +2,7 @@
  *  that every link may have. */
 import t from 'tap';
 import { systemClock } from '../../src/kit/clock.js';
+import { LONG } from '../helpers/long.js';
 import { eventually, startSelling, startTestService } from '../helpers/service.js';
 
 let aheadMs = 0;
@@ -320,7 +321,7 @@ t.test('a stock and plain links exclude each other; order links may have one', a
   t.equal((await service.api('PATCH', `/products/${mugs.id}`, { stock: 3 })).status, 409);
 });
 
-t.test('an order that ends gives back its place and its pieces', async (t) => {
+t.test('an order that ends gives back its place and its pieces', LONG, async (t) => {
   const mugs = await selling({ stock: 1 });
   const link = await linkOf(mugs.id, { fields: [], minutes: 5 }, { maxPayments: 1 });
   const { data } = await order(link.slug, {});

@@ -257,7 +257,7 @@ t.test('an archive lies → WAITING, and READY within a minute of its honesty', 
   t.equal((await verifyProof(proof, await trustIn(own))).verdict, 'SIGNED');
 });
 
-t.test('whatever an archive answers → no proof, and no fault of the maker', async (t) => {
+t.test('whatever an archive answers → no proof, and no fault of the maker', LONG, async (t) => {
   const { payment: shown } = await paidOrder();
   await ready(shown.id);
   const payment = (await service.context.stores.forAccount(service.accountId).payments.byId(shown.id))!;
@@ -342,7 +342,7 @@ t.test('a process dies while it makes a proof → another one makes it, once', L
   t.match(stored, { state: 'READY', tries: 1, nextAt: null });
 });
 
-t.test('the guide to proofs → does as it says', async (t) => {
+t.test('the guide to proofs → does as it says', LONG, async (t) => {
   const { payment } = await paidOrder();
   const block = blocksOf('docs/guides/proofs.md');
   const command = `node --import=${import.meta.resolve('tsx')} ${ROOT}src/proof/main.ts`;

@@ -335,7 +335,7 @@ ship = lambda payment: print("shipped", payment["id"])\n`;
   });
 });
 
-t.test('the typed client and the administration are used as documented', async (t) => {
+t.test('the typed client and the administration are used as documented', LONG, async (t) => {
   const { service, env } = await prepare(t);
   const { product } = await startSelling(service);
   const folder = await mkdtemp(join(tmpdir(), 'stellar-collect-readme-'));

@@ -2,6 +2,7 @@
 import t from 'tap';
 import { systemClock } from '../../src/kit/clock.js';
 import { request } from '../helpers/api.js';
+import { LONG } from '../helpers/long.js';
 import { eventually, startSelling, startTestService } from '../helpers/service.js';
 
 let aheadMs = 0;
@@ -149,7 +150,7 @@ t.test('a piece of a cancelled order that money came for stays with it until the
   t.equal(await left(mugs), 0);
 });
 
-t.test('what an order holds comes back once, whenever it is paid, cancelled or ended', async (t) => {
+t.test('what an order holds comes back once, whenever it is paid, cancelled or ended', LONG, async (t) => {
   const [shop, payer] = await Promise.all([ledger.fund(), ledger.fund()]);
   const till = (await service.api('POST', '/wallets', { name: 'Till', address: shop.address, network: 'LOCAL' })).data;
   const mugs = await stocked(10, { walletId: till.id });

@@ -3,6 +3,7 @@ import { Keypair } from '@stellar/stellar-sdk';
 import t from 'tap';
 import { systemClock } from '../../src/kit/clock.js';
 import type { FaultInput } from '../../src/local-ledger/index.js';
+import { LONG } from '../helpers/long.js';
 import { eventually, startSelling, startTestService, type TestService } from '../helpers/service.js';
 
 const paymentsOf = async (service: TestService, query = '') => (await service.api('GET', `/payments${query}`)).data;
@@ -22,7 +23,7 @@ const FAULTS: FaultInput[] = [
   { kind: 'slow', delayMs: 300, count: 1 },
 ];
 
-t.test('a payment made while Horizon fails is found once it answers again, once', async (t) => {
+t.test('a payment made while Horizon fails is found once it answers again, once', LONG, async (t) => {
   const service = await startTestService(t);
   const { link, wallet } = await startSelling(service);
   const { client } = service.context.localLedger!;

@@ -6,6 +6,7 @@ import { createSecretBox } from '../../src/kit/secrets.js';
 import { createKeyring } from '../../src/webhooks/keyring.js';
 import { createThrottles } from '../../src/webhooks/load.js';
 import { createHappenings } from '../helpers/happenings.js';
+import { LONG } from '../helpers/long.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { startReceiver, verified } from '../helpers/receiver.js';
 import { eventually, startTestService, TEST_SECRETS_KEY } from '../helpers/service.js';
@@ -244,7 +245,7 @@ t.test('a replay counts what it will send, and all of that waits from then on', 
   t.equal((await hook.health()).pending, 40);
 });
 
-t.test('a replay is as quick as its endpoint', async (t) => {
+t.test('a replay is as quick as its endpoint', LONG, async (t) => {
   const count = 3000;
   const { accountId, api, webhook } = await account();
   for (let made = 0; made < count; made += 500)

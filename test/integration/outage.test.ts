@@ -13,6 +13,7 @@ import { createParkedRetries } from '../../src/watching/parked.js';
 import type { WalletDoc } from '../../src/watching/wallet-store.js';
 import { createWatcher } from '../../src/watching/watcher.js';
 import { PAYER, page, payment, toid } from '../helpers/horizon-records.js';
+import { LONG } from '../helpers/long.js';
 import { newId, openStores, walletDoc } from '../helpers/stores.js';
 
 const network = 'TESTNET';
@@ -333,6 +334,7 @@ t.test(
 
 t.test(
   'where no transaction is there, a page asks for a few of them, and what was set aside is asked for ever more rarely',
+  LONG,
   async (t) => {
     const { asked, round, retry, parked, passTime, stored, all } = await afterOutage(t, shops(1), {
       transactionsFrom: 1_000_000,

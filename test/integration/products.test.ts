@@ -7,6 +7,7 @@ import { createIds } from '../../src/kit/ids.js';
 import { createCheckoutCreation } from '../../src/selling/checkout-creation.js';
 import { createProductService } from '../../src/selling/products.js';
 import { createQuotes } from '../../src/selling/quotes.js';
+import { LONG } from '../helpers/long.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { eventually, startSelling, startTestService } from '../helpers/service.js';
 import { credit, openStoresOn } from '../helpers/stores.js';
@@ -37,7 +38,7 @@ const pay = async (text: string) => {
   return (await recorder.record('LOCAL', { credits: [paid] }, null))[0]!;
 };
 
-t.test('a product with thousands of links and checkouts is gone at once, and they are removed', async (t) => {
+t.test('a product with thousands of links and checkouts is gone at once, and they are removed', LONG, async (t) => {
   const product = await makeProduct();
   const { id: linkId } = await makeLink(product.id);
   const { data: checkout } = await service.api('POST', '/checkouts', { productId: product.id });
@@ -69,7 +70,7 @@ t.test('a product with thousands of links and checkouts is gone at once, and the
   await eventually(isEmpty, 'nothing is left');
 });
 
-t.test('one of a payment and a deletion at once wins, and the other sees it', async (t) => {
+t.test('one of a payment and a deletion at once wins, and the other sees it', LONG, async (t) => {
   const outcomes = new Set<string>();
   for (let round = 0; round < 30; round++) {
     const product = await makeProduct();

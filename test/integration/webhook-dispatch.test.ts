@@ -8,6 +8,7 @@ import type { DeliveryDoc } from '../../src/webhooks/delivery-store.js';
 import { createSend } from '../../src/webhooks/dispatch.js';
 import type { WebhookDoc } from '../../src/webhooks/webhook-store.js';
 import { eventIdOf, gathering, HOUR_MS, isDelivered, log, payments, rig } from '../helpers/dispatch-rig.js';
+import { LONG } from '../helpers/long.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { type Behave, type Received, verified } from '../helpers/receiver.js';
 
@@ -107,7 +108,7 @@ t.test('a delivery arrives signed, and each attempt has the same id and body', a
 
 const HANG_MS = 8000;
 
-t.test('each answer of an endpoint delivers, retries later, or pauses', async (t) => {
+t.test('each answer of an endpoint delivers, retries later, or pauses', LONG, async (t) => {
   const cases: Record<string, { behave: ReturnType<Behave>; is: object; waits?: [number, number] }> = {
     ok: { behave: {}, is: { status: 'DELIVERED', lastResponseStatus: 200, lastError: null } },
     created: { behave: { status: 201 }, is: { status: 'DELIVERED', lastResponseStatus: 201 } },
