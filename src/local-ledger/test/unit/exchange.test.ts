@@ -3,7 +3,7 @@
 import { Asset, Keypair, Operation } from '@stellar/stellar-sdk/base';
 import fc from 'fast-check';
 import t from 'tap';
-import { draws } from '../../../../test/helpers/long.js';
+import { draws, IS_LONG } from '../../../../test/helpers/long.js';
 import { canonicalAsset, type LedgerAsset } from '../../asset.js';
 import {
   type AccountEntry,
@@ -392,6 +392,8 @@ function operationOf({ kind, whom, from, to, over, price, amount, pick, who }: S
 }
 
 const seen = new Map<string, number>();
+/** Met some ten times in all draws. */
+const RARE = ['manageSellOfferUnderfunded', 'manageBuyOfferCrossSelf', 'pathPaymentStrictReceiveOverSendmax'];
 
 function check(steps: Step[]): void {
   const view = newLedger();
@@ -439,19 +441,17 @@ t.test('books of random offers: nothing is made or lost, and everything is told'
   for (const code of [
     'manageSellOfferSuccess',
     'manageSellOfferCrossSelf',
-    'manageSellOfferUnderfunded',
     'manageSellOfferLineFull',
     'manageSellOfferNotFound',
     'manageSellOfferMalformed',
     'manageBuyOfferSuccess',
-    'manageBuyOfferCrossSelf',
     'pathPaymentStrictReceiveSuccess',
-    'pathPaymentStrictReceiveOverSendmax',
     'pathPaymentStrictReceiveTooFewOffers',
     'pathPaymentStrictReceiveOfferCrossSelf',
     'pathPaymentStrictSendSuccess',
     'pathPaymentStrictSendTooFewOffers',
     'pathPaymentStrictSendOfferCrossSelf',
+    ...(IS_LONG ? RARE : []),
   ]) {
     t.ok(seen.get(code), `${code}: ${seen.get(code)}`);
   }
