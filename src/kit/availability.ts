@@ -104,7 +104,7 @@ const isRefusal = (error: unknown): boolean =>
 const STEPPED_DOWN = new Set([91, 189, 10058, 10107, 11600, 11602, 13435, 13436]);
 
 /** True when an operation failed because MongoDB was away; it may have been applied. */
-export const isAway = (error: unknown): boolean =>
+const isAway = (error: unknown): boolean =>
   error instanceof mongo.MongoNetworkError ||
   error instanceof mongo.MongoServerSelectionError ||
   error instanceof mongo.MongoNotConnectedError ||
@@ -113,6 +113,10 @@ export const isAway = (error: unknown): boolean =>
   // error on.
   (error as NodeJS.ErrnoException | null)?.code === 'EPIPE' ||
   (error instanceof mongo.MongoServerError && STEPPED_DOWN.has(Number(error.code)));
+
+/** True when a transaction failed that may have been committed. */
+export const mayBeCommitted = (error: unknown): boolean =>
+  isAway(error) || (error instanceof mongo.MongoError && error.hasErrorLabel('UnknownTransactionCommitResult'));
 
 /** Calls `observe` whenever the driver learns whether a server takes writes. */
 export function followMonitors(client: mongoose.mongo.MongoClient, observe: Availability['observe']): void {

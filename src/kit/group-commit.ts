@@ -4,7 +4,7 @@
 
 import type { mongo } from 'mongoose';
 import { ApiError } from './api-error.js';
-import { isAway } from './availability.js';
+import { mayBeCommitted } from './availability.js';
 import type { Collection } from './collection.js';
 import { AlreadyMade, type Session, Taken } from './database.js';
 import { accountsOf, ownedBy } from './owners.js';
@@ -52,8 +52,8 @@ export function createJointCommit<Item, Result>(writeOnce: Write<Item, Result>, 
       for (const [index, [, { resolve }]] of group.entries()) resolve(results[index]!);
     } catch (error) {
       for (const [key, entries] of byKey(group)) {
-        // Apart they would fail too, after another time-out.
-        if (isAway(error)) for (const { reject } of entries) reject(error);
+        // What may be stored already is not stored again, and a database that is away stays so.
+        if (mayBeCommitted(error)) for (const { reject } of entries) reject(error);
         else apart.add(key, [...entries, ...takeAll(waiting, key)]);
       }
     }

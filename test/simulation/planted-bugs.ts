@@ -889,6 +889,21 @@ export const plantedBugs: readonly PlantedBug[] = [
     ],
     elsewhere: 'test/integration/products.test.ts',
   },
+  {
+    guard: 'an account whose part of a group fails is written apart from the others',
+    changes: [['src/kit/group-commit.ts', 'else apart.add(key, [', "else apart.add('all', ["]],
+    elsewhere: 'test/unit/group-commit.test.ts',
+  },
+  {
+    guard: 'what may be committed already is not written again',
+    changes: [['src/kit/group-commit.ts', 'if (mayBeCommitted(error)) for', 'if (Number(error) > 0) for']],
+    elsewhere: 'test/unit/group-commit.test.ts',
+  },
+  {
+    guard: 'an account gets no document of another that is counted in the same group',
+    changes: [['src/kit/owners.ts', 'doc?.accountId === accountId ? doc : null', 'doc && accountId ? doc : null']],
+    elsewhere: 'test/integration/tenancy.test.ts',
+  },
   // Delivering.
   {
     guard: 'a lease is taken only when it is free',

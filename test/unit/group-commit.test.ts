@@ -177,15 +177,25 @@ t.test('a key with thousands waiting, or hundreds of keys, leave each other room
   t.equal(third!.filter((item) => item.startsWith('busy')).length, 48, 'the busy one takes what is left');
 });
 
-t.test('when the database is away a group of several keys fails at once', async (t) => {
-  let writes = 0;
-  const write = async () => {
-    writes += 1;
-    await tick();
-    throw new mongo.MongoNetworkError('connection closed');
-  };
-  const commit = createJointCommit<string, string>(write, write);
-  const results = await Promise.allSettled(['a', 'b', 'c'].map((item) => commit(item, item)));
-  t.ok(results.every(({ status }) => status === 'rejected'));
-  t.equal(writes, 2);
-});
+const unknownCommit = () => {
+  const error = new mongo.MongoServerError({ message: 'no answer to the commit' });
+  error.addErrorLabel('UnknownTransactionCommitResult');
+  return error;
+};
+for (const [what, error] of [
+  ['the database is away', new mongo.MongoNetworkError('connection closed')],
+  ['the result of the commit is unknown', unknownCommit()],
+] as const) {
+  t.test(`when ${what} a group of several keys fails at once, and is not written again`, async (t) => {
+    let writes = 0;
+    const write = async () => {
+      writes += 1;
+      await tick();
+      throw error;
+    };
+    const commit = createJointCommit<string, string>(write, write);
+    const results = await Promise.allSettled(['a', 'b', 'c'].map((item) => commit(item, item)));
+    t.ok(results.every(({ status }) => status === 'rejected'));
+    t.equal(writes, 2, 'the first, and the two that came during it');
+  });
+}
