@@ -146,9 +146,11 @@ t.test("a cashier's day in euros", async (t) => {
     complaints.filter((complaint) => !/409 \(Conflict\).*checkouts\.instructions/.test(complaint)),
     [],
   );
+  await api('PATCH', '/account', { booksCurrency: null });
 });
 
 t.test('a user who may read rates sees the amount while typing; without a rate nothing is charged', LONG, async (t) => {
+  await api('PATCH', '/account', { booksCurrency: 'EUR' });
   const owner = await comeIn(service, 'OWNER', 'Ada');
   const { page } = await open('/pos', owner);
   await page.getByLabel('Typed in').waitFor();
