@@ -2,6 +2,7 @@
 import type { Page } from 'playwright-core';
 import t from 'tap';
 import { axeViolations, openBrowser, watchPage } from '../helpers/browser.js';
+import { LONG } from '../helpers/long.js';
 import { startMailServer } from '../helpers/mail-server.js';
 import { eventually, startSelling, startTestService, type TestService } from '../helpers/service.js';
 
@@ -50,7 +51,7 @@ t.test('a shop owner chooses what is told; a mistyped address is named', async (
   );
 });
 
-t.test('an order with the customer’s address sends the receipt, which is found by the address', async (t) => {
+t.test('an order with the customer’s address sends the receipt, which is found by the address', LONG, async (t) => {
   const { wallet } = await startSelling(service);
   const { page } = await open(service, '/checkouts/new');
   await page.getByLabel('Product').selectOption({ index: 1 });

@@ -474,6 +474,7 @@ t.test(
 
 t.test(
   'at the end of its time the page takes address and code away, and says that the ledger is still read',
+  LONG,
   async (t) => {
     const link = pageCheckout('late', { expiresAt: new Date(Date.now() + 1_500) });
     const { url } = await servePages(t, [link]);

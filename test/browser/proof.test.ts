@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { gzipSync } from 'node:zlib';
 import t from 'tap';
 import { openBrowser, watchPage } from '../helpers/browser.js';
+import { LONG } from '../helpers/long.js';
 import { eventually, startSelling, startTestService } from '../helpers/service.js';
 
 const service = await startTestService(t);
@@ -67,7 +68,7 @@ t.test('a payer opens the receipt, downloads the proof and checks it → SIGNED,
   t.same(complaints, []);
 });
 
-t.test('a merchant asks for the proof of a payment in the dashboard → a file', async (t) => {
+t.test('a merchant asks for the proof of a payment in the dashboard → a file', LONG, async (t) => {
   const checkout = await paidCheckout();
   const [payment] = (await service.api('GET', `/payments?checkoutId=${checkout.id}`)).data;
   const page = await browser.newPage();

@@ -180,7 +180,7 @@ t.test('a call that changes nothing is not recorded, and a repeated one is recor
   t.equal(await count(), before + 1);
 });
 
-t.test('the actor: a user, a key, an assistant with it, the command line, the service', async (t) => {
+t.test('the actor: a user, a key, an assistant with it, the command line, the service', LONG, async (t) => {
   const manager = await comeIn(service, 'MANAGER', 'Mia');
   const joined = (await list(`&subjectId=${manager.id}`))[0];
   t.match(joined, {

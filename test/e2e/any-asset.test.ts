@@ -5,6 +5,7 @@ import t from 'tap';
 import { networkInfo } from '../../contracts/networks.js';
 import { completeDemoMarket, fundDemoWallet, openMarket } from '../../src/app/demo.js';
 import { startTestLedger } from '../helpers/ledger.js';
+import { LONG } from '../helpers/long.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { eventually, startSelling, startTestService, type TestService } from '../helpers/service.js';
 
@@ -377,6 +378,7 @@ t.test('ways count in the public limit, as pages do', async (t) => {
 
 t.test(
   'by Stellar RPC alone there is the asset itself, and a payment that came by a market is the same payment',
+  LONG,
   async (t) => {
     const { uri } = await testDatabase(t);
     const { url, client: other } = await startTestLedger(t, { uri, closeMs: 100 });

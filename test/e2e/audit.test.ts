@@ -299,6 +299,7 @@ t.test(
 
 t.test(
   'an audit waits for a server that does not answer, goes on where it was, and says so when that lasts',
+  LONG,
   async (t) => {
     const { wallet } = await startSelling(service);
     await client.pay({ to: wallet.address, amount: '25' });

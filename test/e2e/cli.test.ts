@@ -251,7 +251,7 @@ t.test('a refusal of the ledger or the service is one line', LONG, async (t) => 
   await fails(t, cli('secrets reseal', { ...rotating, SECRETS_KEY: TEST_SECRETS_KEY }), /SECRETS_KEY/);
 });
 
-t.test('audit says what came of each wallet', async (t) => {
+t.test('audit says what came of each wallet', LONG, async (t) => {
   const { uri } = await testDatabase(t);
   const service = await startTestService(t, { database: { uri } });
   const { wallet } = await startSelling(service);

@@ -4,6 +4,7 @@ import { Webhook } from 'standardwebhooks';
 import t, { type Test } from 'tap';
 import { connectDatabase } from '../../src/kit/database.js';
 import { testCluster } from '../helpers/cluster.js';
+import { LONG } from '../helpers/long.js';
 import { startReceiver } from '../helpers/receiver.js';
 import { eventually, startSelling, startTestService } from '../helpers/service.js';
 import { newId, openStoresOn } from '../helpers/stores.js';
@@ -27,6 +28,7 @@ async function heard(t: Test, url: string, headers: Record<string, string>, text
 
 t.test(
   'with one shard at rest, a payment reaches webhook, page, pull and stream without the change streams',
+  LONG,
   async (t) => {
     const database = cluster.database();
     const service = await startTestService(t, { database });

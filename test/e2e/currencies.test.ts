@@ -1,6 +1,7 @@
 /** Prices in a currency, with real payments on the local ledger: what a payer was shown holds. */
 import { Keypair } from '@stellar/stellar-sdk';
 import t from 'tap';
+import { LONG } from '../helpers/long.js';
 import { startRateServers } from '../helpers/rate-servers.js';
 import { eventually, startSelling, startTestService } from '../helpers/service.js';
 
@@ -231,7 +232,7 @@ t.test("the built-in ledger's market is a source", async (t) => {
   t.match(quote, { status: 200, data: { amount: '40', rate: '0.25', source: 'ledger' } });
 });
 
-t.test('books in a currency give every later payment a value, unless its price gives it one', async (t) => {
+t.test('books in a currency give every later payment a value, unless its price gives it one', LONG, async (t) => {
   const shop = await startTestService(t);
   const sold = await startSelling(shop, { price: '40' });
   const fund = shop.context.localLedger!.client;

@@ -4,6 +4,7 @@ import { createServer as createHttpServer } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 import t from 'tap';
 import { systemClock } from '../../src/kit/clock.js';
+import { LONG } from '../helpers/long.js';
 import { eventually, startSelling, startTestService } from '../helpers/service.js';
 
 const MINUTE_MS = 60_000;
@@ -42,7 +43,7 @@ async function miss(amount: string, memo = link.memo): Promise<void> {
   await client.faults.remove(dropped.id);
 }
 
-t.test('missed ledgers are read later, their payments judged as of their ledger, and the gap ends', async (t) => {
+t.test('missed ledgers are read later, their payments judged as of their ledger, and the gap ends', LONG, async (t) => {
   await client.pay({ to: wallet.address, amount: '25', memo: link.memo });
   await eventually(async () => (await paymentsOf()).length === 1, 'the payment before');
   t.same((await mend()).data, { mended: 0, open: 0 }, 'nothing to mend');

@@ -110,7 +110,7 @@ t.test('each operation is a tool by its operationId, with schemas that its examp
     t.equal((await call(name)).isError, false, name);
 });
 
-t.test("what the contract refuses is a tool's error with REST's error object", async (t) => {
+t.test("what the contract refuses is a tool's error with REST's error object", LONG, async (t) => {
   const { client, call } = await assistant(t, full);
   await client.listTools();
   const body = { name: '', walletId: wallet.id, assetCode: 'XLM', priceType: 'FIXED', price: 5 };

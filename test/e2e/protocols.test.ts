@@ -5,7 +5,7 @@ import t, { type Test } from 'tap';
 import { systemClock } from '../../src/kit/clock.js';
 import { type LedgerClient, madeUpContract, muxedContract } from '../../src/local-ledger/index.js';
 import { startTestLedger } from '../helpers/ledger.js';
-import { LONG } from '../helpers/long.js';
+import { IS_LONG, LONG } from '../helpers/long.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { CLOSE_MS, eventually, startTestService } from '../helpers/service.js';
 
@@ -103,8 +103,9 @@ const future: Record<string, Pay> = Object.fromEntries(
 for (const source of ['horizon', 'rpc'] as const) {
   t.test(`what newer protocols write pays its checkout, by ${source}`, source === 'rpc' ? LONG : {}, async (t) => {
     const { client, open, statusOf, paymentsOf } = await startShop(t, source);
-    const cases = { ...calls, 'a transfer beside a W…': payBeside, ...future };
-    for (const [name, pay] of Object.entries(cases)) {
+    const cases = Object.entries({ ...calls, 'a transfer beside a W…': payBeside, ...future });
+    // Every fourth in each run of the tests.
+    for (const [name, pay] of cases.filter((_, index) => IS_LONG || index % 4 === 0)) {
       const wallet = await open();
       const { id, memo, memoId } = await wallet.order();
       await pay(client, { to: wallet.address, amount: '50', memo, memoId });

@@ -2,6 +2,7 @@
  *  every operation. */
 import { Asset, Keypair, Operation } from '@stellar/stellar-sdk';
 import t from 'tap';
+import { LONG } from '../helpers/long.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { eventually, startTestService } from '../helpers/service.js';
 
@@ -154,36 +155,40 @@ t.test('a merchant who sends back the second payment of an order finds it at tha
   t.match(await service.api('GET', `/payments/${second.id}/refund`), { status: 409 });
 });
 
-t.test('a refund by memo goes to what is to be decided, then to what was too much, then to the oldest', async (t) => {
-  const { own, pay, sendBack } = await sellAt('20');
-  const whole = [await pay('20'), await pay('20')];
-  const over = [await pay('23'), await pay('25'), await pay('24')];
-  const short = [await pay('3'), await pay('7'), await pay('4')];
-  const all = [...whole, ...over, ...short];
-  const sent: readonly (readonly [amount: string, after: string])[] = [
-    ['7', '0,0,0,0,0,0,7,0'],
-    ['2', '0,0,0,0,0,0,7,2'],
-    ['3', '0,0,0,0,0,3,7,2'],
-    ['2', '0,0,0,0,0,3,7,4'],
-    ['5', '0,0,0,5,0,3,7,4'],
-    ['1', '0,0,0,5,1,3,7,4'],
-    ['3', '0,0,0,5,4,3,7,4'],
-    ['20', '0,0,20,5,4,3,7,4'],
-    ['20', '20,0,20,5,4,3,7,4'],
-    // No single one has that much left.
-    ['30', '20,20,23,12,4,3,7,4'],
-  ];
-  for (const [amount, after] of sent) {
-    await sendBack(amount);
-    await isSentBack(all, after);
-  }
-  await service.api('PATCH', `/payment-links/${own.id}`, { active: false });
-  await new Promise((resolve) => setTimeout(resolve, 1500));
-  const late = await pay('20');
-  t.equal(late.reason, 'link_inactive');
-  await sendBack('20');
-  await isSentBack([late], '20');
-});
+t.test(
+  'a refund by memo goes to what is to be decided, then to what was too much, then to the oldest',
+  LONG,
+  async (t) => {
+    const { own, pay, sendBack } = await sellAt('20');
+    const whole = [await pay('20'), await pay('20')];
+    const over = [await pay('23'), await pay('25'), await pay('24')];
+    const short = [await pay('3'), await pay('7'), await pay('4')];
+    const all = [...whole, ...over, ...short];
+    const sent: readonly (readonly [amount: string, after: string])[] = [
+      ['7', '0,0,0,0,0,0,7,0'],
+      ['2', '0,0,0,0,0,0,7,2'],
+      ['3', '0,0,0,0,0,3,7,2'],
+      ['2', '0,0,0,0,0,3,7,4'],
+      ['5', '0,0,0,5,0,3,7,4'],
+      ['1', '0,0,0,5,1,3,7,4'],
+      ['3', '0,0,0,5,4,3,7,4'],
+      ['20', '0,0,20,5,4,3,7,4'],
+      ['20', '20,0,20,5,4,3,7,4'],
+      // No single one has that much left.
+      ['30', '20,20,23,12,4,3,7,4'],
+    ];
+    for (const [amount, after] of sent) {
+      await sendBack(amount);
+      await isSentBack(all, after);
+    }
+    await service.api('PATCH', `/payment-links/${own.id}`, { active: false });
+    await new Promise((resolve) => setTimeout(resolve, 1500));
+    const late = await pay('20');
+    t.equal(late.reason, 'link_inactive');
+    await sendBack('20');
+    await isSentBack([late], '20');
+  },
+);
 
 t.test('a refund that its memo booked elsewhere moves to the payment that the merchant names', async (t) => {
   const { pay, sendBack } = await sellAt('20');

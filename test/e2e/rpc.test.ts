@@ -60,6 +60,7 @@ t.test('a payment is seen, judged, told and given back by Stellar RPC alone', as
 
 t.test(
   'a Horizon that forgets an account it has shown is not believed: another is asked, and the cursor stays',
+  LONG,
   async (t) => {
     await client.fund();
     const payTo = async (env: Record<string, string>) => {

@@ -39,53 +39,57 @@ async function open(t: { teardown(end: () => unknown): void }) {
 
 const stateOf = async (store: JobStore, name: string) => (await store.states([name], new Date()))[0]!;
 
-t.test('whatever becomes of Agenda’s locks, a process never runs a job twice at once, and ends them all', async (t) => {
-  const { store, documents, start } = await open(t);
+t.test(
+  'whatever becomes of Agenda’s locks, a process never runs a job twice at once, and ends them all',
+  LONG,
+  async (t) => {
+    const { store, documents, start } = await open(t);
 
-  /** A job that goes on until its signal aborts, as watching and delivering do. */
-  function endless(name: string) {
-    const seen = { runs: 0, atOnce: 0, most: 0 };
-    const job = jobOf(name, async ({ enough }) => {
-      seen.runs += 1;
-      seen.atOnce += 1;
-      seen.most = Math.max(seen.most, seen.atOnce);
-      await new Promise<void>((resolve) => enough.addEventListener('abort', () => resolve(), { once: true }));
-      seen.atOnce -= 1;
-      return { result: {} };
-    });
-    return { seen, job };
-  }
-  const own = [endless('watch'), endless('watch')];
-  const started = await Promise.all(own.map(({ job }, index) => start([job], `p${index}`)));
-  await eventually(async () => own.every(({ seen }) => seen.atOnce === 1), 'both processes work', 20_000);
-  t.equal((await stateOf(store, 'watch')).running, 2);
+    /** A job that goes on until its signal aborts, as watching and delivering do. */
+    function endless(name: string) {
+      const seen = { runs: 0, atOnce: 0, most: 0 };
+      const job = jobOf(name, async ({ enough }) => {
+        seen.runs += 1;
+        seen.atOnce += 1;
+        seen.most = Math.max(seen.most, seen.atOnce);
+        await new Promise<void>((resolve) => enough.addEventListener('abort', () => resolve(), { once: true }));
+        seen.atOnce -= 1;
+        return { result: {} };
+      });
+      return { seen, job };
+    }
+    const own = [endless('watch'), endless('watch')];
+    const started = await Promise.all(own.map(({ job }, index) => start([job], `p${index}`)));
+    await eventually(async () => own.every(({ seen }) => seen.atOnce === 1), 'both processes work', 20_000);
+    t.equal((await stateOf(store, 'watch')).running, 2);
 
-  let called = 0;
-  for (let round = 0; round < 4; round++) {
-    // As happens to a lock that is not renewed, or with another process whose clock is ahead.
-    const { modifiedCount } = await documents.updateMany({}, { $set: { lockedAt: null, nextRunAt: new Date() } });
-    called += modifiedCount;
-    await eventually(
-      async () => (await documents.countDocuments({ lockedAt: { $ne: null } })) === own.length,
-      'Agenda has called the handlers again',
-      20_000,
+    let called = 0;
+    for (let round = 0; round < 4; round++) {
+      // As happens to a lock that is not renewed, or with another process whose clock is ahead.
+      const { modifiedCount } = await documents.updateMany({}, { $set: { lockedAt: null, nextRunAt: new Date() } });
+      called += modifiedCount;
+      await eventually(
+        async () => (await documents.countDocuments({ lockedAt: { $ne: null } })) === own.length,
+        'Agenda has called the handlers again',
+        20_000,
+      );
+    }
+    t.ok(called >= 4, `locks were cleared ${called} times`);
+    t.same(
+      own.map(({ seen }) => seen),
+      own.map(() => ({ runs: 1, atOnce: 1, most: 1 })),
     );
-  }
-  t.ok(called >= 4, `locks were cleared ${called} times`);
-  t.same(
-    own.map(({ seen }) => seen),
-    own.map(() => ({ runs: 1, atOnce: 1, most: 1 })),
-  );
-  const stoppedAt = performance.now();
-  await Promise.all(started.map((each) => each.close()));
-  t.ok(performance.now() - stoppedAt < 9000, `stopped in ${Math.round(performance.now() - stoppedAt)} ms`);
-  t.same(
-    own.map(({ seen }) => seen.atOnce),
-    [0, 0],
-  );
-  t.equal(await documents.countDocuments(), 0, 'a process leaves no jobs of its own behind');
-  t.equal((await stateOf(store, 'watch')).record?.runs, 2, 'what ran is remembered');
-});
+    const stoppedAt = performance.now();
+    await Promise.all(started.map((each) => each.close()));
+    t.ok(performance.now() - stoppedAt < 9000, `stopped in ${Math.round(performance.now() - stoppedAt)} ms`);
+    t.same(
+      own.map(({ seen }) => seen.atOnce),
+      [0, 0],
+    );
+    t.equal(await documents.countDocuments(), 0, 'a process leaves no jobs of its own behind');
+    t.equal((await stateOf(store, 'watch')).record?.runs, 2, 'what ran is remembered');
+  },
+);
 
 t.test(
   'a run that has lasted its time is followed by the next one at once, and a failed one is recorded',

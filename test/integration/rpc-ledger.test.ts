@@ -552,7 +552,7 @@ const faults: FaultInput[] = [
   { kind: 'reset_connection' },
 ];
 /** The others are alike, or wait for long. */
-const QUICK = new Set(['timeout', 'html', 'reset_connection']);
+const QUICK = new Set(['timeout', 'html']);
 for (const fault of faults) {
   t.test(`recovered without loss: ${JSON.stringify(fault)}`, QUICK.has(fault.kind) ? {} : LONG, async (t) => {
     const { credits } = await readAll(openLedger('horizon'), to, start, 200);

@@ -127,25 +127,29 @@ async function took(t: T, what: string, work: Promise<unknown>): Promise<number>
   return ms;
 }
 
-t.test('two that start at once share one mongod, which goes on without the first and ends with the last', async (t) => {
-  const dataDir = dataDirectory(t);
-  const [one, two] = [member(t, dataDir), member(t, dataDir)];
-  const [uri, other] = await Promise.all([one.ready(), two.ready()]);
-  t.equal(other, uri);
-  t.equal(await one.write(), 1);
-  t.equal(await two.write(), 2);
-  const mongod = mongodOf(dataDir);
-  await took(t, 'the first of two closes', one.close());
-  t.equal(await two.write(), 3);
-  t.equal(mongodOf(dataDir), mongod);
-  await took(t, 'the last of two closes', two.close());
-  t.equal(mongodOf(dataDir), null, 'when the last has closed, mongod has ended');
-  t.notOk(existsSync(join(dataDir, 'mongodb/keeper.sock')));
+t.test(
+  'two that start at once share one mongod, which goes on without the first and ends with the last',
+  LONG,
+  async (t) => {
+    const dataDir = dataDirectory(t);
+    const [one, two] = [member(t, dataDir), member(t, dataDir)];
+    const [uri, other] = await Promise.all([one.ready(), two.ready()]);
+    t.equal(other, uri);
+    t.equal(await one.write(), 1);
+    t.equal(await two.write(), 2);
+    const mongod = mongodOf(dataDir);
+    await took(t, 'the first of two closes', one.close());
+    t.equal(await two.write(), 3);
+    t.equal(mongodOf(dataDir), mongod);
+    await took(t, 'the last of two closes', two.close());
+    t.equal(mongodOf(dataDir), null, 'when the last has closed, mongod has ended');
+    t.notOk(existsSync(join(dataDir, 'mongodb/keeper.sock')));
 
-  const next = member(t, dataDir);
-  await took(t, 'ready again', next.ready());
-  t.equal(await next.write(), 4, 'the data is still there');
-});
+    const next = member(t, dataDir);
+    await took(t, 'ready again', next.ready());
+    t.equal(await next.write(), 4, 'the data is still there');
+  },
+);
 
 t.test('after the kill of any of them, the others have their MongoDB at the same address', LONG, async (t) => {
   const dataDir = dataDirectory(t);
@@ -381,7 +385,7 @@ async function versionAt(uri: string): Promise<{ version: string }> {
   }
 }
 
-t.test('the operator’s MongoDB is checked before it is used', async (t) => {
+t.test('the operator’s MongoDB is checked before it is used', LONG, async (t) => {
   const dataDir = dataDirectory(t);
   const embedded = await openEmbedded(dataDir);
   t.teardown(() => embedded.close());

@@ -10,7 +10,6 @@ import { mongo } from 'mongoose';
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
 import { openMongo } from '../../src/mongod/index.js';
-import { LONG } from '../helpers/long.js';
 import { CACHE_DIR } from '../helpers/mongo.js';
 import { eventually, startSelling, startTestService, type TestService } from '../helpers/service.js';
 
@@ -75,7 +74,7 @@ async function killHolding(uri: string, held: Held): Promise<void> {
   await once(child, 'exit');
 }
 
-t.test('a process is killed while its transaction holds what numbers the events: they go on', LONG, async (t) => {
+t.test('a process is killed while its transaction holds what numbers the events: they go on', async (t) => {
   const { uri, held, other } = await rig(t);
   await killHolding(uri, [['eventCounters', { _id: held.accountId }]]);
   const sinceMs = Date.now();
@@ -84,7 +83,7 @@ t.test('a process is killed while its transaction holds what numbers the events:
   t.comment(`another account's events after ${others} ms, its own after ${own} ms`);
 });
 
-t.test('a process is killed while its transaction holds what records payments: they go on', LONG, async (t) => {
+t.test('a process is killed while its transaction holds what records payments: they go on', async (t) => {
   const { uri, held, other } = await rig(t);
   await killHolding(uri, [
     ['cursors', {}],

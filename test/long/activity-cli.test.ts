@@ -8,7 +8,6 @@ import { systemClock } from '../../src/kit/clock.js';
 import { createIds } from '../../src/kit/ids.js';
 import { ANY_WALLET } from '../../src/watching/parked-store.js';
 import { startProgram } from '../helpers/command.js';
-import { LONG } from '../helpers/long.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { startSelling, startTestService, TEST_SECRETS_KEY } from '../helpers/service.js';
 import { parkedDoc } from '../helpers/stores.js';
@@ -122,7 +121,7 @@ const leaves = (command: Command, path: string[] = []): string[] =>
     return each.commands.length > 0 ? leaves(each, name) : [name.join(' ')];
   });
 
-t.test('every command that changes something of an account is told there, once', LONG, async (t) => {
+t.test('every command that changes something of an account is told there, once', async (t) => {
   t.same(
     leaves(program).sort(),
     [...Object.keys(TOLD), ...Object.keys(NOT_TOLD)].sort(),
@@ -145,7 +144,7 @@ t.test('every command that changes something of an account is told there, once',
   await worker.close();
 });
 
-t.test('a call that changed nothing is not told', LONG, async (t) => {
+t.test('a call that changed nothing is not told', async (t) => {
   const before = (await told()).length;
   t.equal((await cli(['gap', 'mend', '--horizon', ledgerUrl])).code, 0);
   t.equal((await cli(['gap', 'mend', '--horizon', ledgerUrl, '--wallet', wallet.id])).code, 0, 'it has no gap left');
@@ -161,7 +160,6 @@ t.test('a call that changed nothing is not told', LONG, async (t) => {
 
 t.test(
   'what concerns many accounts is told a batch at a time, takes effect with the last, and goes on after a cut',
-  LONG,
   async (t) => {
     const ids = Array.from({ length: 250 }, () => newId('acct')).sort();
     await db.collection<Json>('accounts').insertMany(ids.map((_id) => ({ _id, name: 'Many', createdAt: new Date() })));
