@@ -323,7 +323,10 @@ export async function openDatabaseServer(uri: string, kind: 'memory' | 'real'): 
             if (seat.database === database) seatsOfTransactions.delete(lsid);
           free.push(...taken);
         },
-        docs: async (collection) => (memory ? memory.docs(collection) : real.collection(collection).find().toArray()),
+        // In one batch: a process kills the sessions of another that died, and the driver may have
+        // given one of these to this reader.
+        docs: async (collection) =>
+          memory ? memory.docs(collection) : real.collection(collection).find({}, { batchSize: 1_000_000 }).toArray(),
       };
       return database;
     },
