@@ -270,7 +270,7 @@ export interface CommitDeps {
   onActivity?: (activities: readonly ActivityDoc[], session: Session) => Promise<void>;
 }
 
-/** Of a transaction for several accounts, before each account has its own. */
+/** Attempts at a transaction for several accounts, before each account has its own. */
 const JOINT_ATTEMPTS = 2;
 
 export function createCommit(deps: CommitDeps): Commit {
@@ -307,7 +307,7 @@ export function createCommit(deps: CommitDeps): Commit {
   const addAll = <T>(
     acts: readonly Act[],
     work: (session: Session, storeNew: StoreNew) => Promise<readonly T[]>,
-    options?: Parameters<typeof transaction>[1],
+    options?: { attempts: number },
   ): Promise<readonly T[]> =>
     transaction(async (session) => {
       let isTold = false;
@@ -322,19 +322,19 @@ export function createCommit(deps: CommitDeps): Commit {
       return results;
     }, options);
 
-  const inGroups: Commit['inGroups'] = (work) => {
-    const writer = (options?: { attempts: number }) => (acts: readonly Parameters<typeof work>[0][number][]) =>
+  function inGroups<A extends Act, T>(
+    work: (acts: readonly A[], session: Session, storeNew: StoreNew) => Promise<readonly T[]>,
+  ): (act: A) => Promise<T> {
+    const writer = (options?: { attempts: number }) => (acts: readonly A[]) =>
       addAll(acts, (session, storeNew) => work(acts, session, storeNew), options);
     const add = isSharded
       ? createGroupCommit(writer())
       : createJointCommit(writer({ attempts: JOINT_ATTEMPTS }), writer());
     return (act) => add(act.caller.accountId, act);
-  };
+  }
 
-  return Object.assign(commit, {
-    all: <T>(...[acts, work]: Parameters<typeof addAll<T>>) => addAll(acts, work),
-    inGroups,
-  });
+  const all: Commit['all'] = (acts, work) => addAll(acts, work);
+  return Object.assign(commit, { all, inGroups });
 }
 
 function doingOf({ caller }: Act) {

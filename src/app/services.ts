@@ -93,10 +93,18 @@ export function createServices(core: Core, options: ServicesOptions): Services {
       readStatement: createReadStatement({ ...system, ledgers }),
       readAssets: createReadWalletAssets({ ledgers }),
     }),
-    products: createProductService({ ...common, removeLeftovers: createRemoveLeftovers(common) }),
+    products: createProductService({
+      ...common,
+      wallets: system.wallets,
+      removeLeftovers: createRemoveLeftovers(common),
+    }),
     paymentLinks: createPaymentLinkService({ ...common, products: system.products }),
     coupons: createCouponService(common),
-    checkouts: createCheckoutService({ ...system, ...common, acceptCheckout: createAcceptCheckout(common) }),
+    checkouts: createCheckoutService({
+      ...common,
+      ...{ products: system.products, wallets: system.wallets },
+      acceptCheckout: createAcceptCheckout(common),
+    }),
     payments: {
       ...createPaymentService({
         ...common,

@@ -146,13 +146,6 @@ function addTo<Entry>(groups: Map<string, Entry[]>, key: string, entry: Entry): 
 export const byAccount = <T extends { accountId: string }>(docs: readonly T[]): [string, T[]][] =>
   [...byKey(docs.map((doc) => [doc.accountId, doc]))].sort(([a], [b]) => (a < b ? -1 : 1));
 
-/** Counts each text, in the order of first occurrence. */
-export function countBy(texts: readonly string[]): Map<string, number> {
-  const counts = new Map<string, number>();
-  for (const text of texts) counts.set(text, (counts.get(text) ?? 0) + 1);
-  return counts;
-}
-
 /** What comes to the counts of a document. */
 export interface Addition {
   _id: string;

@@ -162,7 +162,7 @@ export function createPaymentLinkService(deps: PaymentLinkServiceDeps): Service 
     );
     // Last, because all processes write these documents, and the later of two must retry.
     const products = await deps.products.countLinks(links.map(countOf), session);
-    return links.map((link, index) => sellable(products[index]!, link));
+    return links.map((link, index) => sellable(products[index] ?? null, link));
   });
 
   return {

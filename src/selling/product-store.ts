@@ -34,7 +34,7 @@ const DELETED_PRODUCTS = define('deletedProducts', {
 
 interface DeletedProductDoc extends DocOf<typeof DELETED_PRODUCTS> {}
 
-/** A link that its product is to count, or the opposite. */
+/** What comes to the counts of a product when links are made, changed or deleted. */
 export interface LinkCount {
   accountId: string;
   productId: string;

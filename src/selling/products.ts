@@ -9,13 +9,13 @@ import { canonicalPercent } from '../domain/order.js';
 import { conflict, invalid, NO_SUCH, notFound, withChanges } from '../kit/api-error.js';
 import type { Caller, ServiceOf } from '../kit/caller.js';
 import type { Clock } from '../kit/clock.js';
-import { byAccount, countBy } from '../kit/group-commit.js';
+import { byAccount } from '../kit/group-commit.js';
 import type { NewId } from '../kit/ids.js';
 import { pageOf } from '../kit/paging.js';
 import { foldText } from '../kit/text-search.js';
 import type { RateNeeds } from '../rates/index.js';
 import type { ForAccount } from '../stores.js';
-import type { WalletDoc } from '../watching/index.js';
+import type { WalletDoc, WalletStore } from '../watching/index.js';
 import { toProduct } from './checkout-resource.js';
 import {
   type ProductDoc,
@@ -86,6 +86,7 @@ type Service = ServiceOf<Contract['products']>;
 
 interface ProductServiceDeps {
   forAccount: ForAccount<'account' | 'products' | 'wallets'>;
+  wallets: Pick<WalletStore, 'countProducts'>;
   /** Removes a batch of links and checkouts of a deleted product. */
   removeLeftovers: (accountId: string, productId: string) => Promise<unknown>;
   commit: Commit;
@@ -100,15 +101,13 @@ export function createProductService(deps: ProductServiceDeps): Service {
   const { forAccount, commit, clock, newId, rateNeeds } = deps;
 
   const insert = commit.inGroups<Creation, null>(async (creations, session, storeNew) => {
-    const batches = byAccount(creations.map(({ product }) => product));
-    await storeNew(batches.flatMap(([accountId, batch]) => forAccount(accountId).products.insertsOf(batch)));
+    const products = creations.map(({ product }) => product);
+    await storeNew(
+      byAccount(products).flatMap(([accountId, batch]) => forAccount(accountId).products.insertsOf(batch)),
+    );
     // Last, because all processes write these documents, and the later of two must retry.
-    for (const [accountId, batch] of batches) {
-      const { wallets } = forAccount(accountId);
-      for (const [walletId, added] of countBy(batch.map((product) => product.walletId))) {
-        if (!(await wallets.countProducts(walletId, added, session))) throw unknownWallet();
-      }
-    }
+    const counts = products.map(({ accountId, walletId }) => ({ accountId, walletId, added: 1 }));
+    if ((await deps.wallets.countProducts(counts, session)).includes(null)) throw unknownWallet();
     return creations.map(() => null);
   });
 
@@ -189,14 +188,15 @@ async function versionOf(
 /** Null when another request changed the product since `before` was read; nothing is
  *  stored then. */
 const change = (
-  { commit, forAccount }: ProductServiceDeps,
+  { commit, forAccount, wallets }: ProductServiceDeps,
   caller: Caller,
   before: ProductDoc,
   fields: Partial<ProductDoc>,
   { version, movesTo, stockChange }: { version: ProductVersion | null; movesTo: string | null; stockChange: number },
 ): Promise<ProductDoc | null> =>
   commit({ caller, subjectId: before._id }, async (session) => {
-    const { products, wallets } = forAccount(before.accountId);
+    const { accountId } = before;
+    const { products } = forAccount(accountId);
     const after = await products.change(before, fields, version, session);
     // A plain link cannot hold pieces for its payers.
     if (after && fields.stock != null && after.plainLinkCount > 0)
@@ -211,8 +211,12 @@ const change = (
       after.stock = changed.stock;
     }
     if (after && movesTo !== null) {
-      if (!(await wallets.countProducts(movesTo, 1, session))) throw unknownWallet();
-      await wallets.countProducts(before.walletId, -1, session);
+      const moves = [
+        { accountId, walletId: movesTo, added: 1 },
+        { accountId, walletId: before.walletId, added: -1 },
+      ];
+      const [target] = await wallets.countProducts(moves, session);
+      if (!target) throw unknownWallet();
     }
     return after;
   });
@@ -271,17 +275,17 @@ const update =
   };
 
 const remove =
-  ({ forAccount, commit, removeLeftovers }: ProductServiceDeps): Service['delete'] =>
+  ({ forAccount, wallets, commit, removeLeftovers }: ProductServiceDeps): Service['delete'] =>
   async (caller, { id }) => {
     const { accountId } = caller;
-    const { products, wallets } = forAccount(accountId);
+    const { products } = forAccount(accountId);
     await commit({ caller, subjectId: id }, async (session) => {
       const product = await products.byId(id, session);
       if (!product) throw notFound('product');
       if (!(await products.removeUnpaid(id, session))) {
         throw conflict('This product has payments: make it inactive instead.');
       }
-      await wallets.countProducts(product.walletId, -1, session);
+      await wallets.countProducts([{ accountId, walletId: product.walletId, added: -1 }], session);
     });
     // The product is already gone, and a job removes the rest.
     await removeLeftovers(accountId, id).catch(() => undefined);

@@ -120,16 +120,6 @@ const ofAccount = ({ wallets, page, byId }: Opened, accountId: string) => ({
       { returnDocument: 'after', session },
     ),
   ...endingOfAccount({ wallets }, accountId),
-  /** Called in the transaction that makes, moves or deletes products, so that a wallet in use
-   *  cannot be deleted concurrently. False when there is no such wallet. */
-  async countProducts(id: string, change: number, session: Session): Promise<boolean> {
-    const { matchedCount } = await wallets.updateOne(
-      { _id: id, accountId },
-      { $inc: { productCount: change } },
-      { session },
-    );
-    return matchedCount === 1;
-  },
 });
 
 /** Making checkouts for a wallet, and its end: both write its document, so that of two that meet
@@ -152,6 +142,18 @@ const endingOfAccount = ({ wallets }: Pick<Opened, 'wallets'>, accountId: string
 });
 
 const ofAllAccounts = ({ wallets }: Opened) => ({
+  /** Called in the transaction that makes, moves or deletes products, so that a wallet in use
+   *  cannot be deleted concurrently.
+   *  @returns the wallet of each as it is now; null where the account has none */
+  countProducts: (
+    changes: readonly { accountId: string; walletId: string; added: number }[],
+    session: Session,
+  ): Promise<(WalletDoc | null)[]> =>
+    addCounts(
+      wallets,
+      changes.map(({ walletId, accountId, added }) => ({ _id: walletId, accountId, counts: { productCount: added } })),
+      session,
+    ),
   /** Call in the transaction that makes the checkouts.
    *  @returns the wallet of each as it is now; null where the account has none that is active */
   countCheckouts: (

@@ -104,7 +104,7 @@ for (const source of ['horizon', 'rpc'] as const) {
   t.test(`what newer protocols write pays its checkout, by ${source}`, source === 'rpc' ? LONG : {}, async (t) => {
     const { client, open, statusOf, paymentsOf } = await startShop(t, source);
     const cases = Object.entries({ ...calls, 'a transfer beside a W…': payBeside, ...future });
-    // Every fourth in each run of the tests.
+    // npm test takes every fourth.
     for (const [name, pay] of cases.filter((_, index) => IS_LONG || index % 4 === 0)) {
       const wallet = await open();
       const { id, memo, memoId } = await wallet.order();

@@ -140,7 +140,7 @@ t.test(
       const byId: typeof products.byId = async (...args) => then(await products.byId(...args));
       return { account, products: { ...products, list, byId }, wallets };
     };
-    const common = { forAccount, commit, clock: systemClock, newId };
+    const common = { forAccount, wallets: stores.system.wallets, commit, clock: systemClock, newId };
     const products = createProductService({
       ...common,
       stamper: { stamp: async () => ({ at: new Date(), ledger: null }) },

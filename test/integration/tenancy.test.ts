@@ -342,7 +342,6 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
     activate: (s) => s.wallets.activate(spare._id, stamp),
     deactivate: (s) => inTransaction((session) => s.wallets.deactivate(wallet._id, stamp, session)),
     removeUnused: (s) => inTransaction((session) => s.wallets.removeUnused(spare._id, session)),
-    countProducts: (s) => inTransaction((session) => s.wallets.countProducts(wallet._id, 1, session)),
   },
   gaps: { list: (s) => s.gaps.list(wallet._id, pageOfAll) },
   ownRates: {
@@ -579,19 +578,21 @@ t.test(
   'a stranger who counts at what an owner has → nothing is counted or shown, the owner’s own beside it is',
   async (t) => {
     const { products, wallets } = stores.system;
-    const all = (accountId: string) => ({ accountId, productId: product._id, walletId: wallet._id, all: 1, plain: 1 });
-    const [own, stranger] = [all(OWNER), all(STRANGER)];
+    const ids = { productId: product._id, walletId: wallet._id };
+    const of = (accountId: string) => ({ accountId, ...ids, all: 1, plain: 1, added: 1 });
+    const [own, stranger] = [of(OWNER), of(STRANGER)];
     const countsOf = async () => {
       const counted = await db.collection('products').findOne({ _id: product._id as never });
       const made = await db.collection('wallets').findOne({ _id: wallet._id as never });
-      return [counted!.paymentLinkCount, counted!.plainLinkCount, made!.checkoutsMade ?? 0];
+      return [counted!.paymentLinkCount, counted!.plainLinkCount, made!.checkoutsMade ?? 0, made!.productCount];
     };
-    const [links, plain, checkouts] = await countsOf();
+    const before = await countsOf();
     const none = { ...own, productId: newId('prod'), walletId: newId('wallet') };
     for (const asked of [[stranger], [own, own], [stranger, none, own, stranger]]) {
       const shown = await transaction(async (session) => [
         await products.countLinks(asked, session),
         await wallets.countCheckouts(asked, session),
+        await wallets.countProducts(asked, session),
       ]);
       for (const docs of shown) {
         t.same(
@@ -600,7 +601,10 @@ t.test(
         );
       }
     }
-    t.same(await countsOf(), [links + 3, plain + 3, checkouts + 3]);
+    t.same(
+      await countsOf(),
+      before.map((count) => count + 3),
+    );
   },
 );
 

@@ -89,8 +89,8 @@ t.test('endpoints that hang hold up no other, and the database is asked in batch
   );
   while ((await r.delivered()) < 850 && Date.now() - startedAt < 40_000) await systemClock.sleep(50);
   const ms = Date.now() - startedAt;
-  // Some 200 on a quiet machine; where it is slow, fewer results share a write.
-  const most = Math.max(425, ms / 20);
+  // Where the machine is slow, fewer results share a write.
+  const most = Math.max(283, ms / 20);
   t.ok(roundTrips < most, `${roundTrips} calls of the stores in ${ms} ms for 850 deliveries, at most ${most}`);
   t.equal(await r.delivered(), 850, 'long before the first of them times out');
   for (const path of hanging) {

@@ -116,7 +116,7 @@ t.test('after a failed group each key is written apart; one that hangs holds up 
   together[0]!.resolve();
   t.equal(await first, 'A1');
   await tick();
-  const meanwhile = commit('held', 'held2');
+  const during = commit('held', 'held2');
   together[1]!.reject(new Error('documents held'));
   await tick();
   t.strictSame(itemsOf(apart), [['a2', 'a3'], ['held1', 'held2'], ['b1']], 'with what waited');
@@ -131,7 +131,7 @@ t.test('after a failed group each key is written apart; one that hangs holds up 
   together[2]!.resolve();
   t.equal(await later[0], 'A4');
   hanging.resolve();
-  t.strictSame(await Promise.all([others[1], meanwhile]), ['HELD1', 'HELD2']);
+  t.strictSame(await Promise.all([others[1], during]), ['HELD1', 'HELD2']);
   await tick();
   apart.at(-1)!.resolve();
   t.equal(await later[1], 'HELD3');
