@@ -2,7 +2,7 @@
  *  `--long` runs folders called long, and whole the files of which a part is long. The last line is
  *  `N passed, N failed`; a run without any test fails too. */
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync, statSync } from 'node:fs';
 import { freemem, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -21,10 +21,10 @@ const ROOMS = [
   'src/mongod/test',
   'src/proof/test',
 ];
-/** Their files start the service in their own process. */
-const SERVICE_TESTS = ['test/e2e', 'test/integration'];
-/** Few, so that the last process does not run long after the others. */
-const FILES_IN_PROCESS = 4;
+/** Their files each have a process of their own: they change its environment, or last for long. */
+const LONE_TESTS = ['test/long', 'src/local-ledger/test/long', 'src/mongod/test'];
+/** At a time. A file waits for much, so that two leave two cores idle. */
+const PROCESSES = 3;
 
 const isLong = process.argv[2] === '--long';
 const named = process.argv.slice(isLong ? 3 : 2);
@@ -95,7 +95,7 @@ function buildTap(): void {
 }
 
 async function runTap(env: Record<string, string>, tapFile: string): Promise<number> {
-  const args = ['run', '--reporter=base', `--output-file=${tapFile}`, ...programs()];
+  const args = ['run', `--jobs=${PROCESSES}`, '--reporter=base', `--output-file=${tapFile}`, ...programs()];
   // With CI set the reporter prints each result once instead of redrawing the screen.
   const tap = spawn(join(root, 'node_modules/.bin/tap'), args, {
     cwd: root,
@@ -110,27 +110,17 @@ async function runTap(env: Record<string, string>, tapFile: string): Promise<num
 const startsWith = (folders: readonly string[]) => (file: string) =>
   folders.some((each) => file.startsWith(`${each}/`));
 
-/** Small files run in one process, those of the service some in a process, the others each in
- *  one of their own. */
+/** Small files run in one process, each lone one in its own; processes share the others. */
 function programs(): string[] {
   const [small, notSmall] = parted(files, startsWith(SMALL_TESTS));
-  const [together, alone] = parted(notSmall, startsWith(SERVICE_TESTS));
-  const groups = Math.ceil(together.length / FILES_IN_PROCESS);
+  const [alone, shared] = parted(notSmall, startsWith(LONE_TESTS));
+  const processes = Math.min(PROCESSES, shared.length);
   return [
-    ...group('small', small),
-    // Dealt out, because neighbours in the alphabet take about as long.
-    ...Array.from({ length: groups }, (_, at) =>
-      group(
-        `service-${at + 1}`,
-        together.filter((_, index) => index % groups === at),
-      ),
-    ).flat(),
+    ...(small.length > 0 ? [inOneProcess(root, 'small', small)] : []),
     ...alone.map(compiledTest),
+    ...Array.from({ length: processes }, (_, at) => inOneProcess(root, `shared-${at + 1}`, shared)),
   ];
 }
-
-const group = (name: string, tests: readonly string[]): string[] =>
-  tests.length > 1 ? [inOneProcess(root, name, tests)] : tests.map(compiledTest);
 
 function parted<T>(all: readonly T[], isFirst: (each: T) => boolean): [T[], T[]] {
   return [all.filter(isFirst), all.filter((each) => !isFirst(each))];
@@ -180,7 +170,9 @@ async function main(): Promise<number> {
   });
   try {
     await keepLittleHistory(database.uri);
-    const env = { TEST_MONGODB_URI: database.uri, TEST_LONG: String(isLong) };
+    const turns = join(workDir, 'turns');
+    mkdirSync(turns);
+    const env = { TEST_MONGODB_URI: database.uri, TEST_LONG: String(isLong), TEST_TURNS: turns };
     const code = await runTap(env, tapFile);
     const tap = existsSync(tapFile) ? readFileSync(tapFile, 'utf8') : '';
     const { passed, failed } = totals(tap);
