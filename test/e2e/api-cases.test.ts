@@ -13,6 +13,8 @@ import { eventually, startTestService } from '../helpers/service.js';
 const ISSUER = 'GDSH3DACNUIXAE2E6WBWUFMO3Y4COGCXJVWNKWU5GL5UJVSBFDYOGUY4';
 const database = await testDatabase(t);
 const connectionsBefore = mongoose.connections.length;
+// Other files of this process have been answered, too.
+answered.clear();
 const service = await startTestService(t, { role: 'api', database: { uri: monitored(database.uri) } });
 const accesses = recordAccesses(mongoose.connections[connectionsBefore]!);
 await service.join('worker');

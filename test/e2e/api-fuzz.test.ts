@@ -13,6 +13,8 @@ t.setTimeout(3_600_000);
 const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? (IS_LONG ? 2000 : 500));
 const AT_ONCE = 20;
 
+// Other files of this process have been answered, too.
+answered.clear();
 const service = await startTestService(t);
 const { url, apiKey } = service;
 const { wallet, product, link } = await startSelling(service);

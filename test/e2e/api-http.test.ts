@@ -16,6 +16,8 @@ import { answered, call, type Outcome, operations, request, TRANSPORTS } from '.
 import { freePort } from '../helpers/mongo.js';
 import { allNumbered, eventually, startSelling, startTestService } from '../helpers/service.js';
 
+// Other files of this process have been answered, too.
+answered.clear();
 const service = await startTestService(t);
 const { url, apiKey } = service;
 const { wallet, product, link } = await startSelling(service);
