@@ -180,6 +180,10 @@ export const useReads = <Name extends ReadName>(
 ): readonly UseQueryResult<Output<Name>>[] =>
   useQueries({ queries: inputs.map((input) => readOf(name, input, options)) });
 
+/** Gives up a read that is under way. */
+export const stopRead = <Name extends ReadName>(name: Name, input: Input<Name>): Promise<void> =>
+  queryClient.cancelQueries({ queryKey: keyOf(name, input) });
+
 function readOf<Name extends ReadName>(
   name: Name,
   input: Input<Name>,

@@ -2,7 +2,7 @@
  *  both sides. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { minorDigits } from '../../../../contracts/currencies.js';
-import { failureOf, type Input, type Output, useRead, useWrite } from '../api.js';
+import { failureOf, type Input, type Output, stopRead, useRead, useWrite } from '../api.js';
 import { grouped, money, readAmount, stroopsOf, typedMoney } from '../format.js';
 import { Outside } from '../parts/bits.js';
 import { Qr } from '../parts/qr-block.js';
@@ -173,10 +173,12 @@ export function Sale({ id, next, ended }: { id: string; next: () => void; ended:
 
 /** The sale and its code, of one moment. A payment changes what is due, and until the code asks for
  *  the new amount there is none; a moved rate leaves the earlier code good until the next one
- *  is there. */
-function useCode(sale: Checkout): { sale: Checkout; uri: string | null; error: unknown } {
+ *  is there.
+ *  @param isOpen a sale that is being cancelled has no code any more */
+function useCode(sale: Checkout, isOpen: boolean): { sale: Checkout; uri: string | null; error: unknown } {
   const { id, receivedAmount, remainingAmount } = sale;
-  const pay = useRead('checkouts.instructions', { id }, { refetchInterval: LOOK_MS * 5, keepPrevious: true });
+  const reading = { enabled: isOpen, refetchInterval: LOOK_MS * 5, keepPrevious: true };
+  const pay = useRead('checkouts.instructions', { id }, reading);
   const { amount, uri } = pay.data ?? {};
   const isOne = amount === remainingAmount;
   useEffect(() => {
@@ -189,12 +191,13 @@ function useCode(sale: Checkout): { sale: Checkout; uri: string | null; error: u
 }
 
 function Waiting({ sale: newest, failure, next }: { sale: Checkout; failure: unknown; next: () => void }) {
-  const { sale, uri, error } = useCode(newest);
+  const cancel = useWrite('checkouts.cancel');
+  const { sale, uri, error } = useCode(newest, cancel.isIdle || cancel.isError);
   const { id, name, assetCode, receivedAmount, remainingAmount, remainingValue, currency } = sale;
   const trouble = failure ?? error;
-  const cancel = useWrite('checkouts.cancel');
   const stop = useOnce(async () => {
     try {
+      await stopRead('checkouts.instructions', { id });
       await cancel.mutateAsync({ id });
       next();
     } catch {}
