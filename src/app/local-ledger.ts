@@ -8,6 +8,7 @@ import type { Clock } from '../kit/clock.js';
 import type { Database } from '../kit/database.js';
 import { StartupError } from '../kit/startup-error.js';
 import type { LedgerClient } from '../local-ledger/index.js';
+import { freePort } from '../mongod/index.js';
 import type { TestPayer } from '../page/types.js';
 import type { Config } from './config.js';
 
@@ -19,13 +20,12 @@ import type { Config } from './config.js';
  *  @param setting the name of the setting that `port` comes from, for messages
  *  @throws StartupError */
 export async function usablePort(host: string, port: number, setting: string): Promise<number> {
+  // The service listens seconds later: by then the system may have given away one of its own.
+  if (port === 0) return usablePort(host, await freePort(), setting);
   return new Promise((resolve, reject) => {
     const probe = createServer();
     probe.once('error', (error) => reject(listenError(error, host, port, setting)));
-    probe.listen({ host, port }, () => {
-      const found = (probe.address() as { port: number }).port;
-      probe.close(() => resolve(found));
-    });
+    probe.listen({ host, port }, () => probe.close(() => resolve(port)));
   });
 }
 

@@ -10,6 +10,7 @@ import { checkMongo } from './given.js';
 export { type Cluster, type ClusterOptions, type ClusterServer, openCluster } from './cluster.js';
 export { MongoUnavailableError } from './error.js';
 export { findMongod } from './find.js';
+export { freePort } from './sockets.js';
 
 export interface OpenMongo {
   /** A connection string; the embedded one holds credentials, so it must not be logged. */

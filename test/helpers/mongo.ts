@@ -1,13 +1,13 @@
 /** A separate database for each test, on one real mongod that all test processes of this
  *  checkout share. */
-import { randomBytes, randomInt } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer } from 'node:net';
+import { randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { mongo } from 'mongoose';
 import { pino } from 'pino';
 import { readConfig } from '../../src/app/config.js';
 import { openMongo } from '../../src/mongod/index.js';
+
+export { freePort } from '../../src/mongod/index.js';
 
 export interface TestDatabase {
   /** A connection string with `name` as its default database. */
@@ -69,21 +69,4 @@ async function empty(db: mongo.Db): Promise<boolean> {
     ({ name: 'deleteMany', namespace: `${db.databaseName}.${name}`, filter: {} }) as const;
   await db.client.bulkWrite(names.map(deletion));
   return true;
-}
-
-/** A free loopback port below the range that systems assign, so that it stays free while its
- *  owner restarts. */
-export async function freePort(): Promise<number> {
-  for (;;) {
-    const port = 20_000 + randomInt(12_000);
-    const server = createServer().listen(port, '127.0.0.1');
-    const isFree = await once(server, 'listening').then(
-      () => true,
-      () => false,
-    );
-    if (!isFree) continue;
-    server.close();
-    await once(server, 'close');
-    return port;
-  }
 }
