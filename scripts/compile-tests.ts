@@ -45,14 +45,17 @@ async function compile(root: string, source: string): Promise<void> {
 }
 
 /** A process that runs test files one after the other, each as a test of its own, whose teardown
- *  ends what the file began. Of several such processes each takes the next file that none has
- *  taken. Saves each file the five seconds of CPU that a first service costs: loading it, and
- *  code that is not compiled yet.
- *  @param tests paths relative to the root. @returns the file to run */
-export function inOneProcess(root: string, name: string, tests: readonly string[]): string {
+ *  ends what the file began. Saves each file the five seconds of CPU that a first service costs:
+ *  loading it, and code that is not compiled yet.
+ *  @param tests paths relative to the root
+ *  @param isShared for one of several processes with the same files, each of which takes the next
+ *  one that none has taken. @returns the file to run */
+export function inOneProcess(root: string, name: string, tests: readonly string[], isShared = false): string {
   const file = join(OUTPUT, `test/${name}.test.js`);
   const lines = tests.map(
-    (test) => `if (isMine('${test}')) await t.test('${test}', { timeout: ${FILE_MS} }, async (file) => {
+    (
+      test,
+    ) => `${isShared ? `if (isMine('${test}')) ` : ''}await t.test('${test}', { timeout: ${FILE_MS} }, async (file) => {
   globalThis.testOfFile = file;
   await import('../${relative(OUTPUT, compiledTest(test))}');
 });`,

@@ -3,27 +3,23 @@
  *  `N passed, N failed`. */
 import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { SMALL_TESTS } from './compile-tests.js';
+import { compileTests, inOneProcess, SMALL_TESTS } from './compile-tests.js';
 import { failures, totals, untilStopped } from './tap-text.js';
 
-const IN_CHILD = 'RUN';
+const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** Imports every test file. They register with tap's one root test, which prints TAP. */
-async function runAll(): Promise<void> {
-  const { default: t } = await import('tap');
-  // The parent watches the time: tap's own end of it would fail each test that had not begun.
-  t.setTimeout(0);
-  for (const folder of SMALL_TESTS) {
-    const url = new URL(`../${folder}/`, import.meta.url);
-    for (const name of readdirSync(url)) if (name.endsWith('.test.ts')) await import(new URL(name, url).href);
-  }
-}
-
-function report(): number {
+async function run(): Promise<number> {
   const { values } = parseArgs({ options: { within: { type: 'string', default: '180' } } });
-  const child = spawnSync(process.execPath, ['--import=tsx', fileURLToPath(import.meta.url), IN_CHILD], {
+  await compileTests(root);
+  const files = SMALL_TESTS.flatMap((folder) =>
+    readdirSync(join(root, folder)).map((name) => join(folder, name)),
+  ).filter((file) => file.endsWith('.test.ts'));
+  const options = ['--enable-source-maps', '--require=./test/helpers/before-tap.cjs'];
+  const child = spawnSync(process.execPath, [...options, inOneProcess(root, 'unit', files)], {
+    cwd: root,
     encoding: 'utf8',
     maxBuffer: 256 * 1024 * 1024,
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -48,5 +44,4 @@ function report(): number {
   return hasPassed ? 0 : 1;
 }
 
-if (process.argv[2] === IN_CHILD) await runAll();
-else process.exitCode = report();
+process.exitCode = await run();

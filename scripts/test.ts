@@ -118,7 +118,7 @@ function programs(): string[] {
   return [
     ...(small.length > 0 ? [inOneProcess(root, 'small', small)] : []),
     ...alone.map(compiledTest),
-    ...Array.from({ length: processes }, (_, at) => inOneProcess(root, `shared-${at + 1}`, shared)),
+    ...Array.from({ length: processes }, (_, at) => inOneProcess(root, `shared-${at + 1}`, shared, true)),
   ];
 }
 

@@ -59,9 +59,9 @@ t.test('a group begins and ends exactly where its day does', (t) => {
 
 t.test('no change of a clock is missed, and each comes at a whole minute', (t) => {
   // The zones that change most often; of all others some in the long tests, few in every run.
-  const until = Date.UTC(IS_LONG ? 2062 : 2028);
+  const [since, until] = IS_LONG ? [2015, 2062] : [2024, 2028];
   for (const zone of ['Asia/Gaza', 'Africa/Casablanca']) {
-    for (let ms = Date.UTC(2015, 0, 2); ms < until; ms += DAY_MS / 2) {
+    for (let ms = Date.UTC(since, 0, 2); ms < Date.UTC(until); ms += DAY_MS / 2) {
       if (dayOf(zone, ms) !== shownDate(zone, ms)) return t.fail(`${zone} ${new Date(ms).toISOString()}`);
     }
   }
