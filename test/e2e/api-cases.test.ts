@@ -6,7 +6,7 @@ import t from 'tap';
 import type { ErrorCode } from '../../contracts/errors.js';
 import { answered, call, type Outcome, operations, TRANSPORTS, type Transport } from '../helpers/api.js';
 import { type Access, monitored, namesAccount, recordAccesses } from '../helpers/commands.js';
-import { LONG } from '../helpers/long.js';
+import { IS_LONG, LONG } from '../helpers/long.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { eventually, startTestService } from '../helpers/service.js';
 
@@ -1286,10 +1286,11 @@ for (const transport of TRANSPORTS) {
       }
     });
     t.test('without a valid key nothing is said but that', async (t) => {
-      for (const [name] of operations) {
-        for (const key of ['sk_unknown', `sk_${'a'.repeat(43)}`, 'x y', `${world.readKey}x`]) {
+      const keys = ['sk_unknown', `sk_${'a'.repeat(43)}`, 'x y', `${world.readKey}x`];
+      for (const [index, name] of [...operations.keys()].entries()) {
+        // In every run each key is sent to a quarter of the operations.
+        for (const key of IS_LONG ? keys : [keys[index % keys.length]!])
           t.equal((await world.call(name, { id: 'x' }, key)).outcome, 'unauthorized', name);
-        }
       }
     });
   });
