@@ -22,7 +22,8 @@ const gapsOf = async () => (await service.api('GET', `/wallets/${wallet.id}/gaps
 const paymentsOf = async () => (await service.api('GET', '/payments?pageSize=100')).data;
 const mend = (body?: unknown, key?: string, { id } = wallet) =>
   service.api('POST', `/wallets/${id}/gaps/mend`, body, key);
-/** Tries until a source shows the end of the gap: one that names no ledger counts as some behind. */
+/** Tries until a source shows the end of the gap: one that names no ledger counts as some
+ *  behind. */
 const mended = (...asked: Parameters<typeof mend>) =>
   eventually(async () => {
     const { data } = await mend(...asked);
