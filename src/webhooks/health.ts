@@ -18,7 +18,6 @@ import { toWebhook } from './webhooks.js';
 const LATENCIES = 200;
 
 interface DeliveryHealth {
-  oldestPendingAt: Date | null;
   delivered: number;
   failed: number;
   lastDeliveredAt: Date | null;
@@ -33,12 +32,7 @@ export async function readHealth(
   since: Date,
 ): Promise<DeliveryHealth> {
   const ended = (status: DeliveryStatus, from: Date) => ({ ...owner, status, endedAt: { $gte: from } });
-  const [[oldest], delivered, failed, [newest], latest] = await Promise.all([
-    collection
-      .find({ ...owner, status: 'PENDING' }, { projection: { createdAt: 1 } })
-      .sort({ _id: 1 })
-      .limit(1)
-      .toArray(),
+  const [delivered, failed, [newest], latest] = await Promise.all([
     collection.countDocuments(ended('DELIVERED', since)),
     collection.countDocuments(ended('FAILED', since)),
     collection
@@ -55,7 +49,6 @@ export async function readHealth(
       .toArray(),
   ]);
   return {
-    oldestPendingAt: oldest?.createdAt ?? null,
     delivered,
     failed,
     lastDeliveredAt: newest?.endedAt ?? null,
@@ -161,8 +154,8 @@ const MUCH = 5000;
 const REMEMBERED_MS = 5000;
 const MAX_REMEMBERED = 1000;
 
-/** With the number of waiting deliveries, due or in replays in preparation. */
-type Counted = DeliveryHealth & { pending: number };
+/** With the waiting deliveries, due or in replays in preparation: how many, and since when. */
+type Counted = DeliveryHealth & { pending: number; oldestPendingAt: Date | null };
 
 export function createReadDeliveryHealth({
   forAccount,
@@ -175,25 +168,24 @@ export function createReadDeliveryHealth({
 }) {
   const remembered = new Map<string, { untilMs: number; health: Counted }>();
 
-  /** Read at one moment, so that a replay's deliveries are counted once while they become due. */
+  /** Read at one moment, so that a replay's deliveries are counted once while they become due, and
+   *  the oldest is one that is counted. */
   const readWaiting = ({ _id, accountId }: WebhookDoc) =>
     transaction(async (session) => {
       const { deliveries, replays } = forAccount(accountId);
       const replay = await replays.ofWebhook(_id, session);
       const toMake = Math.max(0, replay ? replay.count - replay.made : 0);
-      return {
-        pending: toMake + (await deliveries.countPending(_id, session)),
-        askedAt: toMake > 0 ? replay!.createdAt : null,
-      };
+      const { count, oldestAt } = await deliveries.pending(_id, session);
+      return { pending: toMake + count, oldestPendingAt: oldestAt ?? (toMake > 0 ? replay!.createdAt : null) };
     });
 
   async function read(webhook: WebhookDoc, nowMs: number): Promise<Counted> {
     const { _id, accountId } = webhook;
-    const [{ pending, askedAt }, health] = await Promise.all([
+    const [waiting, health] = await Promise.all([
       readWaiting(webhook),
       forAccount(accountId).deliveries.health(_id, new Date(nowMs - DAY_MS)),
     ]);
-    return { ...health, pending, oldestPendingAt: health.oldestPendingAt ?? askedAt };
+    return { ...health, ...waiting };
   }
 
   return async (webhook: WebhookDoc): Promise<Counted> => {

@@ -492,7 +492,10 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
       return [...latenciesMs, ...Object.values(health)].find((value) => value);
     },
     countFailed: (s) => s.deliveries.countFailed(replayed),
-    countPending: (s) => inTransaction((session) => s.deliveries.countPending(webhook._id, session)),
+    pending: async (s) => {
+      const { count, oldestAt } = await inTransaction((session) => s.deliveries.pending(webhook._id, session));
+      return count || oldestAt;
+    },
     countUnfinished: (s) => s.deliveries.countUnfinished(replayed, 9),
     cancelPending: (s) => s.deliveries.cancelPending(webhook._id),
   },
