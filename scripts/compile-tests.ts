@@ -52,15 +52,14 @@ async function compile(root: string, source: string): Promise<void> {
  *  one that none has taken. @returns the file to run */
 export function inOneProcess(root: string, name: string, tests: readonly string[], isShared = false): string {
   const file = join(OUTPUT, `test/${name}.test.js`);
-  const lines = tests.map(
-    (
-      test,
-    ) => `${isShared ? `if (isMine('${test}')) ` : ''}await t.test('${test}', { timeout: ${FILE_MS} }, async (file) => {
+  const imports = ["import t from 'tap';", ...(isShared ? ["import { isMine } from './helpers/turns.js';"] : [])];
+  const lines = tests.map((test) => {
+    const turn = isShared ? `if (isMine('${test}')) ` : '';
+    return `${turn}await t.test('${test}', { timeout: ${FILE_MS} }, async (file) => {
   globalThis.testOfFile = file;
   await import('../${relative(OUTPUT, compiledTest(test))}');
-});`,
-  );
-  const imports = ["import t from 'tap';", "import { isMine } from './helpers/turns.js';"];
+});`;
+  });
   writeFileSync(join(root, file), [...imports, 't.setTimeout(0);', ...lines, ''].join('\n'));
   return file;
 }
