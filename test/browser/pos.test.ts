@@ -38,7 +38,7 @@ async function open(path: string, who = cashier) {
   return { page, context, complaints };
 }
 
-t.test('a sale: keys, code, paid, next', async (t) => {
+t.test('a cashier types an amount → code, paid, next sale', async (t) => {
   const { page, complaints } = await open('/');
   await page.waitForURL(/\/dashboard\/pos$/);
   for (const key of ['1', '2', '.', '5', '7', 'Delete'])

@@ -101,7 +101,7 @@ t.test(
   },
 );
 
-t.test('behind TLS: a passkey of that name', async (t) => {
+t.test('setup behind TLS → a passkey of that name', async (t) => {
   const [port, proxyPort] = [await freePort(), await freePort()];
   const proxy = createServer({ key, cert }, (req, res) => {
     const headers = { ...req.headers, 'x-forwarded-for': '203.0.113.9', 'x-forwarded-proto': 'https' };
@@ -123,7 +123,7 @@ t.test('behind TLS: a passkey of that name', async (t) => {
   await makesPasskey(page);
 });
 
-t.test('over plain http at another host: an API key, shown once', async (t) => {
+t.test('setup over plain http at another host → an API key, shown once', async (t) => {
   const port = await freePort();
   const { line } = await startThere(t, port, `http://shop.test:${port}`);
   const page = await openPage(t);

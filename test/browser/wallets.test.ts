@@ -69,7 +69,7 @@ for (const [name, wallet] of WALLETS)
     t.strictSame(complaints, [], 'the policy had nothing to block');
   });
 
-t.test('on a phone, by keyboard alone', LONG, async (t) => {
+t.test('a payer on a phone, with the keyboard alone → pays with a wallet', LONG, async (t) => {
   const checkout = await order();
   const { page, complaints } = await browse(t, { extension: 'freighter' }, payer, PHONE);
   await page.goto(checkout.url);

@@ -230,7 +230,7 @@ t.test('the actor: a user, a key, an assistant with it, the command line, the se
   await worker.close();
 });
 
-t.test('which callers may read it, and of which account', async (t) => {
+t.test('a caller reads activity → that of the own account alone, where the key or role may', async (t) => {
   const other = await service.openAccount();
   const mine = await list();
   const theirs = await list('', other.apiKey);
@@ -254,7 +254,7 @@ t.test('which callers may read it, and of which account', async (t) => {
       t.equal((await api(method, path, method === 'DELETE' ? undefined : {})).status, 404, `${method} ${path}`);
 });
 
-t.test('found by time, a page at a time, newest first', async (t) => {
+t.test('a reader pages through activity → each record once, newest first, by time', async (t) => {
   const all = await list();
   const ids = all.map(({ id }) => id);
   t.same(ids, [...ids].sort().reverse());

@@ -169,7 +169,7 @@ t.test('a link of another network is told beside every other fault of an assignm
   }
 });
 
-t.test('a body that speaks for the path, too', async (t) => {
+t.test('a body names the id of the path → refused at that field, beside every other fault', async (t) => {
   const body = { id: 'prod_1', walletId: typeId('walletId') };
   const { status, error } = await service.api('PATCH', `/products/${fixed.id}`, body);
   t.equal(status, 422);

@@ -252,7 +252,7 @@ t.test('a payment that was sent back is not accepted', async (t) => {
   t.equal((await service.api('GET', `/checkouts/${order.id}`)).data.status, 'OPEN');
 });
 
-t.test('by the hash of its transaction, and nothing else', async (t) => {
+t.test('a merchant names a refund → by the hash of its transaction, and by nothing else', async (t) => {
   const payment = await paid('5', 'no memo of ours');
   const other = await paid('6', 'no memo of ours');
   const { hash } = await giveBack('5', wallet, null);

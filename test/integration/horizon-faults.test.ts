@@ -670,7 +670,7 @@ t.test('the first of the list is asked again within a minute, whatever it asked 
   t.equal(next.server, host(bases[0]!));
 });
 
-t.test('how far an answer shows its server to be', async (t) => {
+t.test('an answer shows its server to be as far as its last record or its headers say', async (t) => {
   const { horizon, bases } = await setUp(t, 1);
   const shown = async (respond: Respond) => {
     bases[0]!.misbehave(respond, '/accounts/');

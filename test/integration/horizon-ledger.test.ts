@@ -42,7 +42,7 @@ const creditsOf = (records: ParsedPage['records'], receiver: string): Credit[] =
     outcome.kind === 'credits' ? outcome.credits.filter((credit) => credit.receiver === receiver) : [],
   );
 
-t.test('on a ledger of real transactions', async (t) => {
+t.test('a ledger of real transactions is read whole and exactly', async (t) => {
   const { uri } = await testDatabase(t);
   const { url, client, ledger } = await startTestLedger(t, { uri, closeMs: 40 });
   const clock = manualClock();
@@ -275,7 +275,7 @@ async function startUnreliableBase(target: string) {
   };
 }
 
-t.test('a request budget that several processes share', LONG, async (t) => {
+t.test('several processes share a request budget → together they ask for no more than it has', LONG, async (t) => {
   const { uri } = await testDatabase(t);
   const clock = manualClock();
   const databases = [await connectDatabase(uri), await connectDatabase(uri)];

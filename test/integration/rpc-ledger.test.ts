@@ -147,7 +147,7 @@ t.test('the same credits to the byte, whichever is asked', async (t) => {
   }
 });
 
-t.test('ledgers, times, accounts and trustlines', async (t) => {
+t.test('Stellar RPC and Horizon tell alike of ledgers, times, accounts and trustlines', async (t) => {
   const [horizon, rpc] = [
     openLedger('horizon').session({ purpose: 'watching' }),
     openLedger('rpc').session({ purpose: 'watching' }),

@@ -10,7 +10,7 @@ import { startMailServer } from '../helpers/mail-server.js';
 import { freePort, testDatabase } from '../helpers/mongo.js';
 import { eventually, startSelling, startTestService, TEST_SECRETS_KEY } from '../helpers/service.js';
 
-t.test('SIGKILL in the middle of an e-mail', async (t) => {
+t.test('a process is killed in the middle of an e-mail → another sends it, once', async (t) => {
   const database = await testDatabase(t);
   const server = await startMailServer();
   t.teardown(() => server.close());

@@ -73,7 +73,7 @@ t.test('no change of a clock is missed, and each comes at a whole minute', (t) =
   t.end();
 });
 
-t.test('days as they were and will be', (t) => {
+t.test('a zone skips, repeats or moves a midnight → its day begins where the zone’s law says', (t) => {
   for (const [zone, day, start] of [
     // Two midnights: at one o'clock it is midnight again.
     ['America/Havana', '2027-11-07', '2027-11-07T04:00:00.000Z'],

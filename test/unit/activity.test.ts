@@ -2,7 +2,7 @@
 import t from 'tap';
 import { changesAsked, changesBetween, Secret } from '../../src/accounts/commit.js';
 
-t.test('the changed fields', async (t) => {
+t.test('a resource is changed → the fields that differ are told, and no others', async (t) => {
   const before = { name: 'Mug', price: '9.5', active: true, events: ['a'], note: null, gone: undefined };
   t.same(changesBetween(before, { ...before }), []);
   t.same(changesBetween(before, { ...before, price: '10', active: false, events: ['a', 'b'], note: 'n' }), [
@@ -27,7 +27,7 @@ t.test('a secret shows only that it changed', async (t) => {
   t.notOk(JSON.stringify(old).includes('sk_'), 'and it does not show itself');
 });
 
-t.test('the requested fields', async (t) => {
+t.test('a resource is made → the given fields are told by their paths', async (t) => {
   t.same(changesAsked({ name: 'x', none: null, missing: undefined, n: 2, metadata: { table: '7' }, list: ['a', 1] }), [
     { field: 'name', from: null, to: 'x' },
     { field: 'n', from: null, to: 2 },
@@ -43,7 +43,7 @@ t.test('a payer’s e-mail address shows only that there is one: activity stays 
   ]);
 });
 
-t.test('bounded, and it says so', async (t) => {
+t.test('a record is cut at its bounds, and says so', async (t) => {
   const [cut] = changesAsked({ text: `${'x'.repeat(299)}😀${'y'.repeat(99)}` });
   t.equal(cut!.to, `${'x'.repeat(299)}… (400 characters)`, 'no half of a character');
   const many = changesAsked(Object.fromEntries(Array.from({ length: 70 }, (_, n) => [`f${n}`, n])));

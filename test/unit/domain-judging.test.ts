@@ -259,7 +259,7 @@ t.test('an amount is plain decimal text up to what the ledger can hold', async (
 const memoFrom = (bytes: number[]) =>
   createMemo({ randomBytes: (size) => Buffer.from(bytes).subarray(0, size) }, 'link');
 
-t.test('a memo as a person writes it down', async (t) => {
+t.test('a person writes a memo in small letters, with O for 0 or blanks → it is the memo', async (t) => {
   const memo = memoFrom([0, 1, 10, 11, 22, 31, 5, 7, 0, 1, 29]);
   t.match(memo, /^01ABPZ5701X[0-9A-HJKMNP-TV-Z]$/);
   const byHand = memo.toLowerCase().replaceAll('0', 'o').replace('1', 'l').replace('1', 'I');

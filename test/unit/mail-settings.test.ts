@@ -6,7 +6,7 @@ import { StartupError } from '../../src/kit/startup-error.js';
 const FROM = 'pay@service.example';
 const mailOf = (SMTP_URL: string, MAIL_FROM = FROM) => readConfig({ SMTP_URL, MAIL_FROM }).mail;
 
-t.test('a server and a sender', async (t) => {
+t.test('a mail server and a sender are read from the settings', async (t) => {
   t.equal(readConfig({}).mail, null);
   t.equal(readConfig({ SMTP_URL: ' ', MAIL_FROM: '' }).mail, null);
   t.match(mailOf('smtp://mail.example'), {

@@ -75,7 +75,7 @@ t.test('what is read of the spans decides as all that there is', async () => {
   );
 });
 
-t.test('what was shown within the lock', async (t) => {
+t.test('a rate counts for a payment if it was shown within the lock', async (t) => {
   const cases: [what: string, parts: Partial<RateHistory>, rates: string[]][] = [
     ['nothing, where there is no sample', {}, []],
     ['the one sample, however early in the lock', { samples: [sample('0.25', 10)] }, ['0.25']],
@@ -198,7 +198,7 @@ const product = (fields: Partial<Parameters<typeof judgeByTerms>[1]> = {}) => ({
 const custom = (minAmount: string | null) =>
   product({ priceType: 'CUSTOM', price: null, minAmount: minAmount && units(minAmount) } as never);
 
-t.test('a payment of a link that is priced in EUR, by the rates 0.2 and 0.25', async (t) => {
+t.test('a link is priced in EUR → a payment is judged by the best of the rates that were shown', async (t) => {
   // 10 EUR are 40 at the one, 50 at the other.
   const fixed = product();
   const tolerant = product({ tolerance: 200n });

@@ -91,7 +91,7 @@ t.test('one wrong claim about the newest ledger is no reset', async (t) => {
   t.equal(await happened(5, {}), true, 'another one has not');
 });
 
-t.test('the mode of reading', async (t) => {
+t.test('few addresses are read one by one, more by the feed of the whole network', async (t) => {
   const base = {
     tip: tip(1000),
     feed: null,
@@ -211,7 +211,7 @@ const window = (from: number, until: number | null) => ({
 const wallet = (windows: WalletDoc['windows'], fields: Partial<WalletDoc> = {}) =>
   ({ _id: 'w', network: 'TESTNET', address: 'G', windows, readTo: null, ...fields }) as WalletDoc;
 
-t.test('which windows of a wallet still have to be read', async (t) => {
+t.test('a window of a wallet is read until all of its ledgers are', async (t) => {
   const [first, second] = [window(100, 200), window(300, null)];
   const forgotten = { ...first, until: { ...first.until!, ledger: null } };
   const readTo = { ledger: 200, at: at(201), closedAt: at(201) };

@@ -542,7 +542,7 @@ t.test('operations that fail in a ledger: the fee is taken, the effects are not'
   );
 });
 
-t.test('extreme cases: too many entries, more lumens than fit', async (t) => {
+t.test('too many entries, or more lumens than fit → refused with the code of core', async (t) => {
   const [source, heir] = await Promise.all([fresh(), fresh()]);
   const names = Array.from({ length: 1000 }, (_, index) => `entry ${index}`);
   for (let done = 0; done < names.length; done += 100) {
@@ -580,7 +580,7 @@ t.test('what is new in this ledger cannot be merged in it', async (t) => {
   t.match(answer, { transaction: 'tx_failed', operations: ['op_success', 'op_seq_num_too_far'] });
 });
 
-t.test('money moves as it should, to the stroop', async (t) => {
+t.test('each operation moves its money to the stroop', async (t) => {
   const balanceOf = async (address: string, code?: string) =>
     (await client.server.loadAccount(address)).balances.find((line) =>
       code === undefined ? line.asset_type === 'native' : 'asset_code' in line && line.asset_code === code,

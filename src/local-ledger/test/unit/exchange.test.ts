@@ -40,7 +40,7 @@ import { fromAmount, MAX_INT64, toAmount } from '../../stroops.js';
 const MAX = MAX_INT64;
 const of = (n: number, d: number): Price => ({ n, d });
 
-t.test('the cases of the tests of core', async (t) => {
+t.test('the exchange gives what core’s own tests expect', async (t) => {
   type Case = [
     price: Price,
     canGive: bigint,
