@@ -220,14 +220,8 @@ const ofAccount = (opened: Opened, accountId: string) => ({
     );
   },
   /** @param since deliveries that ended before are not counted */
-  health: (webhookId: string, since: Date) => readHealth(opened.collection, { webhookId, accountId }, since),
-  async pending(webhookId: string, session: Session): Promise<{ count: number; oldestAt: Date | null }> {
-    const which = { webhookId, accountId, status: 'PENDING' as const };
-    const options = { session, sort: { _id: 1 }, projection: { createdAt: 1 } } as const;
-    const oldest = await opened.collection.findOne(which, options);
-    if (!oldest) return { count: 0, oldestAt: null };
-    return { count: await opened.collection.countDocuments(which, { session }), oldestAt: oldest.createdAt };
-  },
+  health: (webhookId: string, since: Date, session: Session) =>
+    readHealth(opened.collection, { webhookId, accountId }, since, session),
   /** For a webhook that was deleted. */
   cancelPending: (webhookId: string) => cancelPending(opened, { webhookId, accountId }),
 });

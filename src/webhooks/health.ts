@@ -18,6 +18,8 @@ import { toWebhook } from './webhooks.js';
 const LATENCIES = 200;
 
 interface DeliveryHealth {
+  pending: number;
+  oldestPendingAt: Date | null;
   delivered: number;
   failed: number;
   lastDeliveredAt: Date | null;
@@ -25,32 +27,33 @@ interface DeliveryHealth {
   latenciesMs: number[];
 }
 
-/** @param since counts deliveries that ended from then on */
+/** @param since counts deliveries that ended from then on
+ *  @param session sees one moment, in which each delivery has one status */
 export async function readHealth(
   collection: Collection<DeliveryDoc>,
   owner: { webhookId: string; accountId: string },
   since: Date,
+  session: Session,
 ): Promise<DeliveryHealth> {
   const ended = (status: DeliveryStatus, from: Date) => ({ ...owner, status, endedAt: { $gte: from } });
-  const [delivered, failed, [newest], latest] = await Promise.all([
-    collection.countDocuments(ended('DELIVERED', since)),
-    collection.countDocuments(ended('FAILED', since)),
-    collection
-      .find(ended('DELIVERED', EPOCH), { projection: { endedAt: 1 } })
-      .sort({ endedAt: -1 })
-      .limit(1)
-      .toArray(),
-    collection
-      .find<{ ms?: number }>(ended('DELIVERED', since), {
-        projection: { _id: 0, ms: { $last: '$attempts.durationMs' } },
-      })
-      .sort({ endedAt: -1 })
-      .limit(LATENCIES)
-      .toArray(),
-  ]);
+  const count = (filter: object) => collection.countDocuments(filter, { session });
+  const pending = { ...owner, status: 'PENDING' as const };
+  const oldest = await collection.findOne(pending, { session, sort: { _id: 1 }, projection: { createdAt: 1 } });
+  const newest = await collection.findOne(ended('DELIVERED', EPOCH), {
+    ...{ session, sort: { endedAt: -1 } },
+    projection: { endedAt: 1 },
+  });
+  const latest = await collection
+    .find<{ ms?: number }>(ended('DELIVERED', since), {
+      ...{ session, sort: { endedAt: -1 }, limit: LATENCIES },
+      projection: { _id: 0, ms: { $last: '$attempts.durationMs' } },
+    })
+    .toArray();
   return {
-    delivered,
-    failed,
+    pending: oldest ? await count(pending) : 0,
+    oldestPendingAt: oldest?.createdAt ?? null,
+    delivered: newest ? await count(ended('DELIVERED', since)) : 0,
+    failed: await count(ended('FAILED', since)),
     lastDeliveredAt: newest?.endedAt ?? null,
     latenciesMs: latest.flatMap(({ ms }) => ms ?? []),
   };
@@ -154,9 +157,6 @@ const MUCH = 5000;
 const REMEMBERED_MS = 5000;
 const MAX_REMEMBERED = 1000;
 
-/** With the waiting deliveries, due or in replays in preparation: how many, and since when. */
-type Counted = DeliveryHealth & { pending: number; oldestPendingAt: Date | null };
-
 export function createReadDeliveryHealth({
   forAccount,
   transaction,
@@ -166,29 +166,24 @@ export function createReadDeliveryHealth({
   transaction: Database['transaction'];
   clock: Clock;
 }) {
-  const remembered = new Map<string, { untilMs: number; health: Counted }>();
+  const remembered = new Map<string, { untilMs: number; health: DeliveryHealth }>();
 
-  /** Read at one moment, so that a replay's deliveries are counted once while they become due, and
-   *  the oldest is one that is counted. */
-  const readWaiting = ({ _id, accountId }: WebhookDoc) =>
+  /** With what a replay in preparation will send: read at the same moment, so that its deliveries
+   *  are counted once while they become due. */
+  const read = ({ _id, accountId }: WebhookDoc, nowMs: number): Promise<DeliveryHealth> =>
     transaction(async (session) => {
       const { deliveries, replays } = forAccount(accountId);
       const replay = await replays.ofWebhook(_id, session);
       const toMake = Math.max(0, replay ? replay.count - replay.made : 0);
-      const { count, oldestAt } = await deliveries.pending(_id, session);
-      return { pending: toMake + count, oldestPendingAt: oldestAt ?? (toMake > 0 ? replay!.createdAt : null) };
+      const health = await deliveries.health(_id, new Date(nowMs - DAY_MS), session);
+      return {
+        ...health,
+        pending: toMake + health.pending,
+        oldestPendingAt: health.oldestPendingAt ?? (toMake > 0 ? replay!.createdAt : null),
+      };
     });
 
-  async function read(webhook: WebhookDoc, nowMs: number): Promise<Counted> {
-    const { _id, accountId } = webhook;
-    const [waiting, health] = await Promise.all([
-      readWaiting(webhook),
-      forAccount(accountId).deliveries.health(_id, new Date(nowMs - DAY_MS)),
-    ]);
-    return { ...health, ...waiting };
-  }
-
-  return async (webhook: WebhookDoc): Promise<Counted> => {
+  return async (webhook: WebhookDoc): Promise<DeliveryHealth> => {
     const { _id } = webhook;
     const nowMs = clock.nowMs();
     const known = remembered.get(_id);
@@ -203,7 +198,7 @@ export function createReadDeliveryHealth({
   };
 }
 
-export function toHealth(webhook: WebhookDoc, deliveries: Counted): HealthReport {
+export function toHealth(webhook: WebhookDoc, deliveries: DeliveryHealth): HealthReport {
   const { pending, oldestPendingAt, delivered, failed, lastDeliveredAt, latenciesMs } = deliveries;
   const { lastFailure } = webhook;
   return {

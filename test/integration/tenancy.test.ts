@@ -488,14 +488,12 @@ const CALLS: { [Name in keyof AccountStores]: Record<keyof AccountStores[Name], 
     redeliver: (s) => s.deliveries.redeliver(delivery._id),
     expedite: (s) => s.deliveries.expedite(webhook._id),
     health: async (s) => {
-      const { latenciesMs, ...health } = await s.deliveries.health(webhook._id, new Date(0));
+      const { latenciesMs, ...health } = await inTransaction((session) =>
+        s.deliveries.health(webhook._id, new Date(0), session),
+      );
       return [...latenciesMs, ...Object.values(health)].find((value) => value);
     },
     countFailed: (s) => s.deliveries.countFailed(replayed),
-    pending: async (s) => {
-      const { count, oldestAt } = await inTransaction((session) => s.deliveries.pending(webhook._id, session));
-      return count || oldestAt;
-    },
     countUnfinished: (s) => s.deliveries.countUnfinished(replayed, 9),
     cancelPending: (s) => s.deliveries.cancelPending(webhook._id),
   },
