@@ -10,7 +10,7 @@ import t, { type Test } from 'tap';
 import { seed } from '../../scripts/bench/seed.js';
 import { systemClock } from '../../src/kit/clock.js';
 import { createIds } from '../../src/kit/ids.js';
-import { axeViolations, openBrowser, watchPage } from '../helpers/browser.js';
+import { axeViolations, openBrowser, openContext, watchPage } from '../helpers/browser.js';
 import { createHappenings } from '../helpers/happenings.js';
 import { IS_LONG, LONG } from '../helpers/long.js';
 import { testDatabase } from '../helpers/mongo.js';
@@ -43,8 +43,7 @@ const task = (
   run: (t: Test, page: Page) => Promise<void>,
 ) =>
   t.test(name, skip ? { skip } : {}, async (t) => {
-    const context = await browser.newContext({ reducedMotion: 'reduce', ...options });
-    t.teardown(() => context.close());
+    const context = await openContext(t, browser, { reducedMotion: 'reduce', ...options });
     context.setDefaultTimeout(45_000);
     const page = await context.newPage();
     const complaints = watchPage(page);

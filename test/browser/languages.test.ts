@@ -2,7 +2,7 @@
  *  browser prefers. */
 import type { Page } from 'playwright-core';
 import t from 'tap';
-import { openBrowser } from '../helpers/browser.js';
+import { openBrowser, openContext } from '../helpers/browser.js';
 import { comeIn, type Person } from '../helpers/people.js';
 import { startSelling, startTestService } from '../helpers/service.js';
 
@@ -12,8 +12,11 @@ await startSelling(service);
 const browser = await openBrowser(t);
 
 async function open(path: string, { cookie }: Person, locale: string): Promise<Page> {
-  const context = await browser.newContext({ reducedMotion: 'reduce', locale, viewport: { width: 1200, height: 900 } });
-  t.teardown(() => context.close());
+  const context = await openContext(t, browser, {
+    reducedMotion: 'reduce',
+    locale,
+    viewport: { width: 1200, height: 900 },
+  });
   context.setDefaultTimeout(45_000);
   const [name, value] = cookie.split('=') as [string, string];
   await context.addCookies([{ name, value, url: `${url}/dashboard` }]);

@@ -1,7 +1,7 @@
 /** E-mail in the dashboard, in a real browser: who is told of what, and an order with a receipt. */
 import type { Page } from 'playwright-core';
 import t from 'tap';
-import { axeViolations, openBrowser, watchPage } from '../helpers/browser.js';
+import { axeViolations, openBrowser, openContext, watchPage } from '../helpers/browser.js';
 import { LONG } from '../helpers/long.js';
 import { startMailServer } from '../helpers/mail-server.js';
 import { eventually, startSelling, startTestService, type TestService } from '../helpers/service.js';
@@ -12,8 +12,7 @@ const service = await startTestService(t, { env: { SMTP_URL: server.url, MAIL_FR
 const browser = await openBrowser(t);
 
 async function open(service: TestService, path: string): Promise<{ page: Page; complaints: string[] }> {
-  const context = await browser.newContext({ reducedMotion: 'reduce' });
-  t.teardown(() => context.close());
+  const context = await openContext(t, browser, { reducedMotion: 'reduce' });
   context.setDefaultTimeout(45_000);
   const page = await context.newPage();
   const complaints = watchPage(page);

@@ -2,7 +2,7 @@
  *  secret seed does not leave the browser. */
 import type { Page } from 'playwright-core';
 import t from 'tap';
-import { openBrowser } from '../helpers/browser.js';
+import { openBrowser, openContext } from '../helpers/browser.js';
 import { comeIn } from '../helpers/people.js';
 import { startSelling, startTestService } from '../helpers/service.js';
 
@@ -13,8 +13,7 @@ const owner = await comeIn(service, 'OWNER', 'Ada');
 const browser = await openBrowser(t);
 
 async function open(path: string): Promise<Page> {
-  const context = await browser.newContext({ reducedMotion: 'reduce' });
-  t.teardown(() => context.close());
+  const context = await openContext(t, browser, { reducedMotion: 'reduce' });
   context.setDefaultTimeout(45_000);
   const [name, value] = owner.cookie.split('=') as [string, string];
   await context.addCookies([{ name, value, url: `${url}/dashboard` }]);

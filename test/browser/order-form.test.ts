@@ -1,7 +1,7 @@
 /** The form of an order link, and the payment page in a dialog of the shop's own page, in a
  *  real browser. */
 import t from 'tap';
-import { axeViolations, openBrowser } from '../helpers/browser.js';
+import { axeViolations, openBrowser, openContext } from '../helpers/browser.js';
 import { LONG } from '../helpers/long.js';
 import { startSelling, startTestService } from '../helpers/service.js';
 
@@ -32,8 +32,7 @@ const link = (await api('POST', '/payment-links', { productId: product.id, order
 await api('PATCH', '/account', { embedOrigins: [SHOP] });
 
 async function open(javaScriptEnabled = true) {
-  const context = await browser.newContext({ reducedMotion: 'reduce', javaScriptEnabled, locale: 'en' });
-  t.teardown(() => context.close());
+  const context = await openContext(t, browser, { reducedMotion: 'reduce', javaScriptEnabled, locale: 'en' });
   context.setDefaultTimeout(45_000);
   return context.newPage();
 }

@@ -1,7 +1,7 @@
 /** Coming in with a passkey, in a real browser with an authenticator of its own. */
 import type { Page } from 'playwright-core';
 import t from 'tap';
-import { openBrowser, passkeyDevices } from '../helpers/browser.js';
+import { openBrowser, openContext, passkeyDevices } from '../helpers/browser.js';
 import { freePort } from '../helpers/mongo.js';
 import { startTestService } from '../helpers/service.js';
 
@@ -12,8 +12,7 @@ const service = await startTestService(t, { role: 'api', env: { PORT: String(por
 const browser = await openBrowser(t);
 
 async function open() {
-  const context = await browser.newContext({ reducedMotion: 'reduce' });
-  t.teardown(() => context.close());
+  const context = await openContext(t, browser, { reducedMotion: 'reduce' });
   context.setDefaultTimeout(45_000);
   const page = await context.newPage();
   const devices = await passkeyDevices(page);

@@ -3,7 +3,7 @@
 import jsQR from 'jsqr';
 import { PNG } from 'pngjs';
 import t from 'tap';
-import { axeViolations, openBrowser } from '../helpers/browser.js';
+import { axeViolations, openBrowser, openContext } from '../helpers/browser.js';
 import { LONG } from '../helpers/long.js';
 import { comeIn } from '../helpers/people.js';
 import { eventually, startTestService } from '../helpers/service.js';
@@ -18,12 +18,11 @@ const browser = await openBrowser(t);
 const cashier = await comeIn(service, 'CASHIER', 'Ben');
 
 async function open(path: string, who = cashier) {
-  const context = await browser.newContext({
+  const context = await openContext(t, browser, {
     reducedMotion: 'reduce',
     viewport: { width: 390, height: 780 },
     hasTouch: true,
   });
-  t.teardown(() => context.close());
   context.setDefaultTimeout(45_000);
   const [name, value] = who.cookie.split('=') as [string, string];
   await context.addCookies([{ name, value, url: `${url}/dashboard` }]);

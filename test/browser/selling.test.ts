@@ -1,7 +1,7 @@
 /** What a manager sells by in the dashboard: coupons, stock, orders of several lines, and tips for
  *  the till. A cashier sees the coupons. */
 import t from 'tap';
-import { axeViolations, openBrowser, watchPage } from '../helpers/browser.js';
+import { axeViolations, openBrowser, openContext, watchPage } from '../helpers/browser.js';
 import { comeIn } from '../helpers/people.js';
 import { eventually, startSelling, startTestService } from '../helpers/service.js';
 
@@ -12,8 +12,7 @@ const browser = await openBrowser(t);
 
 async function open(path: string, role = 'MANAGER') {
   const { cookie } = await comeIn(service, role);
-  const context = await browser.newContext({ reducedMotion: 'reduce', timezoneId: 'Europe/Berlin' });
-  t.teardown(() => context.close());
+  const context = await openContext(t, browser, { reducedMotion: 'reduce', timezoneId: 'Europe/Berlin' });
   context.setDefaultTimeout(45_000);
   const [name, value] = cookie.split('=') as [string, string];
   await context.addCookies([{ name, value, url: `${url}/dashboard` }]);

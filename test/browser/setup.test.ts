@@ -6,7 +6,7 @@ import { createServer } from 'node:https';
 import type { Page } from 'playwright-core';
 import { generate } from 'selfsigned';
 import t from 'tap';
-import { axeViolations, openBrowser, passkeyDevices } from '../helpers/browser.js';
+import { axeViolations, openBrowser, openContext, passkeyDevices } from '../helpers/browser.js';
 import { freePort, testDatabase } from '../helpers/mongo.js';
 import { startEmpty } from '../helpers/setup.js';
 
@@ -34,8 +34,7 @@ async function startThere(t: Test, port: number, publicUrl: string) {
 }
 
 async function openPage(t: Test): Promise<Page> {
-  const context = await browser.newContext({ reducedMotion: 'reduce' });
-  t.teardown(() => context.close());
+  const context = await openContext(t, browser, { reducedMotion: 'reduce' });
   context.setDefaultTimeout(20_000);
   const page = await context.newPage();
   await (await passkeyDevices(page)).add('internal');

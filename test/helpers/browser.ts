@@ -8,7 +8,7 @@ import { delimiter, join } from 'node:path';
 import express from 'express';
 import jsQR from 'jsqr';
 import { pino } from 'pino';
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { PNG } from 'pngjs';
 import type { Test } from 'tap';
 import { parseAmount } from '../../src/domain/amount.js';
@@ -248,12 +248,24 @@ export async function scan(page: Page): Promise<string | null> {
   return jsQR.default(new Uint8ClampedArray(data), width, height)?.data ?? null;
 }
 
-/** A page in its own context, closed with the test. */
-export async function openPage(t: Test, browser: Browser, options: BrowserContextOptions = {}): Promise<Page> {
+/** Closed with the test. */
+export async function openContext(
+  t: Test,
+  browser: Browser,
+  options: BrowserContextOptions = {},
+): Promise<BrowserContext> {
   const context = await browser.newContext(options);
-  t.teardown(() => context.close());
-  return context.newPage();
+  t.teardown(async () => {
+    // What a route still answers then would fail in the middle of nothing, and end the process.
+    await Promise.all([context, ...context.pages()].map((each) => each.unrouteAll({ behavior: 'ignoreErrors' })));
+    await context.close();
+  });
+  return context;
 }
+
+/** A page in its own context, closed with the test. */
+export const openPage = async (t: Test, browser: Browser, options: BrowserContextOptions = {}): Promise<Page> =>
+  (await openContext(t, browser, options)).newPage();
 
 /** Devices of a page that make passkeys and sign in with them, without a touch. */
 export async function passkeyDevices(page: Page): Promise<{ add(transport: 'internal' | 'usb'): Promise<unknown> }> {

@@ -1,7 +1,7 @@
 /** The dashboard says of a wallet that records which may have paid it wait, wherever it shows the
  *  wallet, until they are settled. */
 import t from 'tap';
-import { axeViolations, openBrowser, watchPage } from '../helpers/browser.js';
+import { axeViolations, openBrowser, openContext, watchPage } from '../helpers/browser.js';
 import { startProgram } from '../helpers/command.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { eventually, startSelling, startTestService, TEST_SECRETS_KEY } from '../helpers/service.js';
@@ -34,8 +34,7 @@ t.test(
       })),
     );
 
-    const context = await browser.newContext({ reducedMotion: 'reduce' });
-    t.teardown(() => context.close());
+    const context = await openContext(t, browser, { reducedMotion: 'reduce' });
     const page = await context.newPage();
     const complaints = watchPage(page);
     await page.goto(home);
