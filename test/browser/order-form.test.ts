@@ -146,6 +146,33 @@ t.test('a shop’s page opens the checkout in a dialog, and is told that it is p
   t.match(await told(), [{ type: 'collect:closed' }, { end: { paid: false } }]);
   t.equal(await page.evaluate('document.activeElement.id'), 'pay', 'the focus is back');
 
+  t.comment('a page that answers after a second is gone at once, and is heard');
+  const content = `if (window !== top)
+    addEventListener('message', (event) => {
+      const { isTrusted, data, origin, source } = event;
+      if (!isTrusted) return;
+      event.stopImmediatePropagation();
+      setTimeout(() => dispatchEvent(new MessageEvent('message', { data, origin, source })), 1000);
+    });`;
+  await page.addInitScript({ content });
+  await page.locator('#pay').click();
+  await frame.getByText('Pay until').waitFor();
+  await page.evaluate('told.length = 0');
+  await page.locator('dialog button').click();
+  await page.locator('dialog').waitFor({ state: 'hidden' });
+  t.equal(await page.evaluate('document.activeElement.id'), 'pay', 'the focus is back');
+  await page.locator('dialog').waitFor({ state: 'detached' });
+  t.match(await told(), [{ type: 'collect:closed' }, { end: { paid: false } }]);
+
+  t.comment('opened again while its page has not said that it closes');
+  await page.locator('#pay').click();
+  await frame.getByText('Pay until').waitFor();
+  await page.evaluate(`document.querySelector('dialog button').click(); document.getElementById('pay').click()`);
+  t.equal(await page.locator('dialog[open]').count(), 1);
+  await frame.getByText('Pay until').waitFor();
+  await page.keyboard.press('Escape');
+  await page.locator('dialog').waitFor({ state: 'detached' });
+
   await page.locator('#pay').click();
   await frame.getByText('Pay until').waitFor();
   await ledger.pay({ to: wallet.address, amount: '1', memo: checkout.memo });

@@ -12,8 +12,8 @@
   const WIDTH = 480;
   const HEIGHT = 760;
   const LOOK_MS = 300;
-  /** How long the page in a dialog has to say that it closes. */
-  const CLOSE_MS = 300;
+  /** How long the page in a dialog, which is hidden by then, has to say that it closes. */
+  const CLOSE_MS = 3000;
   const phone = matchMedia('(max-width: 560px)');
   /** By form or link, so that another press shows the window again and makes no second order. */
   const open = new Map();
@@ -62,14 +62,21 @@
   function remove(element) {
     const { dialog } = open.get(element) ?? {};
     if (!dialog) return;
-    dialog.close();
+    hide(element, dialog);
     dialog.remove();
-    element.focus?.();
     end(element);
+  }
+
+  function hide(element, dialog) {
+    if (!dialog.open) return;
+    dialog.close();
+    element.focus?.();
   }
 
   /** A dialog over the whole page: the browser keeps the focus inside, and Escape closes it. @returns the name of its frame; null where it is open already */
   function dialogFor(element, event) {
+    // Hidden, but its page has not said that it closes.
+    if (open.get(element)?.dialog?.open === false) remove(element);
     if (open.has(element)) {
       event.preventDefault();
       return null;
@@ -102,8 +109,9 @@
       });
     fit();
     phone.addEventListener('change', fit);
-    /** The page in the frame says that it closes; one that does not answer is closed all the same. */
+    /** The page in the frame says that it closes; one that does not answer is taken away all the same. */
     const close = () => {
+      hide(element, dialog);
       frame.contentWindow?.postMessage({ type: 'collect:close' }, service);
       setTimeout(() => open.get(element)?.dialog === dialog && remove(element), CLOSE_MS);
     };
