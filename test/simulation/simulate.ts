@@ -359,13 +359,15 @@ async function comeToRest(run: Run, supervisor: Supervisor, checkouts: CheckoutO
       rounds = Math.max(rounds, round + DISMISSED_ROUNDS);
       continue;
     }
+    // Before processes die once more, amid the audits and maybe just after a claim of a pair.
+    const ratePairs = await run.database.docs('ratePairs');
+    faults.push(...run.rates.check({ ratePairs }, scheduler.nowMs()));
     const finals = run.hardships.audits && (await auditAll(run, supervisor));
     const settled = finals ? await readStored(run.database, Object.keys(COLLECTIONS) as (keyof Stored)[]) : stored;
     const { maxAttempts } = SETTINGS;
     return [
       ...faults,
       ...checkAll(known, chain, receiver.arrivals, settled, { maxAttempts, finals, rates: run.rates }),
-      ...run.rates.check({ ratePairs: await run.database.docs('ratePairs') }, scheduler.nowMs()),
       ...checkouts.check(known, chain, settled),
       ...run.database.holders().map((name) => `the transaction of ${name}, which died, was never ended`),
       ...checkBudget(network.requestsMs, budget),
