@@ -117,10 +117,13 @@ t.test('a shop’s page opens the checkout in a dialog, and is told that it is p
   const body = { walletId: wallet.id, name: 'Tea', assetCode: 'XLM', amount: '1' };
   const checkout = (await api('POST', '/checkouts', body)).data;
   const page = await open();
+  // Escape comes before the page listens.
+  let isSlow = true;
   // A browser lets no page of the internet load from this machine.
   await page.route(`${PAY}/**`, async (route) => {
     const path = route.request().url().slice(PAY.length);
     if (path.includes('/events')) return route.abort();
+    if (path.includes('/page/embed') && isSlow) await new Promise((resolve) => setTimeout(resolve, 1000));
     await route.fulfill({ response: await route.fetch({ url: url + path }) });
   });
   await page.route(`${SHOP}/**`, (route) =>
@@ -146,6 +149,7 @@ t.test('a shop’s page opens the checkout in a dialog, and is told that it is p
   t.match(await told(), [{ type: 'collect:closed' }, { end: { paid: false } }]);
   t.equal(await page.evaluate('document.activeElement.id'), 'pay', 'the focus is back');
 
+  isSlow = false;
   t.comment('a page that answers after a second is gone at once, and is heard');
   const content = `if (window !== top)
     addEventListener('message', (event) => {

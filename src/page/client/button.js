@@ -112,7 +112,10 @@
     /** The page in the frame says that it closes; one that does not answer is taken away all the same. */
     const close = () => {
       hide(element, dialog);
-      frame.contentWindow?.postMessage({ type: 'collect:close' }, service);
+      const ask = () => frame.contentWindow?.postMessage({ type: 'collect:close' }, service);
+      ask();
+      // While the page loads it does not hear yet.
+      frame.addEventListener('load', ask);
       setTimeout(() => open.get(element)?.dialog === dialog && remove(element), CLOSE_MS);
     };
     button.addEventListener('click', close);
