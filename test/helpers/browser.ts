@@ -256,7 +256,8 @@ export async function openContext(
 ): Promise<BrowserContext> {
   const context = await browser.newContext(options);
   t.teardown(async () => {
-    // What a route still answers then would fail in the middle of nothing, and end the process.
+    // A route that is still answering would reject after the close; nothing awaits it, so the
+    // rejection would end the process.
     await Promise.all([context, ...context.pages()].map((each) => each.unrouteAll({ behavior: 'ignoreErrors' })));
     await context.close();
   });
