@@ -189,13 +189,14 @@ export function createMemoryMongo(uniqueKeys: readonly UniqueKey[], maxTransacti
         return { ok: 1, n, ...(writeErrors.length > 0 ? { writeErrors } : {}) };
       }
       case 'bulkWrite': {
+        const counts = { nMatched: 0, nModified: 0, nUpserted: 0, nDeleted: 0 };
         for (const [idx, { insert: namespace, document }] of command.ops.entries()) {
           const refused = insert(command.nsInfo[namespace].ns.split('.')[1], document, transaction);
           if (!refused) continue;
           const writeErrors = [{ ok: 0, idx, ...refused }];
-          return { ...cursor(writeErrors), nErrors: 1, writeErrors };
+          return { ...cursor(writeErrors), ...counts, nErrors: 1, nInserted: idx };
         }
-        return { ...cursor([]), nErrors: 0, nInserted: command.ops.length };
+        return { ...cursor([]), ...counts, nErrors: 0, nInserted: command.ops.length };
       }
       case 'update': {
         const writeErrors: Doc[] = [];

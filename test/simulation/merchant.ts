@@ -1,5 +1,6 @@
 /** The merchants: they set up shop, then change wallets, products, links and webhooks, and decide
  *  about payments, all through the API. */
+import { mongo } from 'mongoose';
 import { ApiError } from '../../src/kit/api-error.js';
 import { decideAfterRefund } from './decider.js';
 import { type Doc, learn } from './knowledge.js';
@@ -22,6 +23,9 @@ const WALLETS_AFTER_RESET = 2;
 const MEMO_BYTES = 28;
 /** The shortest lifetime that the API allows. */
 const CHECKOUT_LIFE_MS = 60_000;
+
+/** How an action may fail. Anything else is a mistake of the simulation or the service. */
+const EXPECTED = [ApiError, Died, mongo.MongoServerError] as const;
 
 export class Merchant {
   #webhooks = 0;
@@ -124,7 +128,7 @@ export class Merchant {
       await Promise.race([call(api), api.process.death]);
     } catch (error) {
       scheduler.log(`merchant: ${what} failed: ${(error as Error).message}`);
-      if (!(error instanceof Died) && /is not a function|undefined/.test((error as Error).message)) throw error;
+      if (!EXPECTED.some((kind) => error instanceof kind)) throw error;
       if (error instanceof ApiError && error.code !== 'unavailable' && known.refundsChanged > refundsChanged)
         known.faults.push(`the merchant ${what}, which was refused (${error.message}) and changed refunds`);
     }
