@@ -193,7 +193,7 @@ export class CheckoutObserver {
     // What is priced in a currency is held against what was shown.
     if (after.currency) return [];
     if (came.length === 0) return this.#decisionFaults(name, { before, after, all });
-    const faults = this.#returnedOf({ before, after, all }).map((gone) =>
+    const faults = this.#returnedOf({ before, after, came, all }).map((gone) =>
       this.#fault(known, name, { before, after, came, all }, gone),
     );
     return faults.includes(null) ? [] : [faults[0]!];
@@ -230,9 +230,14 @@ export class CheckoutObserver {
   /** Stroops that were sent back and no longer count. What was sent back of an order that was
    *  complete or accepted by then goes on counting; an acceptance leaves open what was due before
    *  it, so there are two answers. */
-  #returnedOf({ before, after, all }: Pick<Transition, 'before' | 'after' | 'all'>): bigint[] {
+  #returnedOf({ before, after, came, all }: Pick<Transition, 'before' | 'after' | 'came' | 'all'>): bigint[] {
     const fresh = freshReturns(before, after);
-    if (before.status !== 'PAID') return [sumOf(fresh)];
+    if (before.status !== 'PAID') {
+      // What was sent back after the payments that made it PAID counts on.
+      const isLater = (each: Doc) =>
+        came.every(({ payment }) => inLedgerOrder({ changeIndex: 0, ...each } as never, payment) > 0);
+      return [sumOf(after.status === 'PAID' ? fresh.filter((each) => !isLater(each)) : fresh)];
+    }
     if (!after.acceptedFrom) return [sumOf(fresh.filter((each) => wasDueAt(before, each, all)))];
     const acceptedBy = (each: Doc) => possible([NEVER, this.#accepted.get(after._id)!], each.closedAt.getTime());
     const surely = sumOf(fresh.filter((each) => !acceptedBy(each).includes(true) && wasDueAt(before, each, all)));
