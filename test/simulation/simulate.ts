@@ -363,7 +363,7 @@ async function comeToRest(run: Run, supervisor: Supervisor, checkouts: CheckoutO
     const ratePairs = await run.database.docs('ratePairs');
     faults.push(...run.rates.check({ ratePairs }, scheduler.nowMs()));
     const finals = run.hardships.audits && (await auditAll(run, supervisor));
-    const settled = finals ? await readStored(run.database, Object.keys(COLLECTIONS) as (keyof Stored)[]) : stored;
+    const settled = finals ? await comeToRestAgain(run) : stored;
     const { maxAttempts } = SETTINGS;
     return [
       ...faults,
@@ -373,6 +373,17 @@ async function comeToRest(run: Run, supervisor: Supervisor, checkouts: CheckoutO
       ...checkBudget(network.requestsMs, budget),
       ...checkStrangers(network.strangersMs, budget),
     ];
+  }
+}
+
+/** Waits until what was paid while processes died amid the audits is read. */
+async function comeToRestAgain(run: Run): Promise<Stored> {
+  const { scheduler, database, known, chain } = run;
+  for (let left = CALM_ROUNDS; ; left--) {
+    const stored = await readStored(database, Object.keys(COLLECTIONS) as (keyof Stored)[]);
+    if (left === 0 || isAtRest(known, chain, stored)) return stored;
+    const untilMs = scheduler.nowMs() + CALM_ROUND_MS;
+    await runUntil(run, () => scheduler.nowMs() >= untilMs);
   }
 }
 
