@@ -16,13 +16,14 @@ import { failures, slowestFiles, totals } from './tap-text.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const ROOMS = [
-  ...['browser', 'e2e', 'integration', 'property', 'unit'].map((room) => `test/${room}`),
+  ...['browser', 'e2e', 'integration', 'property', 'simulation', 'unit'].map((room) => `test/${room}`),
   'src/local-ledger/test',
   'src/mongod/test',
   'src/proof/test',
 ];
-/** Their files each have a process of their own: they change its environment, or last for long. */
-const LONE_TESTS = ['test/long', 'src/local-ledger/test/long', 'src/mongod/test'];
+/** Their files each have a process of their own: they change its environment or the driver, or last
+ *  for long. */
+const LONE_TESTS = ['test/long', 'test/simulation', 'src/local-ledger/test/long', 'src/mongod/test'];
 /** At a time. A file waits for much, so that two leave two cores idle. */
 const PROCESSES = 3;
 
