@@ -1,5 +1,6 @@
 /** `npm run simulate`: runs seeds of the simulation in several processes, or replays one. Exit code
- *  1 when a seed breaks a guarantee, 2 for invalid options. */
+ *  1 when a seed breaks a guarantee or many seeds leave out what can happen, 2 for invalid
+ *  options. */
 import { fork } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
@@ -58,6 +59,9 @@ function readOptions() {
   }
 }
 
+/** So many seeds reach every kind of event, and every act of a merchant succeeds in some. */
+const REACHING_SEEDS = 1000;
+
 const values = readOptions();
 const kind = values.real ? 'real' : 'memory';
 const hardships = (values.hardship?.split(',') ?? []) as HardshipName[];
@@ -98,6 +102,7 @@ async function all(uri: string): Promise<boolean> {
     healed: 0,
     steps: 0,
   };
+  const reached = new Map<string, number>();
   const report = () =>
     console.log(
       `${sum.seeds} seeds, ${sum.broken} with violations; ${sum.steps} steps, ${sum.crashes} crashes, ${sum.payments} payments, ` +
@@ -117,6 +122,8 @@ async function all(uri: string): Promise<boolean> {
         sum.differences += outcome.differences;
         sum.healed += outcome.healed;
         sum.steps += outcome.steps;
+        for (const [what, times] of Object.entries(outcome.reached))
+          reached.set(what, (reached.get(what) ?? 0) + times);
         if (outcome.violations.length > 0) {
           sum.broken += 1;
           console.log(
@@ -138,7 +145,13 @@ async function all(uri: string): Promise<boolean> {
     }),
   );
   report();
-  return sum.broken === 0 && sum.seeds > 0;
+  const names = [...reached.keys()].sort();
+  console.log(`Reached: ${names.map((name) => `${name} ${reached.get(name)}`).join(', ')}`);
+  // Seeds in which all that could go wrong is refused find nothing.
+  const missing = names.filter((name) => reached.get(name) === 0);
+  const isHollow = sum.seeds >= REACHING_SEEDS && hardships.length === 0 && missing.length > 0;
+  if (isHollow) console.log(`${sum.seeds} seeds never reached: ${missing.join(', ')}`);
+  return sum.broken === 0 && sum.seeds > 0 && !isHollow;
 }
 
 async function main(): Promise<void> {

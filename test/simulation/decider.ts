@@ -45,7 +45,7 @@ export async function decideAfterRefund(deciding: Deciding): Promise<void> {
 async function name({ run, docs, act }: Deciding, { _id: id, accountId, ...payment }: Doc, transactionHash: string) {
   const { known, scheduler } = run;
   let isTaken = false;
-  await act(`names all that was sent back of ${id.slice(-6)}`, async ({ payments }) => {
+  await act(`names all that was sent back: ${id.slice(-6)}`, async ({ payments }) => {
     await payments.addRefund(callerOf(accountId), { id, transactionHash });
     isTaken = true;
     known.named.push({ payment: { ...payment, _id: id, accountId }, transactionHash });

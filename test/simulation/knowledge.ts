@@ -65,6 +65,8 @@ export interface Knowledge {
   named: { payment: Doc; transactionHash: string }[];
   /** How often an API changed what is booked of refunds. */
   refundsChanged: number;
+  /** How often each act of the merchants succeeded. */
+  reached: Map<string, number>;
   /** What a merchant saw to be wrong. */
   faults: string[];
   /** Payments that were UNMATCHED before they were assigned to a checkout. */
@@ -104,6 +106,7 @@ export const newKnowledge = (
   redelivered: [],
   actingSinceMs: null,
   lastAct: null,
+  reached: new Map(),
   accepted: new Set(),
   dismissed: new Set(),
   assigned: new Map(),

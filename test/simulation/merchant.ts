@@ -116,7 +116,8 @@ export class Merchant {
     }
   }
 
-  /** Calls the API and learns the result, even when the call was not answered. */
+  /** Calls the API and learns the result, even when the call was not answered.
+   *  @param what the act, and after a colon what it is done to or with */
   async #act(what: string, call: (api: Api) => Promise<unknown>): Promise<void> {
     const { scheduler, known, database } = this.run;
     const api = await this.supervisor.openApi();
@@ -124,8 +125,11 @@ export class Merchant {
     const { refundsChanged } = known;
     known.actingSinceMs = fromMs;
     scheduler.log(`merchant: ${what}`);
+    const act = `merchant ${what.split(':')[0]}`;
+    known.reached.set(act, known.reached.get(act) ?? 0);
     try {
       await Promise.race([call(api), api.process.death]);
+      known.reached.set(act, known.reached.get(act)! + 1);
     } catch (error) {
       scheduler.log(`merchant: ${what} failed: ${(error as Error).message}`);
       if (!EXPECTED.some((kind) => error instanceof kind)) throw error;
@@ -156,7 +160,7 @@ export class Merchant {
   #createWallet(index: number): Promise<void> {
     const caller = callerOf(this.#accountAtRandom());
     const address = ADDRESSES[index % ADDRESSES.length]!;
-    return this.#act(`makes wallet ${index}`, ({ wallets }) =>
+    return this.#act(`makes a wallet: ${index}`, ({ wallets }) =>
       wallets.create(caller, { name: 'w', address, network: 'LOCAL' }),
     );
   }
@@ -233,7 +237,7 @@ export class Merchant {
       hanging: random.chance(0.2) ? 0.2 : 0,
       gone: random.chance(0.15) ? 0.2 : 0,
     });
-    return this.#act(`makes webhook ${n}`, ({ webhooks }) => {
+    return this.#act(`makes a webhook: ${n}`, ({ webhooks }) => {
       const orders = this.run.hardships.checkouts ? ['checkout.paid', 'checkout.expired'] : [];
       const back = this.run.hardships.refunds || this.run.hardships.waysBack ? ['payment.refunded'] : [];
       const both = ['payment.received', 'payment.completed', ...orders, ...back];
@@ -251,7 +255,7 @@ export class Merchant {
     const { accountId, active } = this.run.known.wallets.get(id)!;
     for (let times = this.#times(); times > 0; times--) {
       const next = !active.at(-1)!.value;
-      await this.#act(`makes wallet ${id.slice(-6)} ${next ? 'active' : 'inactive'}`, ({ wallets }) =>
+      await this.#act(`makes a wallet ${next ? 'active' : 'inactive'}: ${id.slice(-6)}`, ({ wallets }) =>
         wallets.update(callerOf(accountId), { id, active: next }),
       );
     }
@@ -269,7 +273,7 @@ export class Merchant {
         : last.priceType === 'FIXED'
           ? { price: random.pick(['9', '10', '11']) }
           : { minAmount: random.pick([null, '9', '11']) };
-    return this.#act(`changes the product to ${JSON.stringify(changes)}`, ({ products }) =>
+    return this.#act(`changes a product: ${JSON.stringify(changes)}`, ({ products }) =>
       products.update(callerOf(accountId), { id, ...changes }),
     );
   }
@@ -285,7 +289,7 @@ export class Merchant {
         : random.chance(0.5)
           ? { endsAt: state.endsMs === null ? soon : null }
           : { order: state.takesOrders ? null : ORDER_FORM };
-    return this.#act(`changes the link to ${JSON.stringify(changes)}`, ({ paymentLinks }) =>
+    return this.#act(`changes a link: ${JSON.stringify(changes)}`, ({ paymentLinks }) =>
       paymentLinks.update(callerOf(accountId), { id, ...changes }),
     );
   }
@@ -448,7 +452,9 @@ export class Merchant {
     const wallet = this.run.random.pick([...this.run.known.wallets]);
     if (!wallet) return;
     const [id, { accountId }] = wallet;
-    await this.#act(`audits ${id.slice(-6)}`, ({ wallets }) => wallets.startAudit(callerOf(accountId), { id }));
+    await this.#act(`audits a wallet: ${id.slice(-6)}`, ({ wallets }) =>
+      wallets.startAudit(callerOf(accountId), { id }),
+    );
   }
 
   /** Sends money back, or names a transaction that did: to the payer or another account, with a

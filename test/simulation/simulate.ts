@@ -1,5 +1,6 @@
 /** Runs one seed: workers and an API run under merchants, payers and faults; then the faults stop,
  *  and the oracle checks the guarantees. */
+import { EVENT_TYPES } from '../../contracts/event-kinds.js';
 import { Chain } from './chain.js';
 import type { DatabaseServer, Plan, SimulatedDatabase } from './database.js';
 import { drawScenario, type Scenario } from './generator.js';
@@ -51,6 +52,9 @@ export interface Outcome {
   differences: number;
   /** Payments that lists left out and that were recorded nevertheless. */
   healed: number;
+  /** How often each act of a merchant succeeded, each kind of event arose, and each outcome of a
+   *  payment and of a checkout was the last one. */
+  reached: Record<string, number>;
 }
 
 const SETTINGS = { timeoutMs: 3000, retryBaseMs: 300, maxAttempts: 4, readOneByOne: 2 };
@@ -138,7 +142,19 @@ export async function simulate(
     audits: ended.length,
     differences: ended.filter(({ status }) => status === 'DIFFERENT').length,
     healed: payments.filter(({ operationId }) => run.chain.omitted.has(operationId)).length,
+    reached: await reachedBy(run, payments),
   };
+}
+
+async function reachedBy({ known, database }: Run, payments: readonly Doc[]): Promise<Record<string, number>> {
+  const reached = Object.fromEntries([...EVENT_TYPES.map((type) => [`event ${type}`, 0]), ...known.reached]);
+  const count = (name: string) => {
+    reached[name] = (reached[name] ?? 0) + 1;
+  };
+  for (const { type } of await database.docs('events')) count(`event ${type}`);
+  for (const { status, reason } of payments) count(`payment ${[status, reason].filter(Boolean).join(' ')}`);
+  for (const { status } of await database.docs('checkouts')) count(`checkout ${status}`);
+  return reached;
 }
 
 async function prepare(
