@@ -13,6 +13,8 @@ export type SummaryGroup = (typeof SUMMARY_GROUPS)[number];
 
 /** A summary of more rows is refused. */
 export const MAX_SUMMARY_ROWS = 10_000;
+/** And one that MongoDB needs longer for, payments and taxes each. */
+export const MAX_SUMMARY_SECONDS = 30;
 
 const taxSumSchema = z
   .object({
@@ -66,7 +68,7 @@ export const reports = {
     effect: 'reads',
     summary: 'Sums of payments',
     description:
-      'Counts and exact sums of the payments whose ledger closed from `from` until before `to`. Each row is of one asset: different assets are never added up. Unmatched payments are counted only when asked for with `status=UNMATCHED`. Rows are in the order of their keys; more than 10,000 are refused (400).',
+      'Counts and exact sums of the payments whose ledger closed from `from` until before `to`. Each row is of one asset: different assets are never added up. Unmatched payments are counted only when asked for with `status=UNMATCHED`. Rows are in the order of their keys; more than 10,000, or so many payments that they are not added up in 30 s, are refused (400).',
     tag,
     query: {
       from: momentInTimezone.optional(),

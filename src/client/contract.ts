@@ -2367,7 +2367,7 @@ export interface Procedures {
     >;
   };
   reports: {
-    /** Sums of payments. Counts and exact sums of the payments whose ledger closed from `from` until before `to`. Each row is of one asset: different assets are never added up. Unmatched payments are counted only when asked for with `status=UNMATCHED`. Rows are in the order of their keys; more than 10,000 are refused (400). */
+    /** Sums of payments. Counts and exact sums of the payments whose ledger closed from `from` until before `to`. Each row is of one asset: different assets are never added up. Unmatched payments are counted only when asked for with `status=UNMATCHED`. Rows are in the order of their keys; more than 10,000, or so many payments that they are not added up in 30 s, are refused (400). */
     summary: Query<
       {
         /** ISO 8601 with an offset, or a date: the beginning of that day in `timezone`, which is its first midnight. */

@@ -1,8 +1,8 @@
 /** Reports in the API. */
-import type mongoose from 'mongoose';
+import mongoose from 'mongoose';
 import type { Contract } from '../../contracts/index.js';
 import type { OutputOf, ParsedInputOf } from '../../contracts/operation.js';
-import { MAX_SUMMARY_ROWS } from '../../contracts/reports.js';
+import { MAX_SUMMARY_ROWS, MAX_SUMMARY_SECONDS } from '../../contracts/reports.js';
 import { formatAmount } from '../domain/amount.js';
 import { badRequest } from '../kit/api-error.js';
 import { calendarNamed, momentIn, type OffsetSpan } from '../kit/calendar.js';
@@ -22,6 +22,7 @@ export interface TaxFilter {
   to?: Date | undefined;
   groupBy: 'day' | 'month';
   offsets: readonly OffsetSpan[];
+  maxMs: number;
 }
 
 /** Amounts are in the currency, or in the asset without one. */
@@ -35,19 +36,19 @@ interface TaxSum {
   tax: string;
 }
 
-const MAX_TIME_MS = 30_000;
+const TOOK_TOO_LONG = 50;
 const TAXED = { 'lines.taxPercent': { $gt: '' } };
 type Sums = Record<'net' | 'tax', mongoose.mongo.Decimal128>;
 
 /** In the order of currencies and percentages. @param signal ends it, also in MongoDB. @throws
- *  its reason */
+ *  its reason @throws MongoServerError with the code 50 when it lasts for longer than `maxMs` */
 export async function taxSums(
   collection: Collection<CheckoutDoc>,
   accountId: string,
   filter: TaxFilter,
   signal?: AbortSignal,
 ): Promise<TaxSum[]> {
-  const { from, to, groupBy, offsets } = filter;
+  const { from, to, groupBy, offsets, maxMs } = filter;
   const paidAt = { $gte: from ?? new Date(0), ...(to ? { $lt: to } : {}) };
   const asset = { assetCode: '$assetCode', assetIssuer: '$assetIssuer', currency: { $ifNull: ['$currency', null] } };
   const found = await collection
@@ -64,7 +65,7 @@ export async function taxSums(
           },
         },
       ],
-      { hint: 'taxes', maxTimeMS: MAX_TIME_MS, ...(signal && { signal }) },
+      { hint: 'taxes', maxTimeMS: maxMs, ...(signal && { signal }) },
     )
     .toArray();
   const sums = found.map(({ _id, net, tax }) => ({
@@ -90,8 +91,10 @@ type Input = ParsedInputOf<Contract['reports']['summary']>;
 
 export function createReportService(deps: {
   forAccount: ForAccount<'payments' | 'checkouts'>;
+  /** Of each query. */
+  maxMs?: number;
 }): ServiceOf<Contract['reports']> {
-  const { forAccount } = deps;
+  const { forAccount, maxMs = MAX_SUMMARY_SECONDS * 1000 } = deps;
   const queue = createFairQueue(QUEUE_BOUNDS);
 
   async function rowsOf({ accountId, signal }: Caller, input: Input): Promise<SummaryRow[] | 'too_many'> {
@@ -102,6 +105,7 @@ export function createReportService(deps: {
       from: from === undefined ? undefined : momentIn(calendar, from),
       to: to === undefined ? undefined : momentIn(calendar, to),
       offsets: calendar.offsets,
+      maxMs,
     };
     const statuses = status && status.length > 0 ? status : MATCHED;
     const filter = { ...within, groupBy, status: statuses, parts, currency, maxRows: MAX_SUMMARY_ROWS };
@@ -112,7 +116,12 @@ export function createReportService(deps: {
 
   return {
     async summary(caller, input) {
-      const rows = await queue.run(caller, () => rowsOf(caller, input));
+      const rows = await queue
+        .run(caller, () => rowsOf(caller, input))
+        .catch((error) => {
+          if (!(error instanceof mongoose.mongo.MongoServerError && error.code === TOOK_TOO_LONG)) throw error;
+          throw badRequest('Too many payments to add up in time: choose a shorter time from `from` to `to`.');
+        });
       if (rows === 'too_many' || rows.length > MAX_SUMMARY_ROWS)
         throw badRequest('Too many rows: choose a shorter time from `from` to `to`.');
       return rows;

@@ -9,10 +9,12 @@ import { seed } from '../../scripts/bench/seed.js';
 import { registerExportCommands } from '../../src/cli/export.js';
 import { createProgram } from '../../src/cli/program.js';
 import { calendarOf } from '../../src/kit/calendar.js';
+import type { Caller } from '../../src/kit/caller.js';
 import { systemClock } from '../../src/kit/clock.js';
 import { connectDatabase } from '../../src/kit/database.js';
 import { createIds } from '../../src/kit/ids.js';
 import { createExportService } from '../../src/selling/exports.js';
+import { createReportService } from '../../src/selling/reports.js';
 import { createStores } from '../../src/stores.js';
 import { request } from '../helpers/api.js';
 import { LONG } from '../helpers/long.js';
@@ -52,17 +54,44 @@ t.before(async () => {
   await eventually(async () => (await service.api('GET', '/payments')).data.length === 1, 'the first payment');
 });
 
-t.test('a summary ends with the request that wants it', async (t) => {
+async function openTenants(t: { teardown(end: () => unknown): void }) {
   const { connection, close } = await connectDatabase(uri);
   t.teardown(close);
-  const { forAccount } = createStores(connection, { clock: systemClock, newId: createIds(systemClock) });
+  return createStores(connection, { clock: systemClock, newId: createIds(systemClock) });
+}
+
+t.test('a summary ends with the request that wants it', async (t) => {
+  const { forAccount } = await openTenants(t);
   const sums = (signal: AbortSignal) =>
     forAccount(service.accountId).payments.sums(
-      { groupBy: 'day', offsets: calendarOf('UTC')!.offsets, status: ['COMPLETED'], maxRows: 10 },
+      { groupBy: 'day', offsets: calendarOf('UTC')!.offsets, status: ['COMPLETED'], maxRows: 10, maxMs: 9000 },
       signal,
     );
   t.equal((await sums(new AbortController().signal)).length, 1);
   await t.rejects(sums(AbortSignal.abort(new Error('hung up'))), { message: 'hung up' });
+});
+
+t.test('payments, or taxes, take longer to add up than a report may → it asks for a shorter time', async (t) => {
+  const { forAccount } = await openTenants(t);
+  const many = Array.from({ length: 1000 }, (_, n) => n);
+  const { accountId } = await paid(many.map(() => ({})));
+  const lines = Array.from({ length: 10 }, () => ({ taxPercent: '19', net: '10', tax: '1.9' }));
+  const order = { accountId, status: 'PAID', paidAt: new Date(), assetCode: 'XLM', assetIssuer: null, lines };
+  await db.collection<any>('checkouts').insertMany(many.map((n) => ({ ...order, _id: `cho_${n}`, memo: `TAXED${n}` })));
+
+  const tenant = forAccount(accountId);
+  const byDay = { groupBy: 'day', offsets: calendarOf('UTC')!.offsets, maxMs: 1 } as const;
+  await t.rejects(tenant.payments.sums({ ...byDay, status: ['COMPLETED'], maxRows: 10 }), { code: 50 });
+  await t.rejects(tenant.checkouts.taxes(byDay), { code: 50 });
+  const caller: Caller = { accountId, keyId: 'key', scope: 'FULL' };
+  const asked = { groupBy: 'day', timezone: 'UTC', taxes: true } as const;
+  await t.rejects(createReportService({ forAccount, maxMs: 1 }).summary(caller, asked), {
+    code: 'bad_request',
+    message: /^Too many payments to add up in time/,
+  });
+  t.match(await createReportService({ forAccount }).summary(caller, asked), [
+    { count: many.length, taxes: [{ net: '100000' }] },
+  ]);
 });
 
 t.test('sums are exact beyond 64 bits, and assets are never added up', async (t) => {

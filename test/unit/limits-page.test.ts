@@ -24,6 +24,7 @@ const IN_CODE: [row: string, file: string, before: string][] = [
   ['Milliseconds that an export lasts', 'src/api/rest.ts', 'MAX_MS = '],
   ['Reports that wait', 'src/selling/reports.ts', 'mostWaiting: '],
   ['Rows of a report', 'contracts/reports.ts', 'MAX_SUMMARY_ROWS = '],
+  ['Seconds to add up', 'contracts/reports.ts', 'MAX_SUMMARY_SECONDS = '],
   ['Entries of a statement', 'src/audit/statement.ts', 'MOST_ITEMS = '],
   ['Origins that may frame', 'contracts/account.ts', 'MAX_EMBED_ORIGINS = '],
   ['E-mails of one kind', 'src/mail/bounded.ts', 'MOST_OF_HOUR = '],
