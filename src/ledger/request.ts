@@ -52,6 +52,8 @@ export type Asker =
 export interface RequestBudget {
   /** @returns milliseconds to wait before asking again; 0 when one request is granted */
   take(): Promise<number>;
+  /** Milliseconds after which a budget that is used up grants one more request. */
+  readonly intervalMs: number;
 }
 
 /** The budget of one network. */

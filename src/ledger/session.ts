@@ -247,7 +247,7 @@ function createConversation(asking: Asking, { only, asker, patience }: SessionOp
   let requests = 0;
   const spend = async () => {
     const untilMs = patience ? Number.POSITIVE_INFINITY : monotonic.nowMs() + longestMs;
-    for (const allowance of allowances) await takeFrom(asking, allowance, untilMs, patience);
+    for (const allowance of allowances) await takeFrom(asking, allowance, { untilMs, patience, requests });
     requests += 1;
   };
   return {
@@ -304,16 +304,16 @@ async function tipOf({ label, hasHistories }: Server, session: LedgerSession): P
   }
 }
 
-/** @param untilMs of the monotonic clock. @throws BudgetUsedUp, also when the patience ends;
- *  LedgerUnavailable when the ledger is closed */
+/** @param untilMs of the monotonic clock. @param requests that the session has sent already: it
+ *  begins again, so the budget has to grant as many, and one more. @throws BudgetUsedUp, also
+ *  when the patience ends; LedgerUnavailable when the ledger is closed */
 async function takeFrom(
   { clock, monotonic, closed }: Asking,
   allowance: RequestBudget,
-  untilMs: number,
-  patience: AbortSignal | undefined,
+  { untilMs, patience, requests }: { untilMs: number; patience: AbortSignal | undefined; requests: number },
 ): Promise<void> {
   for (let waitMs = await allowance.take(); waitMs; waitMs = await allowance.take()) {
-    if (monotonic.nowMs() + waitMs > untilMs) throw new BudgetUsedUp(waitMs);
+    if (monotonic.nowMs() + waitMs > untilMs) throw new BudgetUsedUp(waitMs + requests * allowance.intervalMs);
     // Combine signals only for an actual wait: Node 20 keeps each combined signal as long as one of
     // its sources lives.
     const ended = patience ? AbortSignal.any([patience, closed]) : closed;

@@ -1,7 +1,7 @@
 /** Request budgets shared by all processes: never more than `perHour` requests in any sliding hour,
  *  nor more than the burst at once. Each purpose has a share, outsiders one that no other draws
  *  from, each account and client address at most half of that share. One moment is stored for
- *  each (`watching/request-rate.ts`). */
+ *  each (`watching/poll-scheduler.ts`). */
 import type mongoose from 'mongoose';
 import type { Clock } from '../kit/clock.js';
 import { type Collection, type DocOf, define, openCollection, optional } from '../kit/collection.js';
@@ -70,17 +70,15 @@ function createBudget(take: ReturnType<typeof createTake>, network: string, perH
   let others = 0;
   let seenMicros = Number.POSITIVE_INFINITY;
 
-  const ofShare = (share: Share): RequestBudget => ({
-    take: async () => (await take(`${network}:${share}`, rateOfShare(perHour, share))).waitMs,
+  const budgetOf = (id: string, itsRate: Rate, options?: Parameters<typeof take>[2]): RequestBudget => ({
+    take: async () => (await take(id, itsRate, options)).waitMs,
+    intervalMs: itsRate.intervalMicros / 1000,
   });
-  const ofOne = (share: Share, { purpose, by }: Extract<Asker, { by: string }>): RequestBudget => ({
-    async take() {
-      const id = `${network}:${purpose}:${by}`;
-      return (await take(id, rateOfOne(perHour, share), { isOfOne: true })).waitMs;
-    },
-  });
+  const ofShare = (share: Share) => budgetOf(`${network}:${share}`, rateOfShare(perHour, share));
+  const ofOne = (share: Share, { purpose, by }: Extract<Asker, { by: string }>) =>
+    budgetOf(`${network}:${purpose}:${by}`, rateOfOne(perHour, share), { isOfOne: true });
   /** What all but outsiders share; the watcher alone takes the spare requests. */
-  const rest: RequestBudget = { take: async () => (await take(network, rate, { leave: spare })).waitMs };
+  const rest = budgetOf(network, rate, { leave: spare });
 
   /** The watcher's first requests in a session, for the tip and the newest ledger, may use the
    *  spare ones. Later ones catch up and compete with other purposes, so that an hour of catching
@@ -97,6 +95,7 @@ function createBudget(take: ReturnType<typeof createTake>, network: string, perH
         if (taken.waitMs === 0) granted += 1;
         return taken.waitMs;
       },
+      intervalMs: rate.intervalMicros / 1000,
     };
   };
 

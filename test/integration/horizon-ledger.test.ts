@@ -162,7 +162,7 @@ t.test('a ledger of real transactions is read whole and exactly', async (t) => {
   t.test('every request of a session is taken from the allowances of its asker', async (t) => {
     const taken: string[] = [];
     const counting: LedgerBudget = {
-      allowancesOf: ({ purpose }) => [{ take: async () => taken.push(purpose) && 0 }],
+      allowancesOf: ({ purpose }) => [{ take: async () => taken.push(purpose) && 0, intervalMs: 1000 }],
       othersSpent: () => 0,
     };
     const session = horizonOf([url], undefined, counting).session({ purpose: 'tenants', by: 'acct_1' });
@@ -174,6 +174,14 @@ t.test('a ledger of real transactions is read whole and exactly', async (t) => {
     const refused = horizonOf([url], undefined, refusing).session({ purpose: 'tenants', by: 'acct_1' });
     const error = await refused.tips().catch((thrown: unknown) => thrown);
     t.ok(error instanceof BudgetUsedUp, 'no server is taken to be away for it');
+  });
+
+  t.test('a budget ends amid a session → its next try waits until the budget grants all requests again', async (t) => {
+    const waits = [0, 0, 9000];
+    const ending = budgetOf({ take: async () => waits.shift()!, intervalMs: 9000 });
+    const session = horizonOf([url], undefined, ending).session({ purpose: 'tenants', by: 'acct_1' });
+    const error = await session.ledgerAtOrBefore(new Date(0)).catch((thrown: unknown) => thrown);
+    t.match(error, { retryAfterMs: 9000 + 2 * 9000 });
   });
 
   t.test('the same pages read in any overlap give the same credits, each once', async () => {

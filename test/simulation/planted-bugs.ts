@@ -419,7 +419,7 @@ export const plantedBugs: readonly PlantedBug[] = [
       [
         'src/watching/request-budgets.ts',
         "return [ofOne('pages', asker), ofShare('pages'), ofShare('outsiders')];",
-        'return [{ take: async () => (await take(network, rate)).waitMs }];',
+        'return [{ take: async () => (await take(network, rate)).waitMs, intervalMs: 0 }];',
       ],
     ],
   },
