@@ -44,7 +44,7 @@ const LEDGER_MS = 5_500;
 /** From the end of a checkpoint until its files are there. */
 const PUBLISHED_MS = 30_000;
 const LONGEST_LOOK_MS = 60_000;
-/** An archive that has had this long does not have the checkpoint. */
+/** A source that has had this long does not have the ledger, nor an archive the checkpoint. */
 const MISSING_MS = 3_600_000;
 
 /** Why a proof is not made now. */
@@ -68,7 +68,11 @@ export interface MakerDeps {
   clock: Clock;
 }
 
-export type MakeProof = (proof: DueProof, payment: PaymentDoc) => Promise<Outcome>;
+/** @param patience waits for the request budget until this aborts: what was read so far would be
+ *  read again in the next try */
+export type MakeProof = (proof: DueProof, payment: PaymentDoc, patience: AbortSignal) => Promise<Outcome>;
+
+type Making = MakerDeps & { patience: AbortSignal };
 
 /** @returns a function that never rejects but for faults of this program */
 export function createMaker(deps: MakerDeps): MakeProof {
@@ -80,9 +84,9 @@ export function createMaker(deps: MakerDeps): MakeProof {
   });
   const make = { ledger: fromLedger, signed: fromArchives } satisfies Record<ProofLevel, unknown>;
 
-  return async ({ level, tries }, payment) => {
+  return async ({ level, tries }, payment, patience) => {
     try {
-      const json = JSON.stringify(await make[level](deps, payment));
+      const json = JSON.stringify(await make[level]({ ...deps, patience }, payment));
       if (json.length > MAX_BYTES) throw new NotNow('The proof would be larger than a verifier takes.', null);
       return { state: 'READY', reason: null, nextAt: null, bundle: await compress(json) };
     } catch (error) {
@@ -118,8 +122,8 @@ const placeOf = ({ network, operationId }: PaymentDoc) => ({
 
 /** Asks each server of the network for what the result of a contract call covers. @throws NotNow
  *  when none tells it */
-async function invocationOf({ ledger, network }: MakerDeps, { transactionHash }: PaymentDoc) {
-  const session = ledger.session({ purpose: 'proofs' });
+async function invocationOf({ ledger, network, patience }: Making, { transactionHash }: PaymentDoc) {
+  const session = ledger.session({ purpose: 'proofs' }, patience);
   let isAway = false;
   for (const server of ledger.servers) {
     try {
@@ -140,11 +144,12 @@ async function invocationOf({ ledger, network }: MakerDeps, { transactionHash }:
 }
 
 /** From the first server that has the ledger. */
-async function fromLedger(deps: MakerDeps, payment: PaymentDoc): Promise<Bundle> {
+async function fromLedger(deps: Making, payment: PaymentDoc): Promise<Bundle> {
   const { network } = payment;
   const [found, server] = await ledgerBytesOf(deps, payment);
   const own = found.transactions.find(({ hash }) => hash === payment.transactionHash);
-  if (!own) throw new NotNow(`${server} does not show the payment’s transaction in its ledger.`, AGAIN_MS);
+  if (!own)
+    throw new NotNow(`${server} does not show the payment’s transaction in its ledger.`, againIn(deps, payment));
   const bundle = await proving(server, () =>
     assembleProof({
       ...placeOf(payment),
@@ -162,8 +167,9 @@ async function fromLedger(deps: MakerDeps, payment: PaymentDoc): Promise<Bundle>
   return bundle;
 }
 
-async function ledgerBytesOf({ ledger }: MakerDeps, payment: PaymentDoc): Promise<[LedgerBytes, string]> {
-  const session = ledger.session({ purpose: 'proofs' });
+async function ledgerBytesOf(deps: Making, payment: PaymentDoc): Promise<[LedgerBytes, string]> {
+  const { ledger, patience } = deps;
+  const session = ledger.session({ purpose: 'proofs' }, patience);
   let [isGone, away]: [boolean, Error | null] = [true, null];
   for (const server of ledger.servers) {
     try {
@@ -177,9 +183,14 @@ async function ledgerBytesOf({ ledger }: MakerDeps, payment: PaymentDoc): Promis
     }
   }
   if (away) throw away;
-  if (!isGone) throw new NotNow(`No source of ${payment.network} has ledger ${payment.ledger} now.`, AGAIN_MS);
+  if (!isGone)
+    throw new NotNow(`No source of ${payment.network} has ledger ${payment.ledger} now.`, againIn(deps, payment));
   throw new NotNow(`Ledger ${payment.ledger} is older than the sources of ${payment.network} keep.`, null);
 }
+
+/** Null for a payment so old that every source has its ledger, unless the network started over. */
+const againIn = ({ clock }: MakerDeps, { ledgerClosedAt }: PaymentDoc): number | null =>
+  clock.nowMs() > ledgerClosedAt.getTime() + MISSING_MS ? null : AGAIN_MS;
 
 /** `TransactionResultSet`. */
 function resultSetOf({ transactions }: LedgerBytes): Uint8Array<ArrayBuffer> {
@@ -206,7 +217,7 @@ async function proving<T>(server: string, make: () => Promise<T>): Promise<T> {
 }
 
 /** From the first archive whose files prove it. @throws NotNow with the fault of the last one */
-async function fromArchives(deps: MakerDeps, payment: PaymentDoc): Promise<Bundle> {
+async function fromArchives(deps: Making, payment: PaymentDoc): Promise<Bundle> {
   const { archives, network } = deps;
   if (!archives) throw new NotNow(withoutArchive(network), null);
   const rests = archives.all.map((archive) => archive.restsMs());
@@ -229,7 +240,7 @@ async function fromArchives(deps: MakerDeps, payment: PaymentDoc): Promise<Bundl
 export const withoutArchive = (network: Network): string =>
   `${network} has no history archive here: set ARCHIVE_URLS_${network}.`;
 
-async function fromArchive(deps: MakerDeps, archive: Archive, payment: PaymentDoc): Promise<Bundle> {
+async function fromArchive(deps: Making, archive: Archive, payment: PaymentDoc): Promise<Bundle> {
   const { passphrase } = networkInfo[payment.network];
   const validators = KNOWN_VALIDATORS[passphrase] ?? (await deps.validators());
   const files = await filesOf(deps, archive, payment);

@@ -32,9 +32,9 @@ const PROOFS = define(
   [
     // Partial index: only those that are to be made are in it.
     {
-      key: { network: 1, level: 1, nextAt: 1 },
+      key: { network: 1, level: 1, accountId: 1, nextAt: 1 },
       partialFilterExpression: { nextAt: { $gt: EPOCH } },
-      name: 'due',
+      name: 'dueOfAccount',
     },
   ],
 );
@@ -77,13 +77,16 @@ export function createProofStore(connection: mongoose.Connection) {
     }),
 
     system: {
-      /** Those to be made now, the longest due first. */
-      due: (network: Network, level: ProofLevel, now: Date, limit: number): Promise<DueProof[]> =>
-        collection
-          .find<DueProof>({ network, level, nextAt: { $gt: EPOCH, $lte: now } }, { projection: { bundle: 0 } })
-          .sort({ nextAt: 1 })
-          .limit(limit)
-          .toArray(),
+      /** Accounts with proofs to be made now: one index seek for each, however many are due. */
+      dueAccounts: (network: Network, level: ProofLevel, now: Date): Promise<string[]> =>
+        collection.distinct('accountId', { network, level, accountId: { $gt: '' }, nextAt: { $gt: EPOCH, $lte: now } }),
+
+      /** The account's longest due one; null when there is none. */
+      due: (accountId: string, network: Network, level: ProofLevel, now: Date): Promise<DueProof | null> =>
+        collection.findOne<DueProof>(
+          { network, level, accountId, nextAt: { $gt: EPOCH, $lte: now } },
+          { projection: { bundle: 0 }, sort: { nextAt: 1 } },
+        ),
 
       /** Notes what a try came to. One that is READY stays: another process may have made it. */
       async note({ _id, accountId }: DueProof, outcome: Outcome, now: Date): Promise<void> {

@@ -1,5 +1,5 @@
 /** Makes the proofs that were asked for, beside everything else: one at a time of each network and
- *  level, so that no archive that stalls delays another proof. */
+ *  level, so that no archive that stalls delays another proof, and one of each account in turn. */
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
 import { PROOF_LEVELS, type ProofLevel } from '../../contracts/proofs.js';
@@ -15,14 +15,13 @@ const LOOK_MS = 2000;
 const LEASE_MS = 15_000;
 /** Interval of attempts at the lease. */
 const LEASE_LOOK_MS = 1_000;
-const AT_ONCE = 20;
 /** After a fault of this program. */
 const FAULT_MS = 300_000;
 
 export interface ProverDeps {
   /** By network that is watched. */
   makers: ReadonlyMap<Network, MakeProof>;
-  proofs: Pick<ProofStore, 'due' | 'note'>;
+  proofs: Pick<ProofStore, 'due' | 'dueAccounts' | 'note'>;
   payments: Pick<PaymentStore, 'byId'>;
   leases: Pick<LeaseStore, 'hold' | 'release'>;
   /** Called with how each try ended. */
@@ -39,10 +38,10 @@ export type Prover = ReturnType<typeof createProver>;
 export function createProver(deps: ProverDeps) {
   const { makers, proofs, leases, onTried, holder, clock, monotonic, log } = deps;
 
-  async function tryOne(make: MakeProof, proof: DueProof): Promise<void> {
+  async function tryOne(make: MakeProof, proof: DueProof, patience: AbortSignal): Promise<void> {
     const payment = await deps.payments.byId(proof.accountId, proof.paymentId);
     const outcome: Outcome = payment
-      ? await make(proof, payment).catch((err: unknown) => {
+      ? await make(proof, payment, patience).catch((err: unknown) => {
           log.error({ err, proof: proof._id }, 'a proof was not made');
           const nextAt = new Date(clock.nowMs() + FAULT_MS);
           return { state: 'WAITING', reason: 'Its making failed: the log says why.', nextAt };
@@ -55,15 +54,19 @@ export function createProver(deps: ProverDeps) {
 
   function workerOf(network: Network, level: ProofLevel) {
     let tried = 0;
+    const make = makers.get(network)!;
+    let held = AbortSignal.abort();
     const loop = createLoop({
       step: async (signal) => {
-        const due = await proofs.due(network, level, clock.now(), AT_ONCE);
-        for (const proof of due) {
+        const accounts = await proofs.dueAccounts(network, level, clock.now());
+        for (const accountId of accounts) {
           if (signal.aborted) break;
-          await tryOne(makers.get(network)!, proof);
+          const proof = await proofs.due(accountId, network, level, clock.now());
+          if (!proof) continue;
+          await tryOne(make, proof, held);
           tried += 1;
         }
-        return due.length === 0 ? LOOK_MS : 0;
+        return accounts.length === 0 ? LOOK_MS : 0;
       },
       onError: (err) => {
         log.warn({ err, network }, 'proofs were not made; they are tried again');
@@ -75,11 +78,15 @@ export function createProver(deps: ProverDeps) {
     return {
       wake: loop.wake,
       /** @returns how many were tried */
-      async run(enough: AbortSignal): Promise<number> {
+      async run(enough: AbortSignal, ended: AbortSignal): Promise<number> {
         const before = tried;
         while (!enough.aborted) {
-          const held = await whileHeld(lease, enough, loop.run);
-          if (held === null) await monotonic.sleep(LEASE_LOOK_MS, enough);
+          const isOver = await whileHeld(lease, ended, async (signal) => {
+            held = signal;
+            await loop.run(AbortSignal.any([signal, enough]));
+            return true;
+          });
+          if (!isOver) await monotonic.sleep(LEASE_LOOK_MS, enough);
         }
         return tried - before;
       },
@@ -92,10 +99,11 @@ export function createProver(deps: ProverDeps) {
     wake() {
       for (const worker of workers) worker.wake();
     },
-    /** Makes proofs until there is enough. @returns how many were tried */
-    async run(enough: AbortSignal): Promise<number> {
+    /** Makes proofs until there is enough, and ends the one that it is at, unless all has ended:
+     *  within a small budget one takes longer than a run. @returns how many were tried */
+    async run(enough: AbortSignal, ended: AbortSignal): Promise<number> {
       // Wait for all, so that none overlaps the next run.
-      const ends = await Promise.allSettled(workers.map((worker) => worker.run(enough)));
+      const ends = await Promise.allSettled(workers.map((worker) => worker.run(enough, ended)));
       return ends.reduce((sum, end) => {
         if (end.status === 'rejected') throw end.reason;
         return sum + end.value;

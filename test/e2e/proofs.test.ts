@@ -8,19 +8,25 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { gunzipSync, gzipSync } from 'node:zlib';
+import { pino } from 'pino';
 import t, { type Test } from 'tap';
 import { monotonicClock, systemClock } from '../../src/kit/clock.js';
+import { createLedger } from '../../src/ledger/index.js';
 import type { Asker, LedgerBudget } from '../../src/ledger/request.js';
 import { PASSPHRASE } from '../../src/local-ledger/index.js';
 import { verifyProof } from '../../src/proof/index.js';
 import { createArchives } from '../../src/proving/archives.js';
 import { createMaker, type MakerDeps } from '../../src/proving/maker.js';
 import type { DueProof } from '../../src/proving/proof-store.js';
+import { createProver } from '../../src/proving/prover.js';
+import { createRequestBudgetStore } from '../../src/watching/request-budgets.js';
 import { ROOT } from '../helpers/command.js';
 import { bash, blocksOf, literally } from '../helpers/documents.js';
 import { openAccounts, payEveryKind } from '../helpers/every-kind.js';
 import { LONG } from '../helpers/long.js';
+import { manualClock } from '../helpers/manual-clock.js';
 import { eventually, startSelling, startTestService, type TestService } from '../helpers/service.js';
+import { openStores } from '../helpers/stores.js';
 
 type Json = any;
 const run = promisify(execFile);
@@ -237,6 +243,91 @@ async function startArchive(t: Test) {
   };
 }
 
+t.test('proofs wait for a budget that is used up → each is made, those of two accounts in turn', async (t) => {
+  const { wallet } = await startSelling(service);
+  for (const amount of ['1', '2', '3', '4']) await client.pay({ to: wallet.address, amount });
+  const path = `/payments?walletId=${wallet.id}&status=UNMATCHED`;
+  const paid: Json[] = await eventually(async () => {
+    const { data } = await service.api('GET', path);
+    return data.length === 4 && data;
+  }, 'the payments');
+  const { payments } = service.context.stores.forAccount(service.accountId);
+  const docs = await Promise.all(paid.map(async ({ id }) => (await payments.byId(id))!));
+
+  const [{ connection, stores }, clock] = [await openStores(t), manualClock()];
+  // A share of 450 an hour: a request each 8.9 s, longer than a session waits without patience.
+  const budget = createRequestBudgetStore(connection, clock).of('LOCAL', 3600);
+  const [share] = budget.allowancesOf({ purpose: 'proofs' });
+  while ((await share!.take()) === 0);
+  const clocks = { clock, monotonic: clock, log: pino({ level: 'silent' }) };
+  const horizonUrls = [service.context.localLedger!.url];
+  const ledger = createLedger({
+    ...clocks,
+    network: 'LOCAL',
+    horizonUrls,
+    rpcUrls: [],
+    passphrase: PASSPHRASE,
+    budget,
+  });
+  t.teardown(() => ledger.close());
+  for (const [nth, doc] of docs.entries())
+    await stores.forAccount(nth < 3 ? 'acct_many' : 'acct_one').proofs.ask(doc, 'ledger', clock.now());
+
+  const made: string[] = [];
+  const { proofs, leases } = stores.system;
+  const validators = async () => [];
+  const prover = createProver({
+    makers: new Map([['LOCAL', createMaker({ network: 'LOCAL', ledger, archives: null, validators, clock })]]),
+    proofs: {
+      ...proofs,
+      note: async (proof, outcome, at) => {
+        await proofs.note(proof, outcome, at);
+        if (outcome.state === 'READY') made.push(proof.accountId);
+      },
+    },
+    payments: { byId: (_account, id) => payments.byId(id) },
+    leases,
+    onTried: () => undefined,
+    holder: 'test',
+    ...clocks,
+  });
+  const ended = new AbortController();
+  const running = prover.run(ended.signal, ended.signal);
+  const passing = setInterval(() => clock.advance(1000), 10);
+  t.teardown(() => clearInterval(passing));
+  await eventually(async () => made.length === 4, 'all proofs');
+  t.same(made, ['acct_many', 'acct_one', 'acct_many', 'acct_many']);
+  ended.abort();
+  await running;
+});
+
+t.test('the network started over since a payment → its proof is UNAVAILABLE an hour after it', async (t) => {
+  const { payment: shown } = await paidOrder();
+  const payment = (await service.context.stores.forAccount(service.accountId).payments.byId(shown.id))!;
+  const clock = manualClock(payment.ledgerClosedAt.getTime());
+  const other = payment.ledger + 1_000_000;
+  const clocks = { clock, monotonic: clock, log: pino({ level: 'silent' }) };
+  const horizonUrls = [service.context.localLedger!.url];
+  const ledger = createLedger({
+    ...clocks,
+    network: 'LOCAL',
+    horizonUrls,
+    rpcUrls: [],
+    passphrase: PASSPHRASE,
+    budget: null,
+  });
+  t.teardown(() => ledger.close());
+  const maker = createMaker({ network: 'LOCAL', ledger, archives: null, validators: async () => [], clock });
+  const make = (changes: object) =>
+    maker({ level: 'ledger', tries: 0 } as DueProof, { ...payment, ...changes }, new AbortController().signal);
+  const gone = { ledger: other };
+  const foreign = { transactionHash: 'f'.repeat(64) };
+  for (const changes of [gone, foreign]) t.match(await make(changes), { state: 'WAITING', reason: /ledger/ });
+  clock.advance(3_601_000);
+  for (const changes of [gone, foreign]) t.match(await make(changes), { state: 'UNAVAILABLE', nextAt: null });
+  t.match(await make({}), { state: 'READY' });
+});
+
 t.test('an archive lies → WAITING, and READY within a minute of its honesty', LONG, async (t) => {
   const archive = await startArchive(t);
   const own = await startTestService(t, { env: { ARCHIVE_URLS_LOCAL: archive.url } });
@@ -270,7 +361,7 @@ t.test('whatever an archive answers → no proof, and no fault of the maker', LO
     t.teardown(() => archives.close());
     const validators = async () => trust.validators;
     const maker = createMaker({ network: 'LOCAL', ledger, archives, validators, clock: systemClock });
-    return maker({ level: 'signed', tries: 0 } as DueProof, payment);
+    return maker({ level: 'signed', tries: 0 } as DueProof, payment, new AbortController().signal);
   };
   for (const behaviour of ['away', 'html', 'cut', 'lies', 'missing', 'bomb', 'redirects', 'stalls'] as const) {
     archive.be(behaviour);
@@ -281,7 +372,7 @@ t.test('whatever an archive answers → no proof, and no fault of the maker', LO
   archive.asked.length = 0;
   const askers: Asker[] = [];
   let taken = 0;
-  const allowance = { take: async () => Number(++taken > 1000) };
+  const allowance = { take: async () => Number(++taken > 1000), intervalMs: 1000 };
   const counted: LedgerBudget = {
     allowancesOf: (asker) => {
       askers.push(asker);
@@ -296,7 +387,7 @@ t.test('whatever an archive answers → no proof, and no fault of the maker', LO
   t.equal(archive.asked.length, isLast ? 6 : 4, 'requests for one proof');
   t.equal(taken, archive.asked.length, 'each is taken from the budget');
   t.ok(askers.every(({ purpose }) => purpose === 'proofs'));
-  const usedUp: LedgerBudget = { ...counted, allowancesOf: () => [{ take: async () => 60_000 }] };
+  const usedUp: LedgerBudget = { ...counted, allowancesOf: () => [{ take: async () => 60_000, intervalMs: 60_000 }] };
   t.match(await make(usedUp), { state: 'WAITING', reason: /budget of LOCAL is used up/ });
 });
 
