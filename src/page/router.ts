@@ -233,6 +233,18 @@ function createOrders(context: PageContext, takeOrder: TakeOrder): Router {
 
 const isJson = (req: Request): boolean => req.accepts(['html', 'json']) === 'json';
 
+const FORM = 'application/x-www-form-urlencoded';
+
+/** What was sent: a fault where it would not be read, since an order without it may be one, too. */
+function bodyOf(req: Request): OrderBody | ApiError {
+  if (req.get('content-length') === '0') return {};
+  // Null without a body.
+  if (isJson(req) && req.is('application/json') === false)
+    return badRequest('The body must have Content-Type application/json.');
+  if (req.is(['application/json', FORM]) === false) return badRequest('The body must be a form.');
+  return Array.isArray(req.body) ? badRequest('The body must be a JSON object.') : (req.body ?? {});
+}
+
 async function order(
   context: PageContext,
   takeOrder: TakeOrder,
@@ -240,14 +252,15 @@ async function order(
 ): Promise<void> {
   const { req, res, link } = asked;
   const words = wordsFor(req);
-  const body: OrderBody = typeof req.body === 'object' && req.body !== null && !Array.isArray(req.body) ? req.body : {};
-  const read = readOrder(words, link, body, req.is('application/json') !== false);
+  const body = bodyOf(req);
+  const read = readOrder(words, link, body instanceof ApiError ? {} : body, req.is('application/json') !== false);
   const refuse = (error: ApiError) => {
     if (isJson(req)) return sendFault(res, error);
     if (error.retryAfterSeconds !== undefined) res.set('retry-after', String(error.retryAfterSeconds));
     const faults = error.details ?? [{ path: '', message: error.message, code: error.code }];
     return showPage(context, asked, { order: { ...read, faults, status: ERRORS[error.code].status } });
   };
+  if (body instanceof ApiError) return refuse(body);
   const closed = closedBecause(link);
   if (closed !== null) return refuse(new ApiError('conflict', words.say(closed)));
   const [fault, ...others] = read.faults;

@@ -245,6 +245,37 @@ t.test('what is paid to an order link itself needs an order', async (t) => {
   t.equal(ways.status, 409);
 });
 
+t.test('an order is sent in a form that is not read → 400, and no checkout is made of what is left', async (t) => {
+  const { id } = await selling({ name: 'Shirt' });
+  const { slug } = await linkOf(id, { fields: [], quantity: { min: 1, max: 10 } });
+  const send = (accept: string, type: string | null, body?: string) =>
+    fetch(`${service.url}/p/${slug}/orders`, {
+      method: 'POST',
+      redirect: 'manual',
+      headers: { accept, 'x-forwarded-for': fresh(), ...(type && { 'content-type': type }) },
+      ...(body === undefined ? {} : { body }),
+    });
+  const five = '{"quantity":5}';
+  for (const [accept, type, body] of [
+    ['application/json', 'application/x-www-form-urlencoded', five],
+    ['application/json', 'text/plain', five],
+    ['application/json', 'application/vnd.api+json', five],
+    ['application/json', 'multipart/form-data; boundary=x', five],
+    ['application/json', 'application/json', `[${five}]`],
+    ['text/html', 'text/plain', 'quantity=5'],
+    ['text/html', 'multipart/form-data; boundary=x', 'quantity=5'],
+  ] as const)
+    t.equal((await send(accept, type, body)).status, 400, `${type} with Accept ${accept}`);
+  const path = `/checkouts?productId=${id}`;
+  t.same(await get(path), [], 'no checkout');
+  t.equal((await send('application/json', null)).status, 201, 'no body is an order without answers');
+  t.equal((await send('application/json', 'application/json; charset=utf-8', five)).status, 201);
+  t.same(
+    (await get(path)).map(({ lines }: any) => lines?.[0].quantity ?? 1),
+    [5, 1],
+  );
+});
+
 t.test('an address has at most 20 open orders, over all order links and processes', async (t) => {
   const [one, two] = [await linkOf(product.id), await linkOf(product.id)];
   const from = fresh();
