@@ -187,3 +187,35 @@ t.test('a shop’s page opens the checkout in a dialog, and is told that it is p
   await page.locator('dialog').waitFor({ state: 'detached' });
   t.match((await told()).slice(-2), [{ type: 'collect:closed' }, { end: { checkout: checkout.id, paid: true } }]);
 });
+
+t.test('a payer leaves a dialog for the shop, before and after paying → the shop’s page goes there', async (t) => {
+  const ways = { successUrl: `${SHOP}/thanks`, cancelUrl: `${SHOP}/cart` };
+  const body = { walletId: wallet.id, name: 'Tea', assetCode: 'XLM', amount: '1', ...ways };
+  const checkout = (await api('POST', '/checkouts', body)).data;
+  const page = await open();
+  await page.route(`${PAY}/**`, async (route) => {
+    const path = route.request().url().slice(PAY.length);
+    if (path.includes('/events')) return route.abort();
+    const headers = await route.request().allHeaders();
+    await route.fulfill({ response: await route.fetch({ url: url + path, headers }) });
+  });
+  await page.route(`${SHOP}/**`, (route) =>
+    route.fulfill({
+      contentType: 'text/html',
+      body: `<script src="${PAY}/page/button-v1.js" defer></script>
+<a id="pay" href="${PAY}/c/${checkout.slug}" data-stellar-collect data-open="modal">Pay</a>`,
+    }),
+  );
+  const frame = page.frameLocator('dialog iframe');
+  await page.goto(`${SHOP}/`);
+  await page.locator('#pay').click();
+  t.equal(await frame.locator('main').getAttribute('data-opener'), SHOP, 'the shop opened it');
+  await frame.locator('.back.cancel a').click();
+  await page.waitForURL(`${SHOP}/cart**`);
+
+  await page.locator('#pay').click();
+  await ledger.pay({ to: wallet.address, amount: '1', memo: checkout.memo });
+  await frame.getByRole('heading', { name: 'Paid' }).waitFor();
+  await frame.locator('#back').click();
+  await page.waitForURL(`${SHOP}/thanks**`);
+});

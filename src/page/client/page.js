@@ -292,7 +292,7 @@ function leaveWhenPaid() {
   const back = byId('back');
   if (!back || leaving) return;
   // The shop's page around it goes on by itself.
-  if (isFramed) return void back.setAttribute('target', '_top');
+  if (isFramed) return;
   leaving = true;
   setTimeout(() => leaveFor(back.href), LEAVE_MS);
 }
@@ -315,7 +315,10 @@ function leaveFor(url) {
 /** @param {MouseEvent} event */
 function leaveOnClick(event) {
   const link = event.target.closest('.back a');
-  if (!link || !main.dataset.opener || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  if (!link) return;
+  // In place of the shop's page around it, not inside of it.
+  if (isFramed) return void link.setAttribute('target', '_top');
+  if (!main.dataset.opener || event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
   leaveFor(link.href);
 }
