@@ -143,7 +143,11 @@ export const allNumbered = ({ context }: Pick<TestService, 'context'>): Promise<
   );
 
 /** A wallet on the local ledger, a product and a link: the start of most tests. */
-export async function startSelling(service: TestService, product: Record<string, unknown> = {}) {
+export async function startSelling(
+  service: TestService,
+  product: Record<string, unknown> = {},
+  link: Record<string, unknown> = {},
+) {
   const { address } = await service.context.localLedger!.client.fund();
   const wallet = (await service.api('POST', '/wallets', { name: 'Shop', address, network: 'LOCAL' })).data;
   const made = await service.api('POST', '/products', {
@@ -155,6 +159,6 @@ export async function startSelling(service: TestService, product: Record<string,
     ...product,
   });
   if (made.status !== 201) throw new Error(JSON.stringify(made.error));
-  const link = (await service.api('POST', '/payment-links', { productId: made.data.id })).data;
-  return { wallet, product: made.data, link };
+  const sold = await service.api('POST', '/payment-links', { productId: made.data.id, ...link });
+  return { wallet, product: made.data, link: sold.data };
 }

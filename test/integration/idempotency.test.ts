@@ -210,6 +210,33 @@ t.test('a creation whose first run was slow, not dead, still makes one thing, an
   }
 });
 
+t.test('a change of a stock was slow, not dead, and was taken over → the stock changes once', async (t) => {
+  const service = await startTestService(t);
+  const { accountId, context } = service;
+  const { product } = await startSelling(service, { stock: 10 }, { order: { fields: [] } });
+  const contexts = [context, await service.join('api')] as const;
+  const as: Caller = { ...caller, accountId };
+  const same = request({ method: 'PATCH', path: `/products/${product.id}` });
+  let isTakenOver = (): void => undefined;
+  const takenOver = new Promise<void>((resolve) => (isTakenOver = resolve));
+  const change = async (n: 0 | 1, runner: Caller) => ({
+    status: 200,
+    body: await contexts[n].services.products.update(runner, { id: product.id, stockChange: '-3' } as never),
+  });
+  const slow = processOf(0, stopped).run(as, same, async (runner) => {
+    await takenOver;
+    return change(0, runner);
+  });
+  while (!(await db.collection('idempotency').findOne({ accountId, answer: null }))) await systemClock.sleep(5);
+  nowMs += 10_001;
+  const second = await two.run(as, same, (runner) => change(1, runner));
+  isTakenOver();
+  t.match(
+    [await slow, second].map(({ body }) => (body as { stock: number }).stock),
+    [7, 7],
+  );
+});
+
 t.test('after a fault the next request runs at once and reserves the same id', async (t) => {
   const same = request();
   const ids: string[] = [];
