@@ -330,7 +330,8 @@ const update =
       if (fields.order !== undefined) {
         const { accountId, productId } = before;
         const [product] = await deps.products.countLinks([{ accountId, productId, all: 0, plain }], session);
-        checkProduct(product!, { order: fields.order }, false);
+        if (!product) throw notFound('payment link');
+        checkProduct(product, { order: fields.order }, false);
       }
       return paymentLinks.change(before, fields, version, session);
     });

@@ -1,10 +1,11 @@
 /** Products that several change at once, and their deletion: with all that belongs to them, however
  *  much that is, and never once anybody has paid. */
 import t from 'tap';
-import type { Caller } from '../../src/kit/caller.js';
+import { type Caller, withDoing } from '../../src/kit/caller.js';
 import { systemClock } from '../../src/kit/clock.js';
 import { createIds } from '../../src/kit/ids.js';
 import { createCheckoutCreation } from '../../src/selling/checkout-creation.js';
+import { createPaymentLinkService } from '../../src/selling/links.js';
 import { createProductService } from '../../src/selling/products.js';
 import { createQuotes } from '../../src/selling/quotes.js';
 import { LONG } from '../helpers/long.js';
@@ -24,6 +25,7 @@ const makeProduct = async () =>
       ...{ name: 'Tea', walletId: wallet.id, assetCode: 'XLM', priceType: 'FIXED', price: '1' },
     })
   ).data;
+const ORDER_FORM = { fields: [], coupons: false };
 const makeLink = async (productId: string) => (await service.api('POST', '/payment-links', { productId })).data;
 
 let payments = 0;
@@ -177,6 +179,28 @@ t.test(
     await db.collection('products').updateOne({ _id: moved.id }, { $set: { walletId: last.id } });
   },
 );
+
+t.test('a link changes its form while its product is deleted → it is not found', async (t) => {
+  const product = await makeProduct();
+  const { id } = await makeLink(product.id);
+  const { accountId } = (await db.collection('products').findOne({ _id: product.id }))!;
+  const links = createPaymentLinkService({
+    ...{ forAccount: stores.forAccount, products: stores.system.products, commit, clock: systemClock, newId },
+    stamper: {
+      // Its links follow it in transactions of their own.
+      async stamp() {
+        await db.collection('products').deleteOne({ _id: product.id });
+        return { at: new Date(), ledger: null };
+      },
+    },
+    quotes: createQuotes({ rateBook: { current: async () => null } }),
+    publicUrl: 'https://pay.example',
+    payUri: () => '',
+  });
+  const caller: Caller = { accountId, keyId: 'key', scope: 'FULL' };
+  const changed = withDoing('paymentLinks', links).update(caller, { id, order: ORDER_FORM });
+  await t.rejects(changed, { code: 'not_found' });
+});
 
 t.test('of a checkout and the end of its wallet at once one wins, and the other sees it', async (t) => {
   const { accountId } = (await db.collection('wallets').findOne({ _id: wallet.id }))!;
