@@ -1,8 +1,7 @@
 /** Segments for counting and paging long lists at nearly constant cost.
  *
  *  A list's ids are cut into segments of some thousands. Each has a version that rises in the
- *  transaction that adds to it or changes a filtered field; `counted-pages.ts` caches counts
- *  by it. */
+ *  transaction that adds to it or changes a filtered field; counts are cached by it. */
 
 import type { Connection, mongo } from 'mongoose';
 import { type Collection, type DocOf, define, openCollection, optional, projectionOf } from './collection.js';
