@@ -56,7 +56,7 @@ export const paymentReasonSchema = z.enum(PAYMENT_REASONS).meta({
 });
 /** How a payment was judged. */
 export type PaymentStatus = z.infer<typeof paymentStatusSchema>;
-/** Why a payment is not COMPLETED, or completed with an excess. */
+/** Why a payment is not COMPLETED, or what its amount differs by from what was asked for. */
 export type PaymentReason = z.infer<typeof paymentReasonSchema>;
 
 const paymentRefundSchema = z
