@@ -9,7 +9,7 @@ import { OWNERS } from './roles.js';
 
 export const scopeSchema = z
   .enum(['FULL', 'READ'])
-  .meta({ id: 'ApiKeyScope', description: 'READ keys get 403 `forbidden` on anything that writes.' });
+  .meta({ id: 'ApiKeyScope', description: 'READ keys get 403 `forbidden` on anything that writes, and on activity.' });
 
 const apiKeyShape = {
   id: idOf('key', 'API key'),

@@ -15,7 +15,8 @@ export const ERRORS = {
   forbidden: {
     status: 403,
     trpc: 'FORBIDDEN',
-    description: 'The API key has scope READ and the operation writes, or the role of the user may not do it.',
+    description:
+      'The API key has scope READ and the operation writes or needs a FULL key, or the role of the user may not do it.',
   },
   not_found: {
     status: 404,

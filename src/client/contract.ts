@@ -74,7 +74,7 @@ export type ApiKey = {
   createdAt: string;
 };
 
-/** READ keys get 403 `forbidden` on anything that writes. */
+/** READ keys get 403 `forbidden` on anything that writes, and on activity. */
 export type ApiKeyScope = 'FULL' | 'READ';
 
 /** The API key with its full `key`, which is shown once: a replay (Idempotency-Key) leaves it out. */
