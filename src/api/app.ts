@@ -95,7 +95,7 @@ export interface HttpApi {
   watch: WatchCaller;
   /** The watched networks. */
   networks: readonly Network[];
-  /** URLs may lead to this machine and be http. */
+  /** A `horizonUrl` may lead to this machine and be http. */
   allowPrivate: boolean;
   /** Authenticated requests of an account; 0 turns the limit off. */
   rateLimitPerMinute: number;

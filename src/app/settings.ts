@@ -248,7 +248,7 @@ export const TABLE = {
     read: integer(30, 1_000_000_000),
   }),
   pollIntervalMs: setting('POLL_INTERVAL_MS', '1000', {
-    meaning: 'The shortest time between two reads of one source',
+    meaning: 'The shortest time between two rounds that read new ledgers of one network',
     read: integer(10, 3_600_000),
   }),
   localLedgerPort: setting('LOCAL_LEDGER_PORT', '8000', {
@@ -270,7 +270,8 @@ export const TABLE = {
     read: setupCode,
   }),
   webhookAllowPrivate: optional('WEBHOOK_ALLOW_PRIVATE', '`false`; `true` when only LOCAL is watched', {
-    meaning: 'Allow webhook targets on private and loopback addresses',
+    meaning:
+      'Allow webhook targets on private and loopback addresses, and for the `horizonUrl` of a mended gap these and http',
     read: boolean,
   }),
   webhookTimeoutMs: setting('WEBHOOK_TIMEOUT_MS', '15000', {
