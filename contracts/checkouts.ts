@@ -135,7 +135,7 @@ export const checkoutSchema = z
 const given = (value: unknown) => value !== undefined && value !== null;
 
 /** Fields that a checkout for a product takes from the product. */
-const WALLET_FIELDS = ['name', 'assetCode', 'assetIssuer', 'description', 'currency'] as const;
+const PRODUCT_SAYS = ['name', 'assetCode', 'assetIssuer', 'description', 'currency'] as const;
 
 /** Rules between the fields of a new checkout. Rules that depend on the product are checked once it
  *  is loaded. */
@@ -154,7 +154,7 @@ function wayErrors(body: RawBody): FieldError[] {
     return [{ path: 'productId', message, code: ofProduct ? 'not_allowed' : 'required' }];
   }
   const fields = ofProduct
-    ? WALLET_FIELDS.filter((name) => given(body[name])).map((name) => notAllowed(name, 'The product says this.'))
+    ? PRODUCT_SAYS.filter((name) => given(body[name])).map((name) => notAllowed(name, 'The product says this.'))
     : walletFieldErrors(body);
   return [...fields, ...minorDigitErrors(body.currency, { price: body.price })];
 }

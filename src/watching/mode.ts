@@ -84,8 +84,8 @@ export function createModes(deps: ModeDeps) {
       });
       return { feed, streams: await forgetUnwatched(deps, behind) };
     },
-    fastForward: (tip: LedgerTip, from: CursorDoc, feed: CursorDoc, pages: number) =>
-      fastForward(deps, tip, from, feed, pages),
+    fastForward: (tip: LedgerTip, begun: CursorDoc, reached: CursorDoc, pages: number) =>
+      fastForward(deps, tip, begun, reached, pages),
   };
 }
 
@@ -134,24 +134,25 @@ async function forgetUnwatched(
 }
 
 /** After a long outage, when the feed would need more pages to catch up than there are addresses:
- *  moves the feed to the newest ledgers and lets each address catch up by itself. @param from the
- *  feed's cursor before this round. @param pages read since. @returns whether it moved */
+ *  moves the feed to the newest ledgers and lets each address catch up by itself. @param begun the
+ *  feed's cursor before this round. @param reached and now. @param pages read in between. @returns
+ *  whether it moved */
 async function fastForward(
   deps: ModeDeps,
   tip: LedgerTip,
-  from: CursorDoc,
-  feed: CursorDoc,
+  begun: CursorDoc,
+  reached: CursorDoc,
   pages: number,
 ): Promise<boolean> {
   const { wallets, network, cursors, log } = deps;
-  const reached = ledgerOfCursor(feed.cursor);
-  const pagesLeft = ((tip.latestLedger - reached) / Math.max(1, reached - ledgerOfCursor(from.cursor))) * pages;
-  if (pagesLeft <= 1 || tip.latestLedger <= feed.shownLedger) return false;
+  const [first, last] = [ledgerOfCursor(begun.cursor), ledgerOfCursor(reached.cursor)];
+  const pagesLeft = ((tip.latestLedger - last) / Math.max(1, last - first)) * pages;
+  if (pagesLeft <= 1 || tip.latestLedger <= reached.shownLedger) return false;
   const addresses = await wallets.watchedAddresses(network, { limit: Math.ceil(pagesLeft) });
   if (addresses.length >= pagesLeft) return false;
   const started = feedFrom(deps, tip.latestLedger);
   // Detach first: moving the feed's cursor ends its cover.
-  await detach(deps, addresses, feed);
+  await detach(deps, addresses, reached);
   await cursors.save([started]);
   log.info(
     { network, fromLedger: started.fromLedger, addresses: addresses.length },

@@ -89,13 +89,13 @@ export function syncOf(
     return { ledger: readTo?.ledger ?? null, at: readTo?.at.toISOString() ?? null, state: wallet.gap ? 'GAP' : 'OK' };
   }
   if (wallet.gap) return { ...read, state: 'GAP' };
-  const horizonAway = state !== undefined && nowMs - state.seenAt.getTime() > LAGGING_AFTER_MS;
+  const sourceAway = state !== undefined && nowMs - state.seenAt.getTime() > LAGGING_AFTER_MS;
   const behind =
     state !== undefined &&
     position !== undefined &&
     state.latestClosedAt.getTime() - position.closedAt.getTime() > LAGGING_AFTER_MS;
   const stuck = position !== undefined && nowMs - position.readAt.getTime() > LAGGING_AFTER_MS;
-  if (horizonAway || behind || stuck) return { ...read, state: 'LAGGING' };
+  if (sourceAway || behind || stuck) return { ...read, state: 'LAGGING' };
   return { ...read, state: position ? 'OK' : 'SYNCING' };
 }
 
