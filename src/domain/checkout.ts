@@ -30,7 +30,8 @@ export interface Checkout {
   received: bigint;
   /** The same in stroops. */
   paidIn: bigint;
-  /** Stroops beyond the most that was asked for. Until it is PAID, those that count for nothing. */
+  /** Stroops beyond the most that was asked for. Until it is PAID, those that count for nothing.
+   *  Stored only for a price in a currency: else it is what `excessOf` makes of the rest. */
   excess: bigint;
   /** Money sent back, in the order of booking. */
   returned: readonly Returned[];

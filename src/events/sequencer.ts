@@ -47,10 +47,10 @@ const LOOK_AT_ALL_MS = 1000;
 /** Bounds of one transaction: accounts, events of each account, deliveries of each account and
  *  in all. */
 const ACCOUNTS = 40;
-/** Of a transaction whose documents another one holds: about half a second. */
-const BOUNDED = { attempts: 10 };
 const EVENTS_PER_ACCOUNT = 100;
 const OPENING_LIMITS = { perAccount: 500, inAll: 1000 };
+/** Attempts at a transaction whose documents another one holds: about half a second. */
+const BOUNDED = { attempts: 10 };
 
 export type Sequencer = ReturnType<typeof createSequencer>;
 

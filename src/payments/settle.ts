@@ -87,8 +87,8 @@ interface Effects {
   counts: LinkCountChange[];
   /** By id. */
   orders: ReadonlyMap<string, CheckoutDoc>;
-  /** Checkouts that became PAID or EXPIRED, with the stored parts that this decides. `hasMore`:
-   *  more are stored than were read, and the job decides the rest. */
+  /** Checkouts that became PAID, with the stored parts that this decides, or EXPIRED, which decides
+   *  none. `hasMore`: more are stored than were read, and the job decides the rest. */
   decided: { checkout: CheckoutDoc; ids: string[]; hasMore: boolean }[];
   /** Each shows its link or checkout as the payment left it. */
   events: OutboxEvent[];

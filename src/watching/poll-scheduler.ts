@@ -1,4 +1,5 @@
-/** Decides when to poll for the next ledger: in time to see it appear, within the request budget.
+/** Decides when to poll for the next ledger: in time to see it appear, within the request budget,
+ *  whose arithmetic and shares come first.
  *
  *  Ledgers close at a steady interval. Without a budget it polls at a quarter of the poll interval.
  *  With one it is a token bucket: time refills tokens, every request takes one. With tokens left it

@@ -169,9 +169,9 @@ export class EndpointQueues {
   }
 
   /** Ends turns of at most half of the queues every five seconds: any while webhooks wait for a
-   *  lease, else those with work to share whose lease another dispatcher wants. A stopped queue is
-   *  released once its requests in flight are recorded, so that one that hangs holds up the rest:
-   *  where nothing else is ready there is nothing to win. */
+   *  lease, else those whose lease another dispatcher wants, if deliveries are ready: a stopped
+   *  queue starts nothing more until its last request in flight is recorded, so that a request that
+   *  hangs would hold it up for nothing. */
   endTurns(): void {
     const nowMs = this.#monotonic.nowMs();
     if (nowMs < this.#turnsEndMs) return;
