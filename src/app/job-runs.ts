@@ -71,7 +71,7 @@ export async function startWorkerJobs(
       async ({ enough, ended }) => ({ result: { turns: await auditor.run(config.networks, enough, ended) } }),
     'make proofs':
       () =>
-      async ({ enough, ended }) => ({ result: { tried: await prover.run(enough, ended) } }),
+      async ({ enough }) => ({ result: { tried: await prover.run(enough) } }),
     'sample rates': () => everySecond(sampler.run),
     housekeeping: () =>
       housekeeping({ ...stores.system, db, transaction, jobs, mails, mailsSent, countSegments, clock, log }, config),

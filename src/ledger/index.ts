@@ -26,9 +26,11 @@ export {
 export {
   BlindServer,
   BudgetUsedUp,
+  emptyPart,
   type Holding,
   type Holdings,
   type LedgerBytes,
+  type LedgerPart,
   type LedgerTip,
   LedgerUnavailable,
   MOST_AMONG,

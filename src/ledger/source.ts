@@ -151,6 +151,17 @@ export interface LedgerBytes {
   transactions: { hash: string; envelope: Buffer; result: Buffer }[];
 }
 
+/** What one server has shown of a ledger's bytes: a call that ends amid its requests goes on
+ *  from there. */
+export interface LedgerPart {
+  header: Buffer | null;
+  transactions: LedgerBytes['transactions'];
+  /** Where the next page begins; null after the last one. */
+  next: string | null;
+}
+
+export const emptyPart = (): LedgerPart => ({ header: null, transactions: [], next: '' });
+
 interface QuietCheck {
   /** The server has no payment after the cursor. */
   isQuiet: boolean;
@@ -221,8 +232,9 @@ export interface LedgerSource {
   transactionRecords(transactionHash: string): Promise<LedgerRecord[] | null>;
   /** `gone` before the oldest kept ledger; null for one that the server does not know yet. */
   ledger(sequence: number): Promise<Ledger | 'gone' | null>;
-  /** For proofs; otherwise as `ledger`. */
-  ledgerBytes(sequence: number): Promise<LedgerBytes | 'gone' | null>;
+  /** For proofs; otherwise as `ledger`.
+   *  @param part grows as answers come */
+  ledgerBytes(sequence: number, part?: LedgerPart): Promise<LedgerBytes | 'gone' | null>;
   /** What the success hash of a contract call covers; null when the server does not tell it, or
    *  no longer. */
   invocation(transactionHash: string): Promise<Buffer | null>;

@@ -27,8 +27,6 @@ const MAX_UNPACKED_BYTES = 96 * 1024 * 1024;
 const TIMEOUT_MS = 30_000;
 /** After a fault. Short, so that an archive is found honest again soon. */
 const REST_MS = 10_000;
-/** A longer wait for the budget is left to the next try. */
-const LONGEST_BUDGET_WAIT_MS = 5_000;
 /** Payments of the same checkpoint share its files. */
 const MAX_KEPT_BYTES = 64 * 1024 * 1024;
 
@@ -41,8 +39,9 @@ export interface Archive {
   restsMs(): number;
   /** A file of the checkpoint that ends with this ledger, unpacked; null when the archive does not
    *  have it, or not yet.
+   *  @param patience waits for the request budget until this aborts
    *  @throws SourceError, BudgetUsedUp */
-  file(kind: ArchiveFile, checkpoint: number): Promise<Uint8Array<ArrayBuffer> | null>;
+  file(kind: ArchiveFile, checkpoint: number, patience: AbortSignal): Promise<Uint8Array<ArrayBuffer> | null>;
   /** Its files of these checkpoints proved nothing: it is asked for them again after a rest. */
   blame(checkpoints: readonly number[]): void;
 }
@@ -66,12 +65,11 @@ export function createArchives(deps: ArchivesDeps) {
   const labels = labelsOf(urls);
   const kept = createKept();
 
-  async function spend(): Promise<void> {
-    const untilMs = monotonic.nowMs() + LONGEST_BUDGET_WAIT_MS;
+  async function spend(patience: AbortSignal): Promise<void> {
     for (const allowance of budget?.allowancesOf({ purpose: 'proofs' }) ?? [])
       for (let waitMs = await allowance.take(); waitMs > 0; waitMs = await allowance.take()) {
-        if (monotonic.nowMs() + waitMs > untilMs) throw new BudgetUsedUp(waitMs);
-        await clock.sleep(waitMs);
+        await clock.sleep(waitMs, patience);
+        if (patience.aborted) throw new BudgetUsedUp(waitMs);
       }
   }
 
@@ -83,8 +81,8 @@ export function createArchives(deps: ArchivesDeps) {
     };
     const keyOf = (kind: ArchiveFile, checkpoint: number) => `${url} ${kind} ${checkpoint}`;
 
-    async function request(kind: ArchiveFile, checkpoint: number) {
-      await spend();
+    async function request(kind: ArchiveFile, checkpoint: number, patience: AbortSignal) {
+      await spend(patience);
       const { status, body } = await requester.send({ url: urlOf(pathOf(kind, checkpoint)), headers }, timeoutMs);
       // Some hosts answer 403 for a file that is not there.
       if (status === 404 || status === 403) return null;
@@ -95,10 +93,10 @@ export function createArchives(deps: ArchivesDeps) {
     return {
       label,
       restsMs: () => Math.max(0, restsUntilMs - monotonic.nowMs()),
-      async file(kind, checkpoint) {
+      async file(kind, checkpoint, patience) {
         const known = kept.get(keyOf(kind, checkpoint));
         if (known) return known;
-        const found = await request(kind, checkpoint).catch((error: unknown) => {
+        const found = await request(kind, checkpoint, patience).catch((error: unknown) => {
           if (error instanceof SourceError) rest();
           throw error;
         });

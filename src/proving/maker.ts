@@ -8,7 +8,9 @@ import type { ProofLevel } from '../../contracts/proofs.js';
 import type { Clock } from '../kit/clock.js';
 import {
   BudgetUsedUp,
+  emptyPart,
   type LedgerBytes,
+  type LedgerPart,
   LedgerUnavailable,
   type NetworkLedger,
   operationOrderOf,
@@ -68,11 +70,15 @@ export interface MakerDeps {
   clock: Clock;
 }
 
-/** @param patience waits for the request budget until this aborts: what was read so far would be
- *  read again in the next try */
+/** @param patience waits for the request budget until this aborts */
 export type MakeProof = (proof: DueProof, payment: PaymentDoc, patience: AbortSignal) => Promise<Outcome>;
 
-type Making = MakerDeps & { patience: AbortSignal };
+/** What servers have shown of a payment's ledger, by server. */
+type Shown = Map<string, LedgerPart | 'gone'>;
+type Making = MakerDeps & { patience: AbortSignal; shown: Shown };
+
+/** Payments whose making waits for the budget, in memory with what was read for them. */
+const MOST_BEGUN = 8;
 
 /** @returns a function that never rejects but for faults of this program */
 export function createMaker(deps: MakerDeps): MakeProof {
@@ -84,14 +90,23 @@ export function createMaker(deps: MakerDeps): MakeProof {
   });
   const make = { ledger: fromLedger, signed: fromArchives } satisfies Record<ProofLevel, unknown>;
 
-  return async ({ level, tries }, payment, patience) => {
+  /** A small budget grants the requests of one proof over hours. */
+  const begun = new Map<string, Shown>();
+
+  return async ({ _id, level, tries, nextAt }, payment, patience) => {
+    const shown: Shown = begun.get(_id) ?? new Map();
+    begun.delete(_id);
     try {
-      const json = JSON.stringify(await make[level]({ ...deps, patience }, payment));
+      const json = JSON.stringify(await make[level]({ ...deps, patience, shown }, payment));
       if (json.length > MAX_BYTES) throw new NotNow('The proof would be larger than a verifier takes.', null);
       return { state: 'READY', reason: null, nextAt: null, bundle: await compress(json) };
     } catch (error) {
-      if (error instanceof BudgetUsedUp)
-        return laterIn(`The request budget of ${payment.network} is used up for now.`, error.retryAfterMs);
+      if (error instanceof BudgetUsedUp) {
+        begun.set(_id, shown);
+        if (begun.size > MOST_BEGUN) begun.delete(begun.keys().next().value!);
+        // Still the first of its account.
+        return { state: 'WAITING', reason: `The request budget of ${payment.network} is used up for now.`, nextAt };
+      }
       const isOfSource = error instanceof LedgerUnavailable || error instanceof UnfitServer;
       const again = isOfSource ? new NotNow(`${payment.network}: ${error.message}.`, AGAIN_MS) : error;
       if (!(again instanceof NotNow)) throw error;
@@ -168,14 +183,18 @@ async function fromLedger(deps: Making, payment: PaymentDoc): Promise<Bundle> {
 }
 
 async function ledgerBytesOf(deps: Making, payment: PaymentDoc): Promise<[LedgerBytes, string]> {
-  const { ledger, patience } = deps;
+  const { ledger, patience, shown } = deps;
   const session = ledger.session({ purpose: 'proofs' }, patience);
   let [isGone, away]: [boolean, Error | null] = [true, null];
   for (const server of ledger.servers) {
+    const part = shown.get(server) ?? emptyPart();
+    if (part === 'gone') continue;
+    shown.set(server, part);
     try {
-      const found = await session.on(server).ledgerBytes(payment.ledger);
+      const found = await session.on(server).ledgerBytes(payment.ledger, part);
       if (found && found !== 'gone') return [found, server];
-      if (found === null) isGone = false;
+      if (found === 'gone') shown.set(server, found);
+      else isGone = false;
     } catch (error) {
       if (error instanceof BudgetUsedUp || !(error instanceof LedgerUnavailable || error instanceof UnfitServer))
         throw error;
@@ -272,11 +291,11 @@ function checkpointsOf({ ledger }: PaymentDoc): number[] {
 }
 
 /** @throws NotNow while a file is missing; SourceError, BudgetUsedUp */
-async function filesOf(deps: MakerDeps, archive: Archive, payment: PaymentDoc) {
+async function filesOf(deps: Making, archive: Archive, payment: PaymentDoc) {
   const [own, next] = checkpointsOf(payment);
   const last = next ?? own!;
   const take = async (kind: 'ledger' | 'results' | 'transactions' | 'scp', checkpoint: number) => {
-    const file = await archive.file(kind, checkpoint);
+    const file = await archive.file(kind, checkpoint, deps.patience);
     if (!file) throw missing(deps, archive, payment, last, kind);
     return file;
   };

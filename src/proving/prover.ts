@@ -55,16 +55,21 @@ export function createProver(deps: ProverDeps) {
   function workerOf(network: Network, level: ProofLevel) {
     let tried = 0;
     const make = makers.get(network)!;
-    let held = AbortSignal.abort();
+    /** Whose turn was last. */
+    let last = '';
     const loop = createLoop({
       step: async (signal) => {
-        const accounts = await proofs.dueAccounts(network, level, clock.now());
-        for (const accountId of accounts) {
-          if (signal.aborted) break;
+        const accounts = (await proofs.dueAccounts(network, level, clock.now())).sort();
+        const next = accounts.findIndex((accountId) => accountId > last);
+        for (const accountId of next < 0 ? accounts : [...accounts.slice(next), ...accounts.slice(0, next)]) {
           const proof = await proofs.due(accountId, network, level, clock.now());
-          if (!proof) continue;
-          await tryOne(make, proof, held);
-          tried += 1;
+          if (proof) {
+            await tryOne(make, proof, signal);
+            tried += 1;
+          }
+          // The budget ended its turn, maybe: it goes on in the next run.
+          if (signal.aborted) break;
+          last = accountId;
         }
         return accounts.length === 0 ? LOOK_MS : 0;
       },
@@ -78,15 +83,11 @@ export function createProver(deps: ProverDeps) {
     return {
       wake: loop.wake,
       /** @returns how many were tried */
-      async run(enough: AbortSignal, ended: AbortSignal): Promise<number> {
+      async run(enough: AbortSignal): Promise<number> {
         const before = tried;
         while (!enough.aborted) {
-          const isOver = await whileHeld(lease, ended, async (signal) => {
-            held = signal;
-            await loop.run(AbortSignal.any([signal, enough]));
-            return true;
-          });
-          if (!isOver) await monotonic.sleep(LEASE_LOOK_MS, enough);
+          const held = await whileHeld(lease, enough, loop.run);
+          if (held === null) await monotonic.sleep(LEASE_LOOK_MS, enough);
         }
         return tried - before;
       },
@@ -99,11 +100,10 @@ export function createProver(deps: ProverDeps) {
     wake() {
       for (const worker of workers) worker.wake();
     },
-    /** Makes proofs until there is enough, and ends the one that it is at, unless all has ended:
-     *  within a small budget one takes longer than a run. @returns how many were tried */
-    async run(enough: AbortSignal, ended: AbortSignal): Promise<number> {
+    /** Makes proofs until there is enough. @returns how many were tried */
+    async run(enough: AbortSignal): Promise<number> {
       // Wait for all, so that none overlaps the next run.
-      const ends = await Promise.allSettled(workers.map((worker) => worker.run(enough, ended)));
+      const ends = await Promise.allSettled(workers.map((worker) => worker.run(enough)));
       return ends.reduce((sum, end) => {
         if (end.status === 'rejected') throw end.reason;
         return sum + end.value;

@@ -8,7 +8,8 @@ import type { LedgerServer } from '../failover.js';
 import { invocationIn } from '../invocation.js';
 import { endpointOf, type Requester, type Response } from '../request.js';
 import {
-  type LedgerBytes,
+  emptyPart,
+  type LedgerPart,
   type LedgerSource,
   LedgerUnavailable,
   MOST_WAYS,
@@ -43,12 +44,16 @@ const pageSchema = z.object({
 const metaSchema = z.object({ result_meta_xdr: z.string().min(1) });
 
 export const createHorizonBytes = (get: Get): Pick<LedgerSource, 'ledgerBytes' | 'invocation'> => ({
-  async ledgerBytes(sequence) {
-    const { status, body } = await get(`/ledgers/${sequence}`);
-    if (status !== 200) return status === 410 ? 'gone' : null;
-    const found = headerSchema.safeParse(body).data;
-    if (found?.sequence !== sequence) throw new SourceError('invalid ledger response');
-    return { header: Buffer.from(found.header_xdr, 'base64'), transactions: await transactionsOf(get, sequence) };
+  async ledgerBytes(sequence, part = emptyPart()) {
+    if (!part.header) {
+      const { status, body } = await get(`/ledgers/${sequence}`);
+      if (status !== 200) return status === 410 ? 'gone' : null;
+      const found = headerSchema.safeParse(body).data;
+      if (found?.sequence !== sequence) throw new SourceError('invalid ledger response');
+      part.header = Buffer.from(found.header_xdr, 'base64');
+    }
+    await readTransactions(get, sequence, part);
+    return { header: part.header, transactions: part.transactions };
   },
   async invocation(transactionHash) {
     const { body } = await get(`/transactions/${transactionHash}`);
@@ -57,20 +62,19 @@ export const createHorizonBytes = (get: Get): Pick<LedgerSource, 'ledgerBytes' |
   },
 });
 
-async function transactionsOf(get: Get, sequence: number): Promise<LedgerBytes['transactions']> {
-  const all: LedgerBytes['transactions'] = [];
-  let cursor = '';
-  for (let page = 0; page < MOST_PAGES; page++) {
-    const query = { limit: `${PAGE}`, order: 'asc', include_failed: 'true', ...(cursor && { cursor }) };
+async function readTransactions(get: Get, sequence: number, part: LedgerPart): Promise<void> {
+  for (let page = 0; part.next !== null; page++) {
+    if (page === MOST_PAGES) throw new SourceError('a ledger with too many transactions', { kind: 'too_large' });
+    const query = { limit: `${PAGE}`, order: 'asc', include_failed: 'true', ...(part.next && { cursor: part.next }) };
     const { body } = await get(`/ledgers/${sequence}/transactions`, query);
     const records = pageSchema.safeParse(body).data?._embedded.records;
     if (!records) throw new SourceError('invalid page response');
-    for (const { hash, envelope_xdr, result_xdr } of records)
-      all.push({ hash, envelope: Buffer.from(envelope_xdr, 'base64'), result: Buffer.from(result_xdr, 'base64') });
-    if (records.length < PAGE) return all;
-    cursor = records.at(-1)!.paging_token;
+    for (const { hash, envelope_xdr, result_xdr } of records) {
+      const [envelope, result] = [Buffer.from(envelope_xdr, 'base64'), Buffer.from(result_xdr, 'base64')];
+      part.transactions.push({ hash, envelope, result });
+    }
+    part.next = records.length < PAGE ? null : records.at(-1)!.paging_token;
   }
-  throw new SourceError('a ledger with too many transactions', { kind: 'too_large' });
 }
 
 // Interprets Horizon's answer to a submitted transaction.

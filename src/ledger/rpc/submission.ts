@@ -10,8 +10,10 @@ import type { MonotonicClock } from '../../kit/clock.js';
 import { hash } from '../horizon/fields.js';
 import { invocationIn } from '../invocation.js';
 import {
+  emptyPart,
   type Holding,
   type LedgerBytes,
+  type LedgerPart,
   type LedgerSource,
   LedgerUnavailable,
   MOST_ASSETS,
@@ -37,31 +39,34 @@ const transactionsSchema = z.object({
 const metaSchema = z.object({ resultMetaXdr: z.string().optional() });
 
 /** @throws RpcError for a ledger that it does not have */
-export async function ledgerBytes(call: Call, sequence: number): Promise<LedgerBytes> {
-  const params = { startLedger: sequence, pagination: { limit: 1 } };
-  const [found] = (await call('getLedgers', params, ledgersSchema)).ledgers;
-  if (found?.sequence !== sequence) throw new SourceError('invalid answer to getLedgers');
-  // A LedgerHeaderHistoryEntry: hash, header, and an extension.
-  const header = Buffer.from(found.headerXdr, 'base64').subarray(32, -4);
-  return { header, transactions: await transactionsOf(call, sequence) };
+export async function ledgerBytes(call: Call, sequence: number, part = emptyPart()): Promise<LedgerBytes> {
+  if (!part.header) {
+    const params = { startLedger: sequence, pagination: { limit: 1 } };
+    const [found] = (await call('getLedgers', params, ledgersSchema)).ledgers;
+    if (found?.sequence !== sequence) throw new SourceError('invalid answer to getLedgers');
+    // A LedgerHeaderHistoryEntry: hash, header, and an extension.
+    part.header = Buffer.from(found.headerXdr, 'base64').subarray(32, -4);
+  }
+  await readTransactions(call, sequence, part);
+  return { header: part.header, transactions: part.transactions };
 }
 
-async function transactionsOf(call: Call, sequence: number): Promise<LedgerBytes['transactions']> {
-  const all: LedgerBytes['transactions'] = [];
-  let from: object = { startLedger: sequence, pagination: { limit: PAGE } };
-  for (let page = 0; page < MOST_PAGES; page++) {
+async function readTransactions(call: Call, sequence: number, part: LedgerPart): Promise<void> {
+  for (let page = 0; part.next !== null; page++) {
+    if (page === MOST_PAGES) throw new SourceError('a ledger with too many transactions', { kind: 'too_large' });
+    const from = part.next
+      ? { pagination: { cursor: part.next, limit: PAGE } }
+      : { startLedger: sequence, pagination: { limit: PAGE } };
     const { transactions, cursor } = await call('getTransactions', from, transactionsSchema);
     const own = transactions.filter(({ ledger }) => ledger === sequence);
     for (const { txHash, envelopeXdr, resultXdr } of own)
-      all.push({
+      part.transactions.push({
         hash: txHash,
         envelope: Buffer.from(envelopeXdr, 'base64'),
         result: Buffer.from(resultXdr, 'base64'),
       });
-    if (own.length < transactions.length || transactions.length < PAGE) return all;
-    from = { pagination: { cursor, limit: PAGE } };
+    part.next = own.length < transactions.length || transactions.length < PAGE ? null : cursor;
   }
-  throw new SourceError('a ledger with too many transactions', { kind: 'too_large' });
 }
 
 export async function invocation(call: Call, transactionHash: string): Promise<Buffer | null> {
