@@ -190,13 +190,14 @@ interface SessionOptions {
   patience?: AbortSignal | undefined;
 }
 
-export function createSession(asking: Asking, options: SessionOptions): LedgerSession {
+/** @param sent by the session and by those that it has with single servers */
+export function createSession(asking: Asking, options: SessionOptions, sent = { requests: 0 }): LedgerSession {
   const { servers } = asking.failover;
-  const { ask, answering, isStale, requests } = createConversation(asking, options);
+  const { ask, answering, isStale, requests } = createConversation(asking, options, sent);
   const withinMs = options.asker.purpose === 'watching' ? WATCHED_RECORD_MS : undefined;
   const others: LedgerSession[] = [];
   const on = (server: Server) => {
-    const other = createSession(asking, { ...options, only: server });
+    const other = createSession(asking, { ...options, only: server }, sent);
     others.push(other);
     return other;
   };
@@ -237,7 +238,7 @@ export function createSession(asking: Asking, options: SessionOptions): LedgerSe
 }
 
 /** Sends the requests of one piece of work: the first finds a server, the others stay with it. */
-function createConversation(asking: Asking, { only, asker, patience }: SessionOptions) {
+function createConversation(asking: Asking, { only, asker, patience }: SessionOptions, sent: { requests: number }) {
   const { budget, monotonic, failover } = asking;
   const allowances = budget?.allowancesOf(asker) ?? [];
   const longestMs = asker.purpose === 'pages' ? LONGEST_PAGE_WAIT_MS : LONGEST_BUDGET_WAIT_MS;
@@ -247,8 +248,10 @@ function createConversation(asking: Asking, { only, asker, patience }: SessionOp
   let requests = 0;
   const spend = async () => {
     const untilMs = patience ? Number.POSITIVE_INFINITY : monotonic.nowMs() + longestMs;
-    for (const allowance of allowances) await takeFrom(asking, allowance, { untilMs, patience, requests });
+    for (const allowance of allowances)
+      await takeFrom(asking, allowance, { untilMs, patience, requests: sent.requests });
     requests += 1;
+    sent.requests += 1;
   };
   return {
     answering: () => answering,
