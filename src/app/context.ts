@@ -37,7 +37,14 @@ import { type Core, createCore } from './core.js';
 import { setupCodeOf } from './installation.js';
 import { startWorkerJobs } from './job-runs.js';
 import { closeLedgers, createLedgers, refuseUnfitServers, requestsPerHourOf } from './ledgers.js';
-import { checkBuiltInLedger, hasBuiltInLedger, openBuiltInLedger, toTestPayer, usablePort } from './local-ledger.js';
+import {
+  checkBuiltInLedger,
+  hasBuiltInLedger,
+  openBuiltInLedger,
+  toTestPayer,
+  type UsablePort,
+  usablePort,
+} from './local-ledger.js';
 import { composeMailer, mailBoundsOf } from './mailing.js';
 import { createNamedMending } from './named-sources.js';
 import { openDatabase, toStartupError } from './open-database.js';
@@ -103,10 +110,11 @@ export async function createContext(deps: ContextDeps): Promise<Context> {
 
 async function compose(deps: ContextDeps, onClose: OnClose): Promise<Omit<Context, 'close'>> {
   const { config, role, clock, log } = deps;
-  const port = await usablePort(config.host, config.port, 'PORT');
-  if (config.metricsPort !== null) await usablePort(config.host, config.metricsPort, 'METRICS_PORT');
+  const usable = await usablePort(config.host, config.port, 'PORT');
+  onClose(usable.release);
+  if (config.metricsPort !== null) await (await usablePort(config.host, config.metricsPort, 'METRICS_PORT')).release();
   if (hasBuiltInLedger(config)) await checkBuiltInLedger(config);
-  const url = originOf(config.host, port);
+  const url = originOf(config.host, usable.port);
   const publicUrl = config.publicUrl ?? url;
 
   const { core, database, secrets, localLedger } = await openCore(deps, publicUrl, onClose);
@@ -154,6 +162,7 @@ async function compose(deps: ContextDeps, onClose: OnClose): Promise<Omit<Contex
     worker &&
     auditor &&
     (await startWorkerJobs(core, worker, { db, config, auditor, prover: proving.prover, sampler: rates.sampler }));
+  if (jobs) onClose(jobs.close);
   const setupCode = setupCodeOf(core, config, secrets);
   const api =
     role === 'worker'
@@ -179,7 +188,7 @@ async function compose(deps: ContextDeps, onClose: OnClose): Promise<Omit<Contex
   const watched = { networkStates, parkedRecords, ratePairs, mails: config.mail && mails, networks: config.networks };
   const readiness = createReadiness({ database, ...watched, clock });
   const closing = { readiness, events, api, jobs };
-  await serve({ config, clock, log, port, metrics: metrics.registry, ...closing }, onClose);
+  await serve({ config, clock, log, usable, metrics: metrics.registry, ...closing }, onClose);
   return { config, url, publicUrl, services, stores, commit: core.commit, setupCode, localLedger };
 }
 
@@ -296,7 +305,7 @@ async function serve(
     config: Config;
     clock: Clock;
     log: Logger;
-    port: number;
+    usable: UsablePort;
     metrics: ReturnType<typeof createMetrics>['registry'];
     readiness: ReturnType<typeof createReadiness>;
     events: OpenEventTail;
@@ -305,7 +314,7 @@ async function serve(
   },
   onClose: OnClose,
 ): Promise<void> {
-  const { config, clock, log, port, metrics, readiness, events, api, jobs } = deps;
+  const { config, clock, log, usable, metrics, readiness, events, api, jobs } = deps;
   const { host, metricsPort, trustProxy } = config;
   const operations = { checkReadiness: readiness.check, metrics };
   if (metricsPort !== null) {
@@ -314,7 +323,8 @@ async function serve(
   }
   const hasMetricsPort = metricsPort !== null;
   const app = createHttpApp({ ...operations, trustProxy, hasMetricsPort, log, clock, api: api?.http });
-  const server = await listen(app, host, port, clock);
+  await usable.release();
+  const server = await listen(app, host, usable.port, clock);
   onClose(async (graceMs) => {
     readiness.stop();
     // Otherwise the server would wait for open event streams.

@@ -14,19 +14,30 @@ import type { Config } from './config.js';
 
 // Where the service listens.
 
+export interface UsablePort {
+  port: number;
+  /** Call right before the service listens, and where it does not start. */
+  release(): Promise<void>;
+}
+
 /** Call before anything is started or written, so that a second service or a wrong address is
  *  reported at once.
- *  @param port 0 for any free one
+ *  @param port 0 for any free one, which is held: the service listens seconds later, and another
+ *  process may choose it, too
  *  @param setting the name of the setting that `port` comes from, for messages
  *  @throws StartupError */
-export async function usablePort(host: string, port: number, setting: string): Promise<number> {
-  // The service listens seconds later: by then the system may have given away one of its own.
-  if (port === 0) return usablePort(host, await freePort(), setting);
-  return new Promise((resolve, reject) => {
-    const probe = createServer();
-    probe.once('error', (error) => reject(listenError(error, host, port, setting)));
-    probe.listen({ host, port }, () => probe.close(() => resolve(port)));
+export async function usablePort(host: string, port: number, setting: string): Promise<UsablePort> {
+  const chosen = port === 0 ? await freePort() : port;
+  const holder = createServer((socket) => socket.destroy());
+  const release = () => new Promise<void>((resolve) => holder.close(() => resolve()));
+  const error = await new Promise<NodeJS.ErrnoException | null>((resolve) => {
+    holder.once('error', resolve);
+    holder.listen({ host, port: chosen }, () => resolve(null));
   });
+  if (error?.code === 'EADDRINUSE' && port === 0) return usablePort(host, port, setting);
+  if (error) throw listenError(error, host, chosen, setting);
+  if (port !== 0) await release();
+  return { port: chosen, release };
 }
 
 interface BuiltInLedger {

@@ -88,12 +88,18 @@ export async function startJobs(deps: JobsDeps): Promise<Jobs> {
     onError: (err) => log.warn({ err }, 'jobs not rescheduled'),
   });
 
+  async function end(): Promise<void> {
+    ended.abort();
+    await Promise.allSettled([rescheduling, ...running.values()]);
+    await store.unschedule(jobs.filter(({ processes }) => processes === 'each').map(nameOf)).catch(() => undefined);
+    await agenda.stop().catch((error: unknown) => log.warn({ err: error }, 'Agenda did not stop cleanly'));
+  }
+
+  let closing: Promise<void> | null = null;
   return {
-    async close() {
-      ended.abort();
-      await Promise.allSettled([rescheduling, ...running.values()]);
-      await store.unschedule(jobs.filter(({ processes }) => processes === 'each').map(nameOf)).catch(() => undefined);
-      await agenda.stop().catch((error: unknown) => log.warn({ err: error }, 'Agenda did not stop cleanly'));
+    close() {
+      closing ??= end();
+      return closing;
     },
   };
 }
