@@ -151,16 +151,27 @@ export interface LedgerBytes {
   transactions: { hash: string; envelope: Buffer; result: Buffer }[];
 }
 
-/** What one server has shown of a ledger's bytes: a call that ends amid its requests goes on
- *  from there. */
-export interface LedgerPart {
+/** What one server has told of a ledger's bytes: a call that ends amid its requests leaves it, and
+ *  the next one goes on from there. */
+export interface BytesSoFar {
   header: Buffer | null;
   transactions: LedgerBytes['transactions'];
   /** Where the next page begins; null after the last one. */
   next: string | null;
 }
 
-export const emptyPart = (): LedgerPart => ({ header: null, transactions: [], next: '' });
+export const noBytes = (): BytesSoFar => ({ header: null, transactions: [], next: '' });
+
+/** More than a ledger of the network holds. */
+const MOST_TRANSACTIONS = 20_000;
+
+/** Adds a page. @throws SourceError for a server that shows more than a ledger can hold */
+export function addTransactions(soFar: BytesSoFar, page: LedgerBytes['transactions'], next: string | null): void {
+  soFar.transactions.push(...page);
+  soFar.next = next;
+  if (next !== null && soFar.transactions.length >= MOST_TRANSACTIONS)
+    throw new SourceError('a ledger with too many transactions', { kind: 'too_large' });
+}
 
 interface QuietCheck {
   /** The server has no payment after the cursor. */
@@ -233,8 +244,8 @@ export interface LedgerSource {
   /** `gone` before the oldest kept ledger; null for one that the server does not know yet. */
   ledger(sequence: number): Promise<Ledger | 'gone' | null>;
   /** For proofs; otherwise as `ledger`.
-   *  @param part grows as answers come */
-  ledgerBytes(sequence: number, part?: LedgerPart): Promise<LedgerBytes | 'gone' | null>;
+   *  @param soFar grows as answers come */
+  ledgerBytes(sequence: number, soFar: BytesSoFar): Promise<LedgerBytes | 'gone' | null>;
   /** What the success hash of a contract call covers; null when the server does not tell it, or
    *  no longer. */
   invocation(transactionHash: string): Promise<Buffer | null>;

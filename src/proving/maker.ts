@@ -8,11 +8,11 @@ import type { ProofLevel } from '../../contracts/proofs.js';
 import type { Clock } from '../kit/clock.js';
 import {
   BudgetUsedUp,
-  emptyPart,
+  type BytesSoFar,
   type LedgerBytes,
-  type LedgerPart,
   LedgerUnavailable,
   type NetworkLedger,
+  noBytes,
   operationOrderOf,
   SourceError,
   UnfitServer,
@@ -73,37 +73,32 @@ export interface MakerDeps {
 /** @param patience waits for the request budget until this aborts */
 export type MakeProof = (proof: DueProof, payment: PaymentDoc, patience: AbortSignal) => Promise<Outcome>;
 
-/** What servers have shown of a payment's ledger, by server. */
-type Shown = Map<string, LedgerPart | 'gone'>;
-type Making = MakerDeps & { patience: AbortSignal; shown: Shown };
+/** What was read of a payment's ledger, by server. */
+type Begun = Map<string, BytesSoFar | 'gone'>;
+type Making = MakerDeps & { patience: AbortSignal; begun: Begun };
 
-/** Payments whose making waits for the budget, in memory with what was read for them. */
-const MOST_BEGUN = 8;
+/** Proofs that wait for the budget and whose bytes are kept. */
+const MOST_KEPT = 8;
 
 /** @returns a function that never rejects but for faults of this program */
 export function createMaker(deps: MakerDeps): MakeProof {
   const { clock } = deps;
-  const laterIn = (reason: string, inMs: number): Outcome => ({
-    state: 'WAITING',
-    reason,
-    nextAt: new Date(clock.nowMs() + inMs),
-  });
   const make = { ledger: fromLedger, signed: fromArchives } satisfies Record<ProofLevel, unknown>;
 
-  /** A small budget grants the requests of one proof over hours. */
-  const begun = new Map<string, Shown>();
+  /** By proof: a small budget grants the requests of one over hours. */
+  const kept = new Map<string, Begun>();
 
   return async ({ _id, level, tries, nextAt }, payment, patience) => {
-    const shown: Shown = begun.get(_id) ?? new Map();
-    begun.delete(_id);
+    const begun: Begun = kept.get(_id) ?? new Map();
+    kept.delete(_id);
     try {
-      const json = JSON.stringify(await make[level]({ ...deps, patience, shown }, payment));
+      const json = JSON.stringify(await make[level]({ ...deps, patience, begun }, payment));
       if (json.length > MAX_BYTES) throw new NotNow('The proof would be larger than a verifier takes.', null);
       return { state: 'READY', reason: null, nextAt: null, bundle: await compress(json) };
     } catch (error) {
       if (error instanceof BudgetUsedUp) {
-        begun.set(_id, shown);
-        if (begun.size > MOST_BEGUN) begun.delete(begun.keys().next().value!);
+        kept.set(_id, begun);
+        if (kept.size > MOST_KEPT) kept.delete(kept.keys().next().value!);
         // Still the first of its account.
         return { state: 'WAITING', reason: `The request budget of ${payment.network} is used up for now.`, nextAt };
       }
@@ -111,7 +106,8 @@ export function createMaker(deps: MakerDeps): MakeProof {
       const again = isOfSource ? new NotNow(`${payment.network}: ${error.message}.`, AGAIN_MS) : error;
       if (!(again instanceof NotNow)) throw error;
       if (again.inMs === null) return { state: 'UNAVAILABLE', reason: again.reason, nextAt: null };
-      return laterIn(again.reason, tries > LATE_TRIES ? Math.max(again.inMs, LATE_AGAIN_MS) : again.inMs);
+      const inMs = tries > LATE_TRIES ? Math.max(again.inMs, LATE_AGAIN_MS) : again.inMs;
+      return { state: 'WAITING', reason: again.reason, nextAt: new Date(clock.nowMs() + inMs) };
     }
   };
 }
@@ -183,17 +179,17 @@ async function fromLedger(deps: Making, payment: PaymentDoc): Promise<Bundle> {
 }
 
 async function ledgerBytesOf(deps: Making, payment: PaymentDoc): Promise<[LedgerBytes, string]> {
-  const { ledger, patience, shown } = deps;
+  const { ledger, patience, begun } = deps;
   const session = ledger.session({ purpose: 'proofs' }, patience);
   let [isGone, away]: [boolean, Error | null] = [true, null];
   for (const server of ledger.servers) {
-    const part = shown.get(server) ?? emptyPart();
-    if (part === 'gone') continue;
-    shown.set(server, part);
+    const soFar = begun.get(server) ?? noBytes();
+    if (soFar === 'gone') continue;
+    begun.set(server, soFar);
     try {
-      const found = await session.on(server).ledgerBytes(payment.ledger, part);
+      const found = await session.on(server).ledgerBytes(payment.ledger, soFar);
       if (found && found !== 'gone') return [found, server];
-      if (found === 'gone') shown.set(server, found);
+      if (found === 'gone') begun.set(server, found);
       else isGone = false;
     } catch (error) {
       if (error instanceof BudgetUsedUp || !(error instanceof LedgerUnavailable || error instanceof UnfitServer))

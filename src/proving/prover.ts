@@ -55,7 +55,7 @@ export function createProver(deps: ProverDeps) {
   function workerOf(network: Network, level: ProofLevel) {
     let tried = 0;
     const make = makers.get(network)!;
-    /** Whose turn was last. */
+    /** The account whose turn was last. */
     let last = '';
     const loop = createLoop({
       step: async (signal) => {

@@ -25,7 +25,7 @@ import { ROOT } from '../helpers/command.js';
 import { bash, blocksOf, literally } from '../helpers/documents.js';
 import { openAccounts, payEveryKind } from '../helpers/every-kind.js';
 import { LONG } from '../helpers/long.js';
-import { manualClock } from '../helpers/manual-clock.js';
+import { type ManualClock, manualClock } from '../helpers/manual-clock.js';
 import { eventually, startSelling, startTestService, type TestService } from '../helpers/service.js';
 import { openStores } from '../helpers/stores.js';
 
@@ -244,6 +244,16 @@ async function startArchive(t: Test) {
   };
 }
 
+/** Makes proofs of the service's ledger by a clock of its own. */
+function makeBy(t: Test, clock: ManualClock, given: { budget: LedgerBudget | null; fetch?: Fetch }) {
+  const clocks = { clock, monotonic: clock, log: pino({ level: 'silent' }) };
+  const sources = { horizonUrls: [service.context.localLedger!.url], rpcUrls: [], passphrase: PASSPHRASE };
+  const ledger = createLedger({ network: 'LOCAL', ...clocks, ...sources, ...given });
+  t.teardown(() => ledger.close());
+  const maker = createMaker({ network: 'LOCAL', ledger, archives: null, validators: async () => [], clock });
+  return { clocks, maker };
+}
+
 t.test('proofs wait for a budget that is used up → each is made, those of two accounts in turn', async (t) => {
   const { wallet } = await startSelling(service);
   for (const amount of ['1', '2', '3', '4']) await client.pay({ to: wallet.address, amount });
@@ -260,8 +270,6 @@ t.test('proofs wait for a budget that is used up → each is made, those of two 
   const budget = createRequestBudgetStore(connection, clock).of('LOCAL', 360);
   const [share] = budget.allowancesOf({ purpose: 'proofs' });
   while ((await share!.take()) === 0);
-  const clocks = { clock, monotonic: clock, log: pino({ level: 'silent' }) };
-  const horizonUrls = [service.context.localLedger!.url];
   // No time passes while a request is in flight: else a busy machine makes it time out.
   let inFlight = 0;
   const fetchWhole: Fetch = async (...asked) => {
@@ -274,24 +282,14 @@ t.test('proofs wait for a budget that is used up → each is made, those of two 
       inFlight -= 1;
     }
   };
-  const ledger = createLedger({
-    ...clocks,
-    network: 'LOCAL',
-    horizonUrls,
-    rpcUrls: [],
-    passphrase: PASSPHRASE,
-    budget,
-    fetch: fetchWhole,
-  });
-  t.teardown(() => ledger.close());
+  const { clocks, maker } = makeBy(t, clock, { budget, fetch: fetchWhole });
   for (const [nth, doc] of docs.entries())
     await stores.forAccount(nth < 3 ? 'acct_many' : 'acct_one').proofs.ask(doc, 'ledger', clock.now());
 
   const made: string[] = [];
   const { proofs, leases } = stores.system;
-  const validators = async () => [];
   const prover = createProver({
-    makers: new Map([['LOCAL', createMaker({ network: 'LOCAL', ledger, archives: null, validators, clock })]]),
+    makers: new Map([['LOCAL', maker]]),
     proofs: {
       ...proofs,
       note: async (proof, outcome, at) => {
@@ -329,18 +327,7 @@ t.test('the network started over since a payment → its proof is UNAVAILABLE an
   const payment = (await service.context.stores.forAccount(service.accountId).payments.byId(shown.id))!;
   const clock = manualClock(payment.ledgerClosedAt.getTime());
   const other = payment.ledger + 1_000_000;
-  const clocks = { clock, monotonic: clock, log: pino({ level: 'silent' }) };
-  const horizonUrls = [service.context.localLedger!.url];
-  const ledger = createLedger({
-    ...clocks,
-    network: 'LOCAL',
-    horizonUrls,
-    rpcUrls: [],
-    passphrase: PASSPHRASE,
-    budget: null,
-  });
-  t.teardown(() => ledger.close());
-  const maker = createMaker({ network: 'LOCAL', ledger, archives: null, validators: async () => [], clock });
+  const { maker } = makeBy(t, clock, { budget: null });
   const make = (changes: object) =>
     maker({ level: 'ledger', tries: 0 } as DueProof, { ...payment, ...changes }, new AbortController().signal);
   const gone = { ledger: other };

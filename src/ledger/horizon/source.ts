@@ -8,8 +8,8 @@ import type { LedgerServer } from '../failover.js';
 import { invocationIn } from '../invocation.js';
 import { endpointOf, type Requester, type Response } from '../request.js';
 import {
-  emptyPart,
-  type LedgerPart,
+  addTransactions,
+  type BytesSoFar,
   type LedgerSource,
   LedgerUnavailable,
   MOST_WAYS,
@@ -24,8 +24,6 @@ import { amount, asset, hash, isObject } from './fields.js';
 // and did.
 
 const PAGE = 200;
-/** More transactions than a ledger of the network holds. */
-const MOST_PAGES = 100;
 
 const headerSchema = z.object({ sequence: z.int(), header_xdr: z.base64().min(1) });
 const pageSchema = z.object({
@@ -44,16 +42,16 @@ const pageSchema = z.object({
 const metaSchema = z.object({ result_meta_xdr: z.string().min(1) });
 
 export const createHorizonBytes = (get: Get): Pick<LedgerSource, 'ledgerBytes' | 'invocation'> => ({
-  async ledgerBytes(sequence, part = emptyPart()) {
-    if (!part.header) {
+  async ledgerBytes(sequence, soFar) {
+    if (!soFar.header) {
       const { status, body } = await get(`/ledgers/${sequence}`);
       if (status !== 200) return status === 410 ? 'gone' : null;
       const found = headerSchema.safeParse(body).data;
       if (found?.sequence !== sequence) throw new SourceError('invalid ledger response');
-      part.header = Buffer.from(found.header_xdr, 'base64');
+      soFar.header = Buffer.from(found.header_xdr, 'base64');
     }
-    await readTransactions(get, sequence, part);
-    return { header: part.header, transactions: part.transactions };
+    await readTransactions(get, sequence, soFar);
+    return { header: soFar.header, transactions: soFar.transactions };
   },
   async invocation(transactionHash) {
     const { body } = await get(`/transactions/${transactionHash}`);
@@ -62,18 +60,18 @@ export const createHorizonBytes = (get: Get): Pick<LedgerSource, 'ledgerBytes' |
   },
 });
 
-async function readTransactions(get: Get, sequence: number, part: LedgerPart): Promise<void> {
-  for (let page = 0; part.next !== null; page++) {
-    if (page === MOST_PAGES) throw new SourceError('a ledger with too many transactions', { kind: 'too_large' });
-    const query = { limit: `${PAGE}`, order: 'asc', include_failed: 'true', ...(part.next && { cursor: part.next }) };
+async function readTransactions(get: Get, sequence: number, soFar: BytesSoFar): Promise<void> {
+  while (soFar.next !== null) {
+    const query = { limit: `${PAGE}`, order: 'asc', include_failed: 'true', ...(soFar.next && { cursor: soFar.next }) };
     const { body } = await get(`/ledgers/${sequence}/transactions`, query);
     const records = pageSchema.safeParse(body).data?._embedded.records;
     if (!records) throw new SourceError('invalid page response');
-    for (const { hash, envelope_xdr, result_xdr } of records) {
-      const [envelope, result] = [Buffer.from(envelope_xdr, 'base64'), Buffer.from(result_xdr, 'base64')];
-      part.transactions.push({ hash, envelope, result });
-    }
-    part.next = records.length < PAGE ? null : records.at(-1)!.paging_token;
+    const page = records.map(({ hash, envelope_xdr, result_xdr }) => ({
+      hash,
+      envelope: Buffer.from(envelope_xdr, 'base64'),
+      result: Buffer.from(result_xdr, 'base64'),
+    }));
+    addTransactions(soFar, page, records.length < PAGE ? null : records.at(-1)!.paging_token);
   }
 }
 

@@ -82,7 +82,7 @@ function createRpcSource(deps: RpcSourceDeps): LedgerSource {
   return {
     tip: () => tip(deps),
     ledger: (sequence) => ledger(deps, sequence),
-    ledgerBytes: (sequence, part) => ifKept(deps, sequence, () => ledgerBytes(call, sequence, part)),
+    ledgerBytes: (sequence, soFar) => ifKept(deps, sequence, () => ledgerBytes(call, sequence, soFar)),
     invocation: (transactionHash) => invocation(call, transactionHash),
     accountPayments: (address, cursor, limit, { shownLedger = 0 } = {}) =>
       page(deps, { addresses: [address], cursor, shownLedger, limit }),

@@ -10,10 +10,10 @@ import type { MonotonicClock } from '../../kit/clock.js';
 import { hash } from '../horizon/fields.js';
 import { invocationIn } from '../invocation.js';
 import {
-  emptyPart,
+  addTransactions,
+  type BytesSoFar,
   type Holding,
   type LedgerBytes,
-  type LedgerPart,
   type LedgerSource,
   LedgerUnavailable,
   MOST_ASSETS,
@@ -26,8 +26,6 @@ import { base64, type Call, INVALID_PARAMS, ledgerNumber, RpcError } from './cal
 // were and did.
 
 const PAGE = 200;
-/** More transactions than a ledger of the network holds. */
-const MOST_PAGES = 100;
 
 const ledgersSchema = z.object({
   ledgers: z.array(z.object({ sequence: ledgerNumber, headerXdr: base64.min(1) })),
@@ -39,33 +37,31 @@ const transactionsSchema = z.object({
 const metaSchema = z.object({ resultMetaXdr: z.string().optional() });
 
 /** @throws RpcError for a ledger that it does not have */
-export async function ledgerBytes(call: Call, sequence: number, part = emptyPart()): Promise<LedgerBytes> {
-  if (!part.header) {
+export async function ledgerBytes(call: Call, sequence: number, soFar: BytesSoFar): Promise<LedgerBytes> {
+  if (!soFar.header) {
     const params = { startLedger: sequence, pagination: { limit: 1 } };
     const [found] = (await call('getLedgers', params, ledgersSchema)).ledgers;
     if (found?.sequence !== sequence) throw new SourceError('invalid answer to getLedgers');
     // A LedgerHeaderHistoryEntry: hash, header, and an extension.
-    part.header = Buffer.from(found.headerXdr, 'base64').subarray(32, -4);
+    soFar.header = Buffer.from(found.headerXdr, 'base64').subarray(32, -4);
   }
-  await readTransactions(call, sequence, part);
-  return { header: part.header, transactions: part.transactions };
+  await readTransactions(call, sequence, soFar);
+  return { header: soFar.header, transactions: soFar.transactions };
 }
 
-async function readTransactions(call: Call, sequence: number, part: LedgerPart): Promise<void> {
-  for (let page = 0; part.next !== null; page++) {
-    if (page === MOST_PAGES) throw new SourceError('a ledger with too many transactions', { kind: 'too_large' });
-    const from = part.next
-      ? { pagination: { cursor: part.next, limit: PAGE } }
+async function readTransactions(call: Call, sequence: number, soFar: BytesSoFar): Promise<void> {
+  while (soFar.next !== null) {
+    const from = soFar.next
+      ? { pagination: { cursor: soFar.next, limit: PAGE } }
       : { startLedger: sequence, pagination: { limit: PAGE } };
     const { transactions, cursor } = await call('getTransactions', from, transactionsSchema);
     const own = transactions.filter(({ ledger }) => ledger === sequence);
-    for (const { txHash, envelopeXdr, resultXdr } of own)
-      part.transactions.push({
-        hash: txHash,
-        envelope: Buffer.from(envelopeXdr, 'base64'),
-        result: Buffer.from(resultXdr, 'base64'),
-      });
-    part.next = own.length < transactions.length || transactions.length < PAGE ? null : cursor;
+    const page = own.map(({ txHash, envelopeXdr, resultXdr }) => ({
+      hash: txHash,
+      envelope: Buffer.from(envelopeXdr, 'base64'),
+      result: Buffer.from(resultXdr, 'base64'),
+    }));
+    addTransactions(soFar, page, own.length < transactions.length || transactions.length < PAGE ? null : cursor);
   }
 }
 
