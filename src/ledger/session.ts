@@ -129,7 +129,7 @@ export function createPageSizes(): PageSizes {
 export interface LedgerSession extends Required<LedgerSource> {
   /** Label of the server that answers this session; null before its first answer. */
   readonly server: string | null;
-  /** Number of requests sent. */
+  /** Number of requests sent, also by its sessions with single servers. */
   readonly requests: number;
   /** Whether it has used another server than the first for so long that the first should be
    *  tried again. */
@@ -193,14 +193,9 @@ interface SessionOptions {
 /** @param sent by the session and by those that it has with single servers */
 export function createSession(asking: Asking, options: SessionOptions, sent = { requests: 0 }): LedgerSession {
   const { servers } = asking.failover;
-  const { ask, answering, isStale, requests } = createConversation(asking, options, sent);
+  const { ask, answering, isStale } = createConversation(asking, options, sent);
   const withinMs = options.asker.purpose === 'watching' ? WATCHED_RECORD_MS : undefined;
-  const others: LedgerSession[] = [];
-  const on = (server: Server) => {
-    const other = createSession(asking, { ...options, only: server }, sent);
-    others.push(other);
-    return other;
-  };
+  const on = (server: Server) => createSession(asking, { ...options, only: server }, sent);
   const askPage = (
     stream: string | null,
     limit: number,
@@ -216,7 +211,7 @@ export function createSession(asking: Asking, options: SessionOptions, sent = { 
       return answering()?.label ?? null;
     },
     get requests() {
-      return others.reduce((sum, other) => sum + other.requests, requests());
+      return sent.requests;
     },
     isStale,
     tip: () => ask(TIP),
@@ -245,17 +240,14 @@ function createConversation(asking: Asking, { only, asker, patience }: SessionOp
   let pinned: Promise<Server> | null = only && Promise.resolve(only);
   let answering: Server | null = only;
   let sinceMs = monotonic.nowMs();
-  let requests = 0;
   const spend = async () => {
     const untilMs = patience ? Number.POSITIVE_INFINITY : monotonic.nowMs() + longestMs;
     for (const allowance of allowances)
       await takeFrom(asking, allowance, { untilMs, patience, requests: sent.requests });
-    requests += 1;
     sent.requests += 1;
   };
   return {
     answering: () => answering,
-    requests: () => requests,
     isStale: () =>
       answering !== null && answering !== failover.servers[0] && monotonic.nowMs() - sinceMs > FIRST_AGAIN_MS,
     async ask<T>(call: SourceCall<T>): Promise<T> {
