@@ -22,7 +22,7 @@ export interface SummaryFilter {
   /** Currency of the values to sum as well. */
   currency?: string | undefined;
   maxRows: number;
-  /** Of each of the queries, at most a few. */
+  /** The longest time for each query, of which there are a few. */
   maxMs: number;
 }
 

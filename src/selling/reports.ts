@@ -91,7 +91,7 @@ type Input = ParsedInputOf<Contract['reports']['summary']>;
 
 export function createReportService(deps: {
   forAccount: ForAccount<'payments' | 'checkouts'>;
-  /** Of each query. */
+  /** The longest time for each query. */
   maxMs?: number;
 }): ServiceOf<Contract['reports']> {
   const { forAccount, maxMs = MAX_SUMMARY_SECONDS * 1000 } = deps;
