@@ -112,7 +112,10 @@ async function compose(deps: ContextDeps, onClose: OnClose): Promise<Omit<Contex
   const { config, role, clock, log } = deps;
   const usable = await usablePort(config.host, config.port, 'PORT');
   onClose(usable.release);
-  if (config.metricsPort !== null) await (await usablePort(config.host, config.metricsPort, 'METRICS_PORT')).release();
+  if (config.metricsPort !== null) {
+    const { release } = await usablePort(config.host, config.metricsPort, 'METRICS_PORT');
+    await release();
+  }
   if (hasBuiltInLedger(config)) await checkBuiltInLedger(config);
   const url = originOf(config.host, usable.port);
   const publicUrl = config.publicUrl ?? url;
