@@ -80,7 +80,7 @@ async function decide({ run, docs, act }: Deciding, { _id: id, accountId }: Doc)
     const to = random.pick(ids);
     if (to) await act('assigns what it sent back', ({ payments }) => payments.assign(caller, { id, ...to }));
   } else if (checkoutId && random.chance(0.7)) {
-    await act('accepts a checkout with money sent back', ({ checkouts }) =>
+    await act('tries to accept a checkout with money sent back', ({ checkouts }) =>
       checkouts.accept(caller, { id: checkoutId }),
     );
   } else if (status !== 'COMPLETED') {
