@@ -117,8 +117,8 @@ export class Merchant {
   }
 
   /** Calls the API and learns the result, even when the call was not answered.
-   *  @param what the act, and after a colon what it is done to or with; `tries to` where the service
-   *  should refuse it */
+   *  @param what the act, and after a colon what it is done to or with; an act that the service
+   *  should refuse begins with `tries to` */
   async #act(what: string, call: (api: Api) => Promise<unknown>): Promise<void> {
     const { scheduler, known, database } = this.run;
     const api = await this.supervisor.openApi();
