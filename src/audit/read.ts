@@ -73,7 +73,7 @@ export const closingOf = (rows: readonly StoredRow[]): Amount[] =>
 // Heals: credits of the ledger that should be payments and are none are recorded the ordinary way.
 
 export interface HealDeps {
-  parkedRecords: Pick<ParkedRecordStore, 'park' | 'openOf' | 'openIn'>;
+  parkedRecords: Pick<ParkedRecordStore, 'park' | 'openOf' | 'openIn' | 'burnsIn'>;
   recorder: Pick<Recorder, 'record'>;
   /** Called when payments were stored. */
   eventsStored: () => void;

@@ -238,7 +238,7 @@ async function conclude(
   }
   const assets = storeRows(rows);
   if (isBalanced(rows)) {
-    const holes = await checkHoles(tools, audit);
+    const holes = await checkHoles(tools, audit, wallet);
     if (holes) return holes;
     await save(audit, { ...(await endNow(tools, audit)), assets, status: 'PROVEN' });
     return null;
@@ -277,12 +277,19 @@ async function endWithDifference(
 
 /** Parked and unreadable records may be payments that are not recorded, although the books
  *  balance. */
-async function checkHoles({ pages, clock }: TurnTools, audit: AuditDoc): Promise<HeldUp | null> {
+async function checkHoles(
+  { pages, parkedRecords, clock }: TurnTools,
+  audit: AuditDoc,
+  { network, address }: WalletDoc,
+): Promise<HeldUp | null> {
   const { parked = [], unread = 0 } = audit.progress!;
   if (unread > 0) return hopeless(`Operations that credited this wallet cannot be read: ${unread}.`);
-  const open = await pages.stillOpen(parked);
-  if (open.length === 0) return null;
-  const reason = `Records of the ledger that credited this wallet are parked: ${open.length}.`;
+  const credited = await pages.stillOpen(parked);
+  // No balance shows what was burnt to the wallet of its issuer.
+  const burnt = await parkedRecords.burnsIn(network, address, audit.fromLedger!, audit.toLedger!);
+  const open = new Set([...credited, ...burnt]).size;
+  if (open === 0) return null;
+  const reason = `Records of the ledger that credited this wallet, or may have, are parked: ${open}.`;
   return isPatient(audit, clock) ? late(reason) : hopeless(reason);
 }
 

@@ -7,6 +7,7 @@ export {
   isAfter,
   type LedgerRecord,
   ledgerOfCursor,
+  mayBurn,
   operationOrderOf,
   parseRecord,
   partiesOf,

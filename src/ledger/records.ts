@@ -7,7 +7,7 @@ import { parseStrkey, type StrkeyKind, strkeyOf } from '../domain/strkey.js';
 import { parseRecord as parseHorizonRecord } from './horizon/record.js';
 import { isRpcOperation, parseOperation } from './rpc/operation.js';
 import { parseEvent } from './rpc/page.js';
-import { createContractIds } from './rpc/token-event.js';
+import { createContractIds, symbol } from './rpc/token-event.js';
 
 // Results of a transaction's operations, in the envelope's order.
 
@@ -87,6 +87,11 @@ export function parseRecord(raw: unknown, passphrase: string): RecordOutcome {
   if (isRpcOperation(raw)) return parseOperation(raw, contractIdOf);
   return parseEvent(raw, contractIdOf) ?? parseHorizonRecord(raw);
 }
+
+/** Whether a record may have a burn. What an operation of Stellar RPC did is not told by its text.
+ *  @param json a raw record of any kind of source */
+export const mayBurn = (json: string): boolean =>
+  ['"type":"burn"', symbol('burn'), '"envelopeXdr":'].some((sign) => json.includes(sign));
 
 /** Money that came to an account, or that an account paid to a contract. */
 export interface Credit {

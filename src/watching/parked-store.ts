@@ -27,6 +27,8 @@ const PARKED_RECORDS = define(
     /** Addresses of wallets here that it may have paid, or `ANY_WALLET`. Empty for what can only be
      *  a refund. */
     concerns: [String],
+    /** It may be a burn, which pays an issuer and changes no balance of it. Missing for others. */
+    mayBurn: optional(Boolean),
     /** Null when unknown. */
     ledger: nullable(Number),
     /** Its ledger closed no earlier. */
@@ -170,6 +172,15 @@ const createOpenRecords = ({ collection, page }: Opened) => ({
   async openIn(network: Network, address: string, ledgers: readonly number[]): Promise<string[]> {
     const filter = { ...concerning(network, address), ledger: { $in: [...ledgers] } };
     const found = await collection.find(filter, { projection: { _id: 1 } }).toArray();
+    return found.map(({ _id }) => _id);
+  },
+  /** Open ones that may have paid a wallet by a burn.
+   *  @param after the ledger before the first
+   *  @param upTo the last ledger */
+  async burnsIn(network: Network, address: string, after: number, upTo: number): Promise<string[]> {
+    const open = { network, concerns: address, dismissed: null, mayBurn: true };
+    const filter = { ...open, ledger: { $gt: after, $lte: upTo } };
+    const found = await collection.find(filter, { projection: { _id: 1 }, limit: MOST_COUNTED }).toArray();
     return found.map(({ _id }) => _id);
   },
   /** Number of open ones that may have paid a wallet. @param from when it was made */

@@ -11,6 +11,7 @@ import {
   type LedgerSession,
   LedgerUnavailable,
   ledgerOfCursor,
+  mayBurn,
   partiesOf,
   type RecordOutcome,
 } from '../ledger/index.js';
@@ -117,13 +118,15 @@ function toParked(
   const others = isOpen ? (again?.concerns ?? [historyOf ?? (receivers === null ? ANY_WALLET : [])].flat()) : [];
   const closedAt = closedAtOf(raw);
   const isSoon = closedAt !== null && now > closedAt && now.getTime() - closedAt.getTime() < READ_SOON_MS;
+  const json = JSON.stringify(raw);
   return {
     _id: `${network}:${id}`,
     network,
     reason,
-    raw: JSON.stringify(raw),
+    raw: json,
     createdAt: now,
     concerns: [...new Set([...known, ...others])],
+    ...(mayBurn(json) ? { mayBurn: true } : {}),
     ledger: pagingToken === null ? null : ledgerOfCursor(pagingToken),
     closedFrom: closedAt ?? again?.closedFrom ?? closedFrom ?? new Date(0),
     payableUntil: again?.payableUntil ?? (closedAt === null || isSoon ? now : closedAt),

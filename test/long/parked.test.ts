@@ -28,11 +28,13 @@ interface Odd {
 async function startOdd(t: Test, target: string) {
   const odd: Odd = { lacking: new Set(), unknown: new Set(), missing: new Set() };
   const payeeByHash = new Map<string, string>();
-  const payeeOf = (record: Json): string => record.to ?? record.account ?? '';
+  const burntIn = ({ asset_balance_changes: changes }: Json): string | undefined =>
+    changes?.find(({ type }: Json) => type === 'burn')?.asset_issuer;
+  const payeeOf = (record: Json): string => burntIn(record) ?? record.to ?? record.account ?? '';
   function spoil(record: Json): Json {
     const payee = payeeOf(record);
     if (record.transaction_hash && payee) payeeByHash.set(record.transaction_hash, payee);
-    if (record.type !== 'payment') return record;
+    if (record.type !== 'payment' && !burntIn(record)) return record;
     const { transaction, ...lean } = record;
     const shown = odd.lacking.has(payee) ? lean : record;
     return odd.unknown.has(payee) ? { ...shown, type: 'teleport', type_i: 99 } : shown;
@@ -202,6 +204,21 @@ t.test('no audit is PROVEN over a credit that is parked, or that no answer shows
   odd.missing.clear();
   t.match(await audit(wallet.id), { status: 'PROVEN', missingPayments: 1 });
   await client.faults.remove(hidden.id);
+});
+
+t.test('no audit of an issuer is PROVEN over a parked burn, which no balance shows', async (t) => {
+  const shop = await startShop(t);
+  const { client, odd, open, isParked, audit } = shop;
+  const issuer = await open();
+  odd.lacking.add(issuer.address);
+  const burn = { to: issuer.address, assetCode: 'GIFT', assetIssuer: issuer.address };
+  await client.payByContract({ ...burn, amount: '7' });
+  await isParked(1);
+  t.match(await audit(issuer.id), { status: 'FAILED', reason: /parked: 1/ });
+  odd.lacking.clear();
+  await shop.retried(0);
+  t.match(await issuer.payments(), [{ amount: '7', assetCode: 'GIFT' }]);
+  t.match(await audit(issuer.id), { status: 'PROVEN', missingPayments: 0 });
 });
 
 t.test('a record that cannot be had keeps no other tenant waiting', async (t) => {

@@ -221,7 +221,12 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     guard: 'an audit over a parked record that credited its wallet is not PROVEN',
     hardship: ['audits', 'lacking'],
-    changes: [[TURN, 'if (open.length === 0) return null;', 'if (open.length >= 0) return null;']],
+    changes: [[TURN, 'if (open === 0) return null;', 'if (open >= 0) return null;']],
+  },
+  {
+    guard: 'an audit over a parked burn to its wallet is not PROVEN',
+    hardship: ['audits', 'lacking', 'burns'],
+    changes: [[TURN, 'new Set([...credited, ...burnt])', 'new Set(credited)']],
   },
   {
     guard: 'one process at a time watches, numbers and audits (the lease)',
