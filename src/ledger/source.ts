@@ -164,13 +164,15 @@ export const noBytes = (): BytesSoFar => ({ header: null, transactions: [], next
 
 /** More than a ledger of the network holds. */
 const MOST_TRANSACTIONS = 20_000;
+const MOST_BYTES = 16_777_216;
 
 /** Adds a page. @throws SourceError for a server that shows more than a ledger can hold */
 export function addTransactions(soFar: BytesSoFar, page: LedgerBytes['transactions'], next: string | null): void {
-  soFar.transactions.push(...page);
-  soFar.next = next;
-  if (next !== null && soFar.transactions.length >= MOST_TRANSACTIONS)
+  const transactions = [...soFar.transactions, ...page];
+  const bytes = transactions.reduce((sum, { envelope, result }) => sum + envelope.length + result.length, 0);
+  if (bytes > MOST_BYTES || (next !== null && transactions.length >= MOST_TRANSACTIONS))
     throw new SourceError('a ledger with too many transactions', { kind: 'too_large' });
+  Object.assign(soFar, { transactions, next });
 }
 
 interface QuietCheck {

@@ -48,6 +48,7 @@ const IN_CODE: [row: string, file: string, before: string][] = [
   ['Bytes of a file of a history archive', 'src/proving/archives.ts', 'MAX_FILE_BYTES = '],
   ['Milliseconds in which a history archive', 'src/proving/archives.ts', 'TIMEOUT_MS = '],
   ['Bytes of a proof', 'src/proof/format.ts', 'MAX_BYTES = '],
+  ['Bytes of the transactions of a ledger', 'src/ledger/source.ts', 'MOST_BYTES = '],
   ['Bytes of a body', 'src/api/rest-body.ts', 'MAX_BODY_BYTES = '],
   ['Calls of a batch', 'src/api/trpc-http.ts', 'MAX_BATCH_SIZE = '],
   ['Faults that are listed', 'src/api/input.ts', 'MOST_FAULTS = '],
