@@ -45,13 +45,13 @@ export interface Checkout {
   paidAt: Date | null;
 }
 
-/** A place on the ledger. */
-interface Place extends LedgerClose {
+/** Where an operation is on the ledger. */
+interface OperationPlace extends LedgerClose {
   operationId: string;
 }
 
 /** Money sent back from what had come. */
-export interface Returned extends Place {
+export interface Returned extends OperationPlace {
   stroops: bigint;
   /** What the money had counted for. */
   counted: bigint;
@@ -62,7 +62,7 @@ export interface Returned extends Place {
 }
 
 /** A payment that names the checkout. */
-export interface CheckoutPayment extends Place {
+export interface CheckoutPayment extends OperationPlace {
   asset: Asset;
   /** Stroops, greater than 0. */
   amount: bigint;
@@ -77,7 +77,7 @@ export interface CheckoutPayment extends Place {
 }
 
 /** A payment that counts. */
-export interface Counted extends Pick<Place, 'closedAt' | 'operationId'> {
+export interface Counted extends Pick<OperationPlace, 'closedAt' | 'operationId'> {
   /** In units of the price. */
   amount: bigint;
 }
@@ -159,7 +159,7 @@ function beyondOf({ amount, received }: Checkout, { stroops, counts }: Sum, by?:
   return stroops > needed ? stroops - needed : 0n;
 }
 
-type Ordered = Pick<Place, 'closedAt' | 'operationId'>;
+type Ordered = Pick<OperationPlace, 'closedAt' | 'operationId'>;
 
 /** Greater than 0 if the first is later on the ledger. */
 function compare(one: Ordered, other: Ordered): number {
@@ -169,7 +169,7 @@ function compare(one: Ordered, other: Ordered): number {
 
 /** The checkout as if the order had been complete at this place: money sent back after it
  *  still counts. */
-function completeBy(checkout: Checkout, place: Place): Checkout {
+function completeBy(checkout: Checkout, place: OperationPlace): Checkout {
   const after = checkout.returned.filter((each) => !each.countsOn && compare(each, place) > 0);
   if (after.length === 0) return checkout;
   return {
@@ -256,7 +256,7 @@ const sumOf = (payments: readonly { amount: bigint }[]): bigint =>
  *  was enough.
  *  @param checkout one in which money sent back after the place still counts
  *  @param later counted payments that come after it; null for what is due now */
-function dueBefore(checkout: Checkout, place: Place, later: readonly { amount: bigint }[] | null): bigint {
+function dueBefore(checkout: Checkout, place: OperationPlace, later: readonly { amount: bigint }[] | null): bigint {
   const { acceptedFrom, status, amount, enough, received, returned } = checkout;
   if (status !== 'PAID' || later === null) return remainingOf(checkout);
   if (acceptedFrom !== null && isAfter(place, acceptedFrom)) return 0n;

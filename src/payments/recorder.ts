@@ -34,7 +34,7 @@ import {
 import type { PaymentDoc } from './payment-document.js';
 import type { PaymentStore } from './payment-store.js';
 import type { RefundBook } from './refunds.js';
-import type { Change, Settle } from './settle.js';
+import type { PayableChange, Settle } from './settle.js';
 
 // Match: finds the wallets of a credit, and the link or checkout that its memo names.
 
@@ -256,7 +256,7 @@ function judgeInOrder(
   matches: readonly Match[],
   { ratesOf, bookValueOf }: { ratesOf: RatesOf; bookValueOf: WorthOf },
   newId: NewId,
-): Change[] {
+): PayableChange[] {
   const left = new Map<string, CheckoutPayable>();
   return matches.map((match) => {
     const _id = newId('pay');

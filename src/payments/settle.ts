@@ -15,7 +15,7 @@ import type { PaymentStore } from './payment-store.js';
 import type { RefundBook } from './refunds.js';
 
 /** A change to one payable at one moment, or to payments that belong to nothing. */
-export interface Change {
+export interface PayableChange {
   /** Its state after the change. */
   payable: Payable | null;
   /** A checkout's status before. Missing if the checkout did not change. */
@@ -41,13 +41,13 @@ interface SettleDeps {
 
 /** @param changes in the order in which they happened
  *  @returns whether refunds were booked for payments among them, which changes them */
-export type Settle = (changes: readonly Change[], session: Session) => Promise<boolean>;
+export type Settle = (changes: readonly PayableChange[], session: Session) => Promise<boolean>;
 
 export function createSettle(deps: SettleDeps): Settle {
   const { paymentLinks, checkouts, products, payments, refundBook, outbox } = deps;
 
   return async (changes, session) => {
-    const { counts, orders, decided, events } = await effectsOf(deps, changes, session);
+    const { counts, orders, ended, events } = await effectsOf(deps, changes, session);
     await paymentLinks.count(counts, session);
     await checkouts.update(await withHoldings(checkouts, [...orders.values()], session), session);
     const fresh = changes.flatMap((change) => change.payments.filter(({ before }) => !before));
@@ -57,7 +57,7 @@ export function createSettle(deps: SettleDeps): Settle {
         session,
       );
     }
-    for (const { checkout, ids, hasMore } of decided) {
+    for (const { checkout, ids, hasMore } of ended) {
       await payments.decide(checkout.accountId, ids, session);
       if (hasMore) await checkouts.schedulePartDecisions(checkout, session);
     }
@@ -89,14 +89,14 @@ interface Effects {
   orders: ReadonlyMap<string, CheckoutDoc>;
   /** Checkouts that became PAID, with the stored parts that this decides, or EXPIRED, which decides
    *  none. `hasMore`: more are stored than were read, and the job decides the rest. */
-  decided: { checkout: CheckoutDoc; ids: string[]; hasMore: boolean }[];
+  ended: { checkout: CheckoutDoc; ids: string[]; hasMore: boolean }[];
   /** Each shows its link or checkout as the payment left it. */
   events: OutboxEvent[];
 }
 
 async function effectsOf(
   { payments, paymentEvents }: Pick<SettleDeps, 'payments' | 'paymentEvents'>,
-  changes: readonly Change[],
+  changes: readonly PayableChange[],
   session: Session,
 ): Promise<Effects> {
   const counts = new Map<string, LinkCountChange>();
@@ -104,7 +104,7 @@ async function effectsOf(
   /** Changed payments of each checkout, up to the loop's current change. */
   const came = new Map<string, PaymentChange[]>();
   const events: OutboxEvent[] = [];
-  const decided: Effects['decided'] = [];
+  const ended: Effects['ended'] = [];
   const judged: { payment: PaymentDoc; payable: Payable | null }[] = [];
   for (const { payable, statusBefore, payments: changed } of changes) {
     if (!payable) {
@@ -131,11 +131,11 @@ async function effectsOf(
     events.push(paymentEvents.ofCheckout(type, payable, shown));
     const ids = stored.filter((payment) => decidedWith(payment, checkout) !== payment).map(({ _id }) => _id);
     const hasMore = checkout.status === 'PAID' && checkout.paymentCount > stored.length + fresh.length;
-    decided.push({ checkout, ids, hasMore });
+    ended.push({ checkout, ids, hasMore });
   }
   const undecided = judged.filter(({ payment }) => decidedIn(orders, payment).needsDecision);
   events.push(...undecided.map(({ payment, payable }) => paymentEvents.ofDecision(payment, payable, payment.status)));
-  return { counts: [...counts.values()], orders, decided, events };
+  return { counts: [...counts.values()], orders, ended, events };
 }
 
 /** The payment with what its checkout came to. */
@@ -181,7 +181,7 @@ async function paymentsOf(
  *  no write. */
 async function noteFirstPayments(
   products: SettleDeps['products'],
-  changes: readonly Change[],
+  changes: readonly PayableChange[],
   session: Session,
 ): Promise<void> {
   const first = changes.flatMap(({ payable, payments }) =>
@@ -190,7 +190,7 @@ async function noteFirstPayments(
   if (first.length > 0) await products.notePayments(first, session);
 }
 
-const arrivalsIn = (changes: readonly Change[]) =>
+const arrivalsIn = (changes: readonly PayableChange[]) =>
   changes.flatMap(({ payable, payments }) =>
     payments.flatMap(({ before, after }) =>
       payable && followingFrom(before, after).counted.received === 1 ? [{ payment: after, payable }] : [],

@@ -15,14 +15,14 @@
 const HOUR_MICROS = 3_600_000_000;
 const LARGEST_BURST = 100;
 
-export interface Rate {
+export interface RequestRate {
   intervalMicros: number;
   burst: number;
 }
 
 /** @param perHour at least 1. A small budget has a small burst, so that the rest of the hour is not
  *  spent waiting. */
-export function rateOf(perHour: number, leastBurst = 1): Rate {
+export function rateOf(perHour: number, leastBurst = 1): RequestRate {
   const burst = Math.max(Math.min(leastBurst, perHour), Math.min(LARGEST_BURST, Math.floor(perHour / 10)));
   const steady = perHour - burst;
   // One request an hour: the next one must come after the hour, not at its end.
@@ -36,7 +36,7 @@ export function spend(
   wholeAtMicros: number,
   nowMicros: number,
   count: number,
-  { burst, intervalMicros }: Rate,
+  { burst, intervalMicros }: RequestRate,
   leave = 0,
 ) {
   const reachMicros = nowMicros + burst * intervalMicros;
@@ -65,23 +65,24 @@ const hourlyOf = (perHour: number, share: Share): number => Math.max(1, Math.flo
 const LEAST_COMMON_BURST = 3;
 
 /** The rate of what all but outsiders share. */
-export const rateOfCommon = (perHour: number): Rate =>
+export const rateOfCommon = (perHour: number): RequestRate =>
   rateOf(Math.max(1, perHour - hourlyOf(perHour, 'outsiders')), LEAST_COMMON_BURST);
 
 /** A payment from a wallet takes two requests: even the smallest share must serve two payers. */
 const LEAST_SHARE_BURST = 4;
 
 /** The rate of a share of a budget. */
-export const rateOfShare = (perHour: number, share: Share): Rate => rateOf(hourlyOf(perHour, share), LEAST_SHARE_BURST);
+export const rateOfShare = (perHour: number, share: Share): RequestRate =>
+  rateOf(hourlyOf(perHour, share), LEAST_SHARE_BURST);
 
 /** The rate of one account or client address within a share: half of it, so that none can use it
  *  up alone. */
-export const rateOfOne = (perHour: number, share: Share): Rate =>
+export const rateOfOne = (perHour: number, share: Share): RequestRate =>
   rateOf(Math.max(1, Math.floor((perHour * SHARES[share]) / 2)), LEAST_SHARE_BURST / 2);
 
 /** Requests that others leave to the watcher, which takes two to find and read a ledger. @param
  *  burst of what they share */
-export function spareOf({ burst }: Rate): number {
+export function spareOf({ burst }: RequestRate): number {
   return Math.min(burst - 1, Math.max(2, Math.floor(burst / 3)));
 }
 

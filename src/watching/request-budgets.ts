@@ -6,7 +6,15 @@ import type mongoose from 'mongoose';
 import type { Clock } from '../kit/clock.js';
 import { type Collection, type DocOf, define, openCollection, optional } from '../kit/collection.js';
 import type { Asker, LedgerBudget, RequestBudget } from '../ledger/index.js';
-import { type Rate, rateOfCommon, rateOfOne, rateOfShare, type Share, spareOf, spend } from './poll-scheduler.js';
+import {
+  type RequestRate,
+  rateOfCommon,
+  rateOfOne,
+  rateOfShare,
+  type Share,
+  spareOf,
+  spend,
+} from './poll-scheduler.js';
 
 const REQUEST_BUDGETS = define(
   'requestBudgets',
@@ -36,7 +44,7 @@ export function createRequestBudgetStore(connection: mongoose.Connection, clock:
 
 /** Takes a request, in one round trip. @param leave requests that must be left */
 function createTake(budgets: Collection<RequestBudgetDoc>, clock: Clock) {
-  return async (id: string, rate: Rate, { leave = 0, isOfOne = false } = {}) => {
+  return async (id: string, rate: RequestRate, { leave = 0, isOfOne = false } = {}) => {
     const nowMicros = clock.nowMs() * 1000;
     const reachMicros = nowMicros + rate.burst * rate.intervalMicros;
     // `spend` as a MongoDB expression: a missing document counts as full.
@@ -70,7 +78,7 @@ function createBudget(take: ReturnType<typeof createTake>, network: string, perH
   let others = 0;
   let seenMicros = Number.POSITIVE_INFINITY;
 
-  const budgetOf = (id: string, itsRate: Rate, options?: Parameters<typeof take>[2]): RequestBudget => ({
+  const budgetOf = (id: string, itsRate: RequestRate, options?: Parameters<typeof take>[2]): RequestBudget => ({
     take: async () => (await take(id, itsRate, options)).waitMs,
     intervalMs: itsRate.intervalMicros / 1000,
   });
