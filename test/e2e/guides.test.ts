@@ -166,7 +166,7 @@ t.test('the first order is taken, paid and shipped', async (t) => {
 t.test('the books agree to the stroop, and what differs is named', async (t) => {
   const block = blocksOf('docs/guides/books.md');
   const dateAfter = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
-  const dated = (text: string) => text.replaceAll('2026-11-01', dateAfter(-1)).replaceAll('2026-12-01', dateAfter(1));
+  const dated = (text: string) => text.replaceAll('2026-11-01', dateAfter(-1)).replaceAll('2026-12-01', dateAfter(2));
   const prepared = literally(block('sh', 'get()'), service, { 'sk_…': service.apiKey });
   const follow = (text: string) => bash(`${prepared}\n${dated(text)}`, env, folder).ended;
 
