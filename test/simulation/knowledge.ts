@@ -84,6 +84,8 @@ export interface Knowledge {
   isKept: boolean;
   /** Every wallet has been audited up to its end. */
   isAudited: boolean;
+  /** When each was made and ended, by the ledger's clock: those of hosts leap. */
+  audits: Map<string, { madeMs: number; endedMs: number }>;
   /** Operations whose records were ever parked: an audit may be the first to record them. */
   wasParked: Set<string>;
   /** No server of another kind shows records that Horizons leave out. */
@@ -117,6 +119,7 @@ export const newKnowledge = (
   ledgers: [],
   resetsMs: [],
   isAudited: false,
+  audits: new Map(),
   wasParked: new Set(),
   isDismissed: false,
   ...conditions,

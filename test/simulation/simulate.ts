@@ -303,8 +303,10 @@ function observer(
     }
     if ((hardships.refunds || hardships.waysBack) && /^commit/.test(label))
       faults.push(...refunds.see(known, await readStored(database, ['refunds', 'payments']), process.name));
-    if (hardships.audits && /^commit|audits/.test(label))
-      faults.push(...audits.see(known, chain, await readStored(database, ['audits', 'payments', 'parkedRecords'])));
+    if (hardships.audits && /^commit|audits/.test(label)) {
+      const stored = await readStored(database, ['audits', 'payments', 'parkedRecords']);
+      faults.push(...audits.see(known, chain, stored, scheduler.nowMs()));
+    }
     if (/^(commit|update (cursors|wallets)|findAndModify wallets|delete cursors|insert payments)/.test(label)) {
       const stored = await readStored(database, ['wallets', 'cursors', 'networkStates', 'payments', 'parkedRecords']);
       faults.push(...checkSync(known, chain, stored, scheduler.nowMs()));

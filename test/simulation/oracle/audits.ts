@@ -48,12 +48,12 @@ function toldFaults({ _id, status, walletId }: Doc, events: readonly Doc[]): str
 function endedFaults(known: Knowledge, chain: Chain, address: string, audit: Doc): string[] {
   const { status, fromLedger, toLedger } = audit;
   const [resetMs] = known.resetsMs;
-  const isAfterReset = resetMs !== undefined && audit.createdAt.getTime() > resetMs + 1000;
+  const { madeMs, endedMs } = known.audits.get(audit._id)!;
+  const isAfterReset = resetMs !== undefined && madeMs > resetMs + 1000;
   const began = toLedger >= firstLedger(0) && !isAfterReset ? 0 : 1;
   // What was taken of one network may have been read of the next, but that must make no
   // difference.
-  const mayMix =
-    resetMs !== undefined && audit.createdAt.getTime() <= resetMs + 1000 && audit.finishedAt.getTime() >= resetMs;
+  const mayMix = resetMs !== undefined && madeMs <= resetMs + 1000 && endedMs >= resetMs;
   if (mayMix && status !== 'DIFFERENT') return [];
   const own = chain.accounts.movements.filter((each) => each.address === address && each.chain === began);
   const expected = booksOf(own, chain, audit);
@@ -139,7 +139,13 @@ export class AuditObserver {
     known: Knowledge,
     chain: Chain,
     stored: Record<'audits' | 'payments' | 'parkedRecords', readonly Doc[]>,
+    nowMs: number,
   ): string[] {
+    for (const { _id, finishedAt } of stored.audits) {
+      const seen = known.audits.get(_id) ?? { madeMs: nowMs, endedMs: Infinity };
+      if (finishedAt) seen.endedMs = Math.min(seen.endedMs, nowMs);
+      known.audits.set(_id, seen);
+    }
     for (const { _id } of stored.parkedRecords) known.wasParked.add(_id.split(':')[1]!);
     if (known.resetsMs.length > 0) return [];
     const fresh = stored.audits.filter(({ _id, status }) => status === 'PROVEN' && !this.#proven.has(_id));
