@@ -695,7 +695,8 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     guard: 'an audit from before a reset is no beginning for one after it',
-    seed: 504_825,
+    hardship: ['audits', 'walletsAfterReset'],
+    seed: 340,
     changes: [
       [
         'src/audit/audit-store.ts',
