@@ -312,7 +312,7 @@ t.test('the few lines with the libraries', async (t) => {
   t.test('Python', async (t) => {
     if (python) return void t.pass('run', { skip: python });
     const text = block('python', 'standardwebhooks');
-    const parsed = await run('python3', ['-c', 'import ast, sys; ast.parse(sys.stdin.read())'], { input: text });
+    const parsed = await run('python3', ['-c', 'import ast, sys; ast.parse(sys.stdin.buffer.read())'], { input: text });
     t.match(parsed, { code: 0, stderr: '' });
     if (pythonLibrary) return void t.pass('run', { skip: pythonLibrary });
     const withHeaders = (sent: object) => {
