@@ -100,7 +100,8 @@ async function runTap(env: Record<string, string>, tapFile: string): Promise<num
   // With CI set the reporter prints each result once instead of redrawing the screen.
   const tap = spawn(join(root, 'node_modules/.bin/tap'), args, {
     cwd: root,
-    env: { ...process.env, CI: 'true', ...env },
+    // Shells and other people's programs warn of a locale that is not installed.
+    env: { ...process.env, CI: 'true', LC_ALL: 'C', ...env },
     stdio: 'inherit',
   });
   // Ctrl-C reaches tap directly; this process waits for tap to end and cleans up.

@@ -31,8 +31,7 @@ export function literally(text: string, service: TestService, open: Record<strin
 
 export const bash = (script: string, env: Record<string, string>, cwd?: string): Running =>
   start('bash', ['--norc', '-euo', 'pipefail', '-c', script], {
-    // Of a locale that is not installed it would warn.
-    env: { ...env, LC_ALL: 'C' },
+    env,
     detached: true,
     ...(cwd !== undefined && { cwd }),
   });
