@@ -330,8 +330,14 @@ t.test(
   async (t) => {
     const broken = as('credits', parseRecord(hostFunction([change({ type: 'burn', to: undefined, amount: 'x' })])));
     t.match(broken, { credits: [], parked: [{ changeIndex: 0, receivers: [ISSUER] }] });
+    for (const asset_issuer of [undefined, 'no account']) {
+      const nameless = parseRecord(hostFunction([change({ type: 'burn', to: undefined, asset_issuer })]));
+      t.match(nameless, { kind: 'credits', credits: [], parked: [{ receivers: null }] }, 'it may concern any account');
+    }
     const own = hostFunction([change({ type: 'burn', from: ISSUER, to: undefined })]);
     t.match(parseRecord(own), { kind: 'ignored', reason: 'to_itself' });
+    const native = hostFunction([change({ type: 'burn', to: undefined, asset_type: 'native' })]);
+    t.match(parseRecord(native), { kind: 'ignored', reason: 'no_account_credited' });
   },
 );
 

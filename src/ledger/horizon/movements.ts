@@ -190,7 +190,7 @@ type Change = Omit<Movement, 'changeIndex'> | Omit<ChangeFault, 'changeIndex'>;
 /** A transfer to the asset's issuer shows as a burn without a receiver: the issuer was paid. */
 function readBurn(raw: unknown): Change | null {
   const what = asset.safeParse(raw);
-  if (!what.success) return { ...faultOf(what.error), receivers: namedIn('asset_issuer')(raw as Fields) ?? [] };
+  if (!what.success) return { ...faultOf(what.error), receivers: namedIn('asset_issuer')(raw as Fields) };
   const { issuer } = what.data;
   // The native asset has no issuer to be paid.
   if (issuer === null) return null;
