@@ -108,7 +108,7 @@ function createViews(context: PageContext): Router {
   router.get(
     ['/p/:slug', '/c/:slug'],
     withLink(context, (req, res, link) =>
-      showPage(context, { req, res, link }, req.query, openerOf(link.checkout, refererOf(req))),
+      showPage(context, { req, res, link }, req.query, { opener: openerOf(link.checkout, refererOf(req)) }),
     ),
   );
   router.get(
@@ -258,7 +258,7 @@ async function order(
     if (isJson(req)) return sendFault(res, error);
     if (error.retryAfterSeconds !== undefined) res.set('retry-after', String(error.retryAfterSeconds));
     const faults = error.details ?? [{ path: '', message: error.message, code: error.code }];
-    return showPage(context, asked, { order: { ...read, faults, status: ERRORS[error.code].status } });
+    return showPage(context, asked, {}, { status: ERRORS[error.code].status, order: { ...read, faults } });
   };
   if (body instanceof ApiError) return refuse(body);
   const closed = closedBecause(link);

@@ -191,7 +191,7 @@ export async function payFromTestAccount(
     const problem = code === null ? words.say('testFailed') : refusalSentence(words, code, link);
     return isJson
       ? void res.status(502).json({ paid: false, message: problem })
-      : showPage(context, { req, res, link }, { ...body, problem });
+      : showPage(context, { req, res, link }, body, { status: 502, problem });
   }
   if (isJson) return void res.json(payment);
   const since = sinceOf(context, body.since) ?? clock.now();
@@ -202,21 +202,29 @@ export async function payFromTestAccount(
   res.redirect(303, words.here(`${addressOfPage(context, link)}?${query}`));
 }
 
+/** What the request says: it may be anything. */
 interface ShownFor {
   amount?: unknown;
   since?: unknown;
-  /** Why a test payment failed; answered with 502. */
-  problem?: string;
-  /** An order that was refused. */
-  order?: FilledForm & { status: number };
 }
 
-/** @param opener origin of the opening page, which is told how the checkout ends; null for none */
+/** What the service says, which no request can. */
+interface Answered {
+  /** Without one, that of a page, or of an amount that cannot be paid. */
+  status?: number;
+  /** Why a test payment failed. */
+  problem?: string | null;
+  /** An order that was refused. */
+  order?: FilledForm;
+  /** Origin of the opening page, which is told how the checkout ends; null for none. */
+  opener?: string | null;
+}
+
 export async function showPage(
   context: PageContext,
   { req, res, link }: { req: Request; res: Response; link: PageLink },
   given: ShownFor,
-  opener: string | null = null,
+  { status, problem = null, order, opener = null }: Answered = {},
 ): Promise<void> {
   const { clock, payerLedger } = context;
   const since = sinceOf(context, given.since);
@@ -241,8 +249,8 @@ export async function showPage(
     looked: since !== null,
     testPayable: isTestPayable(context, link),
     walletPayable: payerLedger !== null,
-    problem: given.problem ?? null,
-    filled: given.order ?? {
+    problem,
+    filled: order ?? {
       ...EMPTY_FORM,
       ...(typeof given.amount === 'string' && { typed: new Map([['amount', given.amount]]) }),
     },
@@ -253,8 +261,7 @@ export async function showPage(
     ...(payerLedger !== null && opensWallets),
     ...(opener !== null && watchedByOpener),
   });
-  const status = given.problem !== undefined ? 502 : terms.entered.state === 'wrong' ? 422 : 200;
-  send(res, given.order?.status ?? status, view);
+  send(res, status ?? (terms.entered.state === 'wrong' ? 422 : 200), view);
 }
 
 // QR codes within a page.

@@ -276,6 +276,13 @@ t.test('an order is sent in a form that is not read → 400, and no checkout is 
   );
 });
 
+t.test('the query of a page cannot say what the service says of an order', async (t) => {
+  const { slug } = await linkOf(product.id);
+  const shown = await fetch(`${service.url}/p/${slug}?order=7&problem=Call+us&status=500`);
+  t.equal(shown.status, 200);
+  t.notMatch(await shown.text(), 'Call us');
+});
+
 t.test('an address has at most 20 open orders, over all order links and processes', async (t) => {
   const [one, two] = [await linkOf(product.id), await linkOf(product.id)];
   const from = fresh();
