@@ -92,13 +92,15 @@ function textOf(value: unknown): string | null {
   return value.findLast((each) => each.trim() !== '') ?? '';
 }
 
+const mostOf = (type: OrderFormField['type']): number => (type === 'address' ? MAX_ADDRESS : MAX_ANSWER);
+
 const needed = ({ say }: Words, { type }: OrderFormField): string =>
   say(type === 'checkbox' ? 'boxNeeded' : type === 'select' ? 'choiceNeeded' : 'fieldNeeded');
 
 function problemOf({ say, number }: Words, { type, options }: OrderFormField, answer: string): string | null {
   if (type === 'select') return options!.includes(answer) ? null : say('choiceNeeded');
   if (type === 'checkbox') return answer === 'on' ? null : say('boxNeeded');
-  const most = type === 'address' ? MAX_ADDRESS : MAX_ANSWER;
+  const most = mostOf(type);
   if ([...answer].length > most) return say('tooLong', { n: number(most) });
   if (type === 'email' && !emailInput.safeParse(answer).success) return say('notEmail', { example: 'ana@example.org' });
   if (type === 'phone' && (answer.match(/\p{Nd}/gu) ?? []).length < 3) return say('notPhone');
@@ -233,12 +235,15 @@ ${problem(filled, name)}</div>`;
   if (type === 'address')
     return html`
 <div class="field">${head}
-<textarea id="${name}" name="${name}" rows="3" autocomplete="street-address" dir="auto"${needs}${described(filled, name)}>
+<textarea id="${name}" name="${name}" rows="3" autocomplete="street-address" dir="auto"${atMost(type)}${needs}${described(filled, name)}>
 ${typedIn(filled, name)}</textarea>
 ${problem(filled, name)}</div>`;
-  const attributes = html`${INPUTS[type]}${key === 'name' && html` autocomplete="name"`}${needs}`;
+  const attributes = html`${INPUTS[type]}${key === 'name' && html` autocomplete="name"`}${atMost(type)}${needs}`;
   return textField(words, filled, name, { label, isOptional: !required, attributes });
 }
+
+/** What the body of a form has room for. Browsers count UTF-16 units, and a character may be two. */
+const atMost = (type: OrderFormField['type']): Html => html` maxlength="${2 * mostOf(type)}"`;
 
 /** Suggestions, and a field to type another amount in. */
 function amountField(words: Words, link: PageLink & { order: PageOrder }, filled: FilledForm): Html {

@@ -85,6 +85,7 @@ export function createPageRouter(deps: PageDeps): PageRouter {
   router.post(
     ['/p/:slug/pay', '/c/:slug/pay'],
     express.urlencoded({ extended: false, limit: '4kb' }),
+    keepFault,
     withLink(context, (req, res, link) => payFromTestAccount(context, req, res, link)),
   );
   router.use(PATHS, (req, res) => sendUnknown(context, req, res));
@@ -92,6 +93,14 @@ export function createPageRouter(deps: PageDeps): PageRouter {
 
   return Object.assign(router, { close: streams.close, openStreams: streams.count });
 }
+
+/** A body that cannot be read, or is too large, is replaced by its fault: the route, which knows the
+ *  page that it was sent from, shows it there. */
+const keepFault: ErrorRequestHandler = (error, req, _res, next) => {
+  if (!(error?.status >= 400 && error?.status < 500)) return next(error);
+  req.body = badRequest(isJson(req) ? 'The body could not be read.' : wordsFor(req).say('badText'));
+  next();
+};
 
 const limitRequests =
   (context: PageContext): RequestHandler =>
@@ -210,7 +219,7 @@ function originOf(url: unknown): string | null {
 // `POST /p/<slug>/orders`: a payer's order, sent by the form of the page or as JSON. It leads to
 // the page of the checkout that it makes.
 
-/** Ten answers of the greatest length, each character as nine. */
+/** More than ten answers as long as the form lets them be, each UTF-16 unit as nine characters. */
 const BODY_BYTES = 102_400;
 
 type OrderLink = PageLink & { order: PageOrder };
@@ -221,12 +230,13 @@ function createOrders(context: PageContext, takeOrder: TakeOrder): Router {
     '/p/:slug/orders',
     express.urlencoded({ extended: false, limit: BODY_BYTES }),
     express.json({ limit: BODY_BYTES }),
+    keepFault,
     async (req: Request, res: Response) => {
       const link = await linkOf(context, req);
       if (!link?.order) return isJson(req) ? sendFault(res, notFound('order link')) : sendUnknown(context, req, res);
       await order(context, takeOrder, { req, res, link: link as OrderLink });
     },
-    unreadable,
+    answerProgram,
   );
   return router;
 }
@@ -237,6 +247,7 @@ const FORM = 'application/x-www-form-urlencoded';
 
 /** What was sent: a fault where it would not be read, since an order without it may be one, too. */
 function bodyOf(req: Request): OrderBody | ApiError {
+  if (req.body instanceof ApiError) return req.body;
   if (req.get('content-length') === '0') return {};
   // Null without a body.
   if (isJson(req) && req.is('application/json') === false)
@@ -302,10 +313,5 @@ function sendFault(res: Response, { code, message, details, retryAfterSeconds }:
   res.status(ERRORS[code].status).json({ data: null, error });
 }
 
-/** A body that is no form and no JSON, or too large. */
-const unreadable: ErrorRequestHandler = (error, req, res, next) => {
-  if (!isJson(req)) return next(error);
-  if (error instanceof ApiError) return sendFault(res, error);
-  const isOfBody = error?.status >= 400 && error?.status < 500;
-  return isOfBody ? sendFault(res, badRequest('The body could not be read.')) : next(error);
-};
+const answerProgram: ErrorRequestHandler = (error, req, res, next) =>
+  isJson(req) && error instanceof ApiError ? sendFault(res, error) : next(error);

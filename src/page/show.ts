@@ -5,6 +5,7 @@ import type { Request, Response, Router } from 'express';
 import express from 'express';
 import { formatAmount, parseSum } from '../domain/amount.js';
 import { readAlike } from '../domain/typed-amount.js';
+import { ApiError } from '../kit/api-error.js';
 import { qrPng, qrSvg } from '../selling/index.js';
 import { askShop, shopHead } from './brand.js';
 import { refundedOf } from './checkout-state.js';
@@ -172,9 +173,15 @@ export async function payFromTestAccount(
   link: PageLink,
 ): Promise<void> {
   const { testPayer, clock, log } = context;
-  const { body = {} } = req as { body?: ShownFor };
+  const { body = {} } = req as { body?: ShownFor | ApiError };
   const foreign = !['same-origin', 'none', undefined].includes(req.get('sec-fetch-site'));
   if (!testPayer || !isTestPayable(context, link) || foreign) return sendUnknown(context, req, res);
+  const isJson = req.accepts(['html', 'json']) === 'json';
+  const refuse = (status: number, problem: string, sent: ShownFor = {}) =>
+    isJson
+      ? void res.status(status).json({ paid: false, message: problem })
+      : showPage(context, { req, res, link }, sent, { status, problem });
+  if (body instanceof ApiError) return refuse(400, body.message);
   const words = wordsFor(req);
   const { entered, amount } = termsOf(words, link, body.amount);
   if (amount === null || closedBecause(link) !== null) return showPage(context, { req, res, link }, body);
@@ -184,14 +191,11 @@ export async function payFromTestAccount(
   const payment = await testPayer
     .pay({ destination: wallet.address, amount, assetCode, assetIssuer, memo })
     .catch((error: unknown): TestPayment => ({ paid: false, code: null, message: String(error) }));
-  const isJson = req.accepts(['html', 'json']) === 'json';
   if (!payment.paid) {
     const { code, message } = payment;
     log.warn({ linkId: link.linkId, code, message }, 'test payment failed');
     const problem = code === null ? words.say('testFailed') : refusalSentence(words, code, link);
-    return isJson
-      ? void res.status(502).json({ paid: false, message: problem })
-      : showPage(context, { req, res, link }, body, { status: 502, problem });
+    return refuse(502, problem, body);
   }
   if (isJson) return void res.json(payment);
   const since = sinceOf(context, body.since) ?? clock.now();

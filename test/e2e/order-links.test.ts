@@ -23,6 +23,7 @@ const FIELDS = [
   { key: 'size', label: 'Size', type: 'select', required: true, options: ['S', 'M', 'L'] },
   { key: 'terms', label: 'I agree', type: 'checkbox', required: true },
 ];
+const FORM = 'application/x-www-form-urlencoded';
 const ANSWERS = { f_name: ' Ana ', f_mail: 'ana@shop.example', f_size: 'M', f_terms: 'on' };
 
 const made = async (path: string, body: unknown): Promise<any> => {
@@ -274,6 +275,64 @@ t.test('an order is sent in a form that is not read → 400, and no checkout is 
     (await get(path)).map(({ lines }: any) => lines?.[0].quantity ?? 1),
     [5, 1],
   );
+});
+
+t.test('a form whose body cannot be read → 400 with the form, and 404 without a link', async (t) => {
+  const { slug } = await linkOf(product.id, { fields: FIELDS });
+  const send = (slug: string, body: string, headers: Record<string, string> = {}, accept = 'text/html') =>
+    fetch(`${service.url}/p/${slug}/orders`, {
+      method: 'POST',
+      headers: { accept, 'x-forwarded-for': fresh(), 'content-type': FORM, ...headers },
+      body,
+    });
+  for (const [body, headers] of [
+    [`f_name=${encodeURIComponent('字'.repeat(12_000))}`, {}],
+    ['f_name=a', { 'content-type': `${FORM}; charset=utf-7` }],
+    ['f_name=a', { 'content-encoding': 'gzip' }],
+    ['f_name=a', { 'content-encoding': 'new' }],
+  ] as const) {
+    const about = `${body.length} ${JSON.stringify(headers)}`;
+    const refused = await send(slug, body, headers);
+    t.equal(refused.status, 400, about);
+    const shown = await refused.text();
+    t.match(shown, 'id="f_name"', about);
+    t.match(shown, /id="order-problem">.*This cannot be read as text\./, about);
+    t.equal((await send('gone', body, headers)).status, 404, about);
+    t.equal((await send(slug, body, headers, 'application/json')).status, 400, about);
+  }
+});
+
+t.test('a form takes no more than a body of it can carry, and no less than an answer may have', async (t) => {
+  const donation = await selling({ priceType: 'CUSTOM', price: undefined });
+  const keys = Array.from({ length: 10 }, (_, n) => `${n}`.padEnd(40, '-'));
+  const fields = keys.map((key) => ({ key, label: 'A', type: 'address' }));
+  const { slug } = await linkOf(donation.id, { fields, tipPercents: ['10'], coupons: true });
+  const shown = await page(`/p/${slug}`);
+  const greatest = [...shown.matchAll(/<(?:input|textarea) id="([^"]+)"[^>]* maxlength="(\d+)"/g)].map(
+    ([, name, units]): [string, string] => [name!, '字'.repeat(Number(units))],
+  );
+  t.same(greatest.map(([name]) => name).sort(), [...keys.map((key) => `f_${key}`), 'amount', 'couponCode'].sort());
+  t.equal((await submit(slug, Object.fromEntries(greatest))).status, 422, 'it is read, and told at the fields');
+  const rare = await submit(slug, { [`f_${keys[0]}`]: '𠮷'.repeat(500), amount: '5' });
+  t.equal(rare.status, 303);
+  const plain = await linkOf(product.id, { fields: FIELDS });
+  const all = await page(`/p/${plain.slug}`);
+  for (const name of ['f_name', 'f_mail', 'f_mobile'])
+    t.match(all, new RegExp(`id="${name}"[^>]* maxlength="400"`), 'characters that are two units each');
+});
+
+t.test('a test payment whose body cannot be read → the page, 400', async (t) => {
+  const { slug } = await made('/payment-links', { productId: product.id });
+  const pay = (accept: string) =>
+    fetch(`${service.url}/p/${slug}/pay`, {
+      method: 'POST',
+      headers: { accept, 'content-type': FORM },
+      body: `amount=${'1'.repeat(5_000)}`,
+    });
+  const refused = await pay('text/html');
+  t.equal(refused.status, 400);
+  t.match(await refused.text(), 'This cannot be read as text.');
+  t.equal((await pay('application/json')).status, 400);
 });
 
 t.test('the query of a page cannot say what the service says of an order', async (t) => {
