@@ -33,6 +33,23 @@ const interpolated = (text: string) =>
 const compose = parse(interpolated(readFileSync(join(ROOT, 'compose.yaml'), 'utf8')), { merge: true });
 const services: Record<string, Service> = compose.services;
 
+t.test('compose.yaml and the docs name the settings that .env cannot change', async (t) => {
+  const text = readFileSync(join(ROOT, 'compose.yaml'), 'utf8');
+  // One that is handed on from .env is for it.
+  const fixed = Object.keys(services.api!.environment!)
+    .filter((name) => !text.includes(`${name}: \${${name}:-`))
+    .map((name) => name.replace(/_FILE$/, ''));
+  for (const name of ['api', 'worker', 'backup'])
+    t.same(services[name]!.environment, services.api!.environment, `${name} has the same`);
+  const guide = readFileSync(join(ROOT, 'docs/operations/deploy.md'), 'utf8');
+  for (const said of [text, guide]) {
+    const [, list = ''] = /Not for `?\.env`?, because [^:]+: ([^.]+)\./.exec(said) ?? [];
+    t.same(list.match(/[A-Z_]{2,}/g)?.sort(), [...fixed].sort());
+  }
+  const { api } = services;
+  t.match(readFileSync(join(ROOT, 'Caddyfile'), 'utf8'), `api:${api!.environment!.PORT}`, 'where the proxy looks');
+});
+
 const mongoPort = await freePort();
 const folder = t.testdir({ bin: { 'package.json': '{"type":"commonjs"}' } });
 const folderOf = (volume: string) => join(folder, volume);
