@@ -242,7 +242,7 @@ ${problem(filled, name)}</div>`;
   return textField(words, filled, name, { label, isOptional: !required, attributes });
 }
 
-/** What the body of a form has room for. Browsers count UTF-16 units, and a character may be two. */
+/** What the body of a form has room for. Browsers count UTF-16 units: a character may be two. */
 const atMost = (type: OrderFormField['type']): Html => html` maxlength="${2 * mostOf(type)}"`;
 
 /** Suggestions, and a field to type another amount in. */
