@@ -94,8 +94,8 @@ export function createPageRouter(deps: PageDeps): PageRouter {
   return Object.assign(router, { close: streams.close, openStreams: streams.count });
 }
 
-/** A body that cannot be read, or is too large, is replaced by its fault: the route, which knows the
- *  page that it was sent from, shows it there. */
+/** A body that cannot be read, or is too large, is replaced by its fault: the route, which knows
+ *  the page that it was sent from, shows it there. */
 const keepFault: ErrorRequestHandler = (error, req, _res, next) => {
   if (!(error?.status >= 400 && error?.status < 500)) return next(error);
   req.body = badRequest(isJson(req) ? 'The body could not be read.' : wordsFor(req).say('badText'));
