@@ -1,6 +1,7 @@
 /** Headers: how one names the one before it, and what validators sign about it. */
 import { sha256 } from './crypto.js';
 import { concat, isSame, toHex, uint32 } from './encoding.js';
+import { MAX_ENVELOPES } from './format.js';
 import { publicKey } from './ledger-types.js';
 import {
   type Bytes,
@@ -23,12 +24,14 @@ import {
 
 const closeSignature = struct({ node: publicKey, signature: bytes });
 const emptySet = { txSetHash: hash, previous: hash, previousVersion: u32, signature: closeSignature };
+/** As the network bounds them. */
+const MAX_UPGRADES = 6;
 /** What validators agree on for a ledger. Arms 3 and 4 come with protocol 30: they begin with the
  *  time in milliseconds. */
 const stellarValue = struct({
   txSetHash: hash,
   closeTime: u64,
-  upgrades: list(bytes),
+  upgrades: list(bytes, MAX_UPGRADES),
   ext: union({
     0: nothing,
     1: closeSignature,
@@ -105,9 +108,9 @@ const envelope = struct({
 });
 const quorumSet: Type = lazy(() => quorumSetStruct);
 const quorumSetStruct = struct({ threshold: u32, validators: list(publicKey), inner: list(quorumSet) });
-/** A record of an archive's `scp-`. */
+/** A record of an archive's `scp-`. Of more messages an anchor would have too many envelopes. */
 export const scpRecord = union({
-  0: struct({ quorumSets: list(quorumSet), ledger: u32, messages: list(sliced(envelope)) }),
+  0: struct({ quorumSets: list(quorumSet), ledger: u32, messages: list(sliced(envelope), MAX_ENVELOPES) }),
 });
 
 export interface Decision {

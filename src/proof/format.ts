@@ -105,7 +105,7 @@ const FIELDS = [
 /** More would be a day of the network, and no proof that this program's makers write. */
 const MAX_HEADERS = 1_000;
 /** An anchor may have several for each validator. */
-const MAX_ENVELOPES = 1_000;
+export const MAX_ENVELOPES = 1_000;
 
 export const isObject = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -4,7 +4,7 @@ import { type Header, readDecision, readHeader, readTxSet, scpRecord } from './c
 import { shownBy } from './claim.js';
 import { sha256 } from './crypto.js';
 import { concat, isSame, strkey, toBase64, toHex, uint32 } from './encoding.js';
-import { type Anchor, type Bundle, type Claim, FORMAT } from './format.js';
+import { type Anchor, type Bundle, type Claim, FORMAT, MAX_BYTES } from './format.js';
 import {
   envelope,
   type feeBump,
@@ -18,7 +18,7 @@ import {
 } from './ledger-types.js';
 import { KNOWN_VALIDATORS, type Validator } from './validators.js';
 import { agreedOf } from './verify.js';
-import { type Bytes, Invalid, list, Reader, type Union } from './xdr.js';
+import { type Bytes, Invalid, list, newAllowance, Reader, type Union, Unknown } from './xdr.js';
 
 /** Files of one checkpoint, unpacked. */
 export interface CheckpointFiles {
@@ -47,11 +47,17 @@ export interface ProofRequest {
   validators?: readonly Validator[];
 }
 
+/** A record is of one ledger. A checkpoint has 64, and a proof needs two checkpoints at most. */
+const MAX_RECORDS = 128;
+
 /** The records of a file: each has its length before it, with the highest bit set.
  *  @throws Invalid */
 export function* recordsOf(file: Bytes): Generator<Bytes> {
   const reader = new Reader(file);
-  while (reader.at < file.length) yield reader.take(reader.u32() & 0x7fff_ffff);
+  for (let count = 1; reader.at < file.length; count++) {
+    if (count > MAX_RECORDS) throw new Invalid('a file has more records than ledgers');
+    yield reader.take(reader.u32() & 0x7fff_ffff);
+  }
 }
 
 const ledgerOf = (record: Bytes): number => new Reader(record).u32();
@@ -144,10 +150,17 @@ async function invocationOf({ transaction, operationIndex, invocation = null }: 
   return callsContract(transaction, operationIndex) ? invocation() : null;
 }
 
+/** Bytes of which a verifier takes the base64. */
+const MOST_BYTES = (MAX_BYTES / 4) * 3;
+
+const totalOf = (parts: readonly Bytes[]): number => parts.reduce((sum, { length }) => sum + length, 0);
+
 /** Puts a proof together. @throws Invalid when the parts do not fit; Unknown when they are
  *  not understood */
 export async function assembleProof(parts: ProofParts): Promise<Bundle> {
   const { networkPassphrase, resultSet, headers, anchor, operationIndex, like = {} } = parts;
+  if (totalOf([parts.transaction, resultSet, ...headers]) > MOST_BYTES)
+    throw new Unknown('the proof would be larger than a verifier takes');
   const invocation = await invocationOf(parts);
   const networkId = await sha256(new TextEncoder().encode(networkPassphrase));
   const hash = await sha256(concat(networkId, parts.transaction));
@@ -200,8 +213,13 @@ export async function makeProof(files: CheckpointFiles, request: ProofRequest): 
   });
 }
 
+/** In a ledger the network has some thousand at most. Each is hashed. */
+const MAX_TRANSACTIONS = 20_000;
+
 async function transactionWith(hash: string, txSet: Bytes, networkId: Bytes): Promise<Bytes> {
-  for (const each of envelopesOf(txSet)) {
+  const envelopes = envelopesOf(txSet);
+  if (envelopes.length > MAX_TRANSACTIONS) throw new Unknown('there are more transactions than a ledger has');
+  for (const each of envelopes) {
     const tagged = taggedOf(each);
     if (toHex(await sha256(concat(networkId, tagged))) === hash) return tagged;
   }
@@ -222,28 +240,33 @@ async function anchorOf(
   validators: readonly Validator[],
 ): Promise<Anchor | null> {
   const sets = new Map([...recordsOf(transactions)].map((record) => [ledgerOf(record), txSetOf(record)]));
-  const decisions = decisionsOf(scp!);
-  let best: { anchor: Anchor; agreed: number; bytes: number } | null = null;
+  const decisions = await decisionsOf(scp!);
+  let best: { ledger: number; txSet: Bytes | null; signed: Bytes[]; agreed: number; bytes: number } | null = null;
   for (const [distance, header] of headers.entries()) {
-    const signed = decisions.get(header.ledger);
+    const found = decisions.get(header.ledger);
     const previous = headers[distance - 1];
-    if (!previous || !signed) continue;
-    const txSet = await txSetOfHeader(header, previous, sets.get(header.ledger));
+    if (!previous || !found) continue;
+    const signed = [...found.values()];
+    const given = sets.get(header.ledger);
+    if (totalOf([...signed, ...(given ? [given] : [])]) > MOST_BYTES) continue;
+    const txSet = await txSetOfHeader(header, previous, given);
     if (txSet === undefined) continue;
-    const agreed = agreedOf(validators, new Set(signed.keys())).length;
+    const agreed = agreedOf(validators, new Set(found.keys())).length;
     const bytes = (txSet?.length ?? 0) + HEADER_BYTES * distance;
     if (best && (best.agreed > agreed || (best.agreed === agreed && best.bytes <= bytes))) continue;
-    const envelopes = [...signed.values()].map(toBase64);
-    best = { anchor: { ledger: header.ledger, txSet: txSet && toBase64(txSet), scp: envelopes }, agreed, bytes };
+    best = { ledger: header.ledger, txSet, signed, agreed, bytes };
   }
-  return best?.anchor ?? null;
+  return best && { ledger: best.ledger, txSet: best.txSet && toBase64(best.txSet), scp: best.signed.map(toBase64) };
 }
 
 /** One decision of each node for each ledger. */
-function decisionsOf(scp: Bytes): Map<number, Map<string, Bytes>> {
+async function decisionsOf(scp: Bytes): Promise<Map<number, Map<string, Bytes>>> {
   const found = new Map<number, Map<string, Bytes>>();
+  const allowance = newAllowance();
   for (const record of recordsOf(scp)) {
-    const { messages } = Reader.whole(record, scpRecord).value as { messages: { bytes: Bytes }[] };
+    // A file with all that is allowed takes seconds: others have their turn after each record.
+    await new Promise((resolve) => setTimeout(resolve));
+    const { messages } = Reader.whole(record, scpRecord, allowance).value as { messages: { bytes: Bytes }[] };
     for (const { bytes } of messages) {
       const decision = readDecision(bytes);
       if (!decision) continue;

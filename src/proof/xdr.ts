@@ -11,13 +11,26 @@ export class Unknown extends Error {}
 
 /** No value of the ledger nests deeper: the network bounds contract values at 128. */
 const MAX_DEPTH = 200;
+/** The network's limits let a ledger have some ten thousand. Read, an element takes a hundred times
+ *  the memory of its four bytes. */
+const MAX_ELEMENTS = 250_000;
+
+/** What is left of it; several values may share one. */
+export interface Allowance {
+  elements: number;
+}
+
+export const newAllowance = (): Allowance => ({ elements: MAX_ELEMENTS });
 
 export class Reader {
   at = 0;
   #depth = 0;
   readonly #view: DataView;
 
-  constructor(readonly bytes: Bytes) {
+  constructor(
+    readonly bytes: Bytes,
+    readonly allowance: Allowance = newAllowance(),
+  ) {
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   }
 
@@ -48,8 +61,8 @@ export class Reader {
   }
 
   /** The whole of the bytes as one value. */
-  static whole<T>(bytes: Bytes, type: Type<T>): T {
-    const reader = new Reader(bytes);
+  static whole<T>(bytes: Bytes, type: Type<T>, allowance?: Allowance): T {
+    const reader = new Reader(bytes, allowance);
     const value = type(reader);
     if (reader.at !== bytes.length) throw new Invalid('bytes are left over');
     return value;
@@ -88,12 +101,15 @@ export const option =
   };
 
 /** Every element of a list takes at least four bytes, so that a false length ends with
- *  the bytes. */
+ *  the bytes. @param most elements of this list */
 export const list =
-  <T>(type: Type<T>): Type<T[]> =>
+  <T>(type: Type<T>, most = Infinity): Type<T[]> =>
   (reader) => {
     const values: T[] = [];
-    for (let left = reader.u32(); left > 0; left--) {
+    const length = reader.u32();
+    if (length > most) throw new Unknown('a list is too long');
+    for (let left = length; left > 0; left--) {
+      if (--reader.allowance.elements < 0) throw new Unknown('there are more elements than a ledger has');
       const before = reader.at;
       values.push(type(reader));
       if (reader.at === before) throw new Invalid('an element of a list is empty');
