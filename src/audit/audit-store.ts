@@ -69,6 +69,8 @@ export interface AuditProgress {
   parked?: string[];
   /** Number of operations that credited the wallet and could not be fetched; missing for none. */
   unread?: number;
+  /** The wallet issues assets, as its effects show; missing for others. */
+  isIssuer?: true;
   /** Failed requests for lists of payments; missing for none. */
   listsFailed?: number;
 }
@@ -119,6 +121,8 @@ const AUDITS = define(
     lateSince: optional(nullable(Date)),
     /** The differences found by each reading, oldest first. */
     seen: [String],
+    /** The wallet issues assets: what comes of these changes no balance. Absent for others. */
+    isIssuer: flag(),
     /** The account asked for it; absent where it was planned. */
     isAskedFor: flag(),
   },

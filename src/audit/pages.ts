@@ -35,12 +35,14 @@ interface Account {
   changedLedger: number;
   /** It is read from its creation on. */
   readsAll: boolean;
+  /** It gets assets of its own, which change no balance. */
+  isIssuer?: boolean;
 }
 
 /** The ledger that a list has to be shown up to: in those after the last change nothing can have
  *  moved. 0 when nothing can be missing. */
-export function mustShow({ fromLedger, toLedger, changedLedger, readsAll }: Account): number {
-  if (changedLedger === 0) return toLedger;
+export function mustShow({ fromLedger, toLedger, changedLedger, readsAll, isIssuer = false }: Account): number {
+  if (changedLedger === 0 || isIssuer) return toLedger;
   return readsAll || changedLedger > fromLedger ? changedLedger : 0;
 }
 
@@ -241,6 +243,7 @@ async function effectsPage(
       firstLedger: isFirst && read.first ? ledgerOfCursor(read.first.operationId) : progress.firstLedger,
       unknownKind: progress.unknownKind ?? read.unknownKind,
       unread: (progress.unread ?? 0) + read.unread,
+      ...(read.isIssuer ? { isIssuer: true } : {}),
       parked: await stillOpen(deps, [...(progress.parked ?? []), ...(await parkedOf(deps, wallet, read.credited))]),
       pagesBefore: progress.pagesBefore + (read.isBefore ? 1 : 0),
     },

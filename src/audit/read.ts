@@ -7,6 +7,7 @@ import { parseAmount } from '../domain/amount.js';
 import { type Asset, assetName, assetOf } from '../domain/asset.js';
 import {
   type Amount,
+  type BalanceEffect,
   type BookRow,
   type Books,
   foldFee,
@@ -73,7 +74,7 @@ export const closingOf = (rows: readonly StoredRow[]): Amount[] =>
 // Heals: credits of the ledger that should be payments and are none are recorded the ordinary way.
 
 export interface HealDeps {
-  parkedRecords: Pick<ParkedRecordStore, 'park' | 'openOf' | 'openIn' | 'burnsIn'>;
+  parkedRecords: Pick<ParkedRecordStore, 'park' | 'openOf' | 'openIn' | 'toIssuerIn'>;
   recorder: Pick<Recorder, 'record'>;
   /** Called when payments were stored. */
   eventsStored: () => void;
@@ -156,6 +157,8 @@ export interface EffectsRead extends ListRead {
   credited: Pick<Group, 'id' | 'ledger'>[];
   /** How many of them no answer shows: they may be payments. */
   unread: number;
+  /** It moved an asset of the account's own, of which it has no balance. */
+  isIssuer: boolean;
 }
 
 interface ReadDeps {
@@ -207,6 +210,7 @@ export async function readEffects(
     unpaid,
     credited,
     unread: credited.filter(({ id }) => !found.get(id)?.operation).length,
+    isIssuer: groups.some(({ effects }) => effects.some(({ effect }) => effect && names(effect, address))),
   };
 }
 
@@ -246,6 +250,13 @@ export function toGroups(effects: readonly AccountEffect[]): Group[] {
   return groups;
 }
 
+/** Whether the effect moved an asset of this issuer. */
+function names(effect: BalanceEffect, issuer: string): boolean {
+  if (effect.kind === 'traded') return [effect.bought, effect.sold].some(({ asset }) => asset.issuer === issuer);
+  if (effect.kind === 'pooled') return effect.changes.some(({ asset }) => asset.issuer === issuer);
+  return effect.asset.issuer === issuer;
+}
+
 const isCredited = ({ effects }: Group) => effects.some(({ effect }) => effect?.kind === 'credited');
 /** Trades and pools say by themselves what they are. */
 const needsOperation = ({ effects }: Group) =>
@@ -272,13 +283,13 @@ async function paidGroups(
         const came = new Map<string, bigint>();
         const add = (asset: Asset, amount: bigint) =>
           came.set(assetName(asset), (came.get(assetName(asset)) ?? 0n) + amount);
-        for (const { effect } of effects)
-          if (effect?.kind === 'credited' && effect.asset.issuer !== address) add(effect.asset, effect.stroops);
+        for (const { effect } of effects) if (effect?.kind === 'credited') add(effect.asset, effect.stroops);
         for (const payment of stored) {
           // A network reuses its numbers after a reset.
           if (payment.operationId !== id || payment.ledgerClosedAt.getTime() !== closedAt.getTime()) continue;
           const asset = { code: payment.assetCode, issuer: payment.assetIssuer };
-          if (asset.issuer !== address) add(asset, -parseAmount(payment.amount)!);
+          // A burn by a contract call credits its issuer without an effect.
+          if (asset.issuer !== address || came.has(assetName(asset))) add(asset, -parseAmount(payment.amount)!);
         }
         return [...came.values()].every((left) => left === 0n);
       })

@@ -140,6 +140,7 @@ async function takeBalances(
   const opening = last && start.openingSource === 'PREVIOUS_AUDIT' ? closingOf(last.assets) : null;
   const isQuiet =
     opening !== null &&
+    !last?.isIssuer &&
     held.changedLedger > 0 &&
     held.changedLedger <= start.fromLedger &&
     isBalanced(closeBooks(new Map(), opening, held.balances));
@@ -152,6 +153,7 @@ async function takeBalances(
     asked,
     opening: opening && storeAmounts(opening),
     ...{ before: [], books: [], pagesBefore: 0, firstLedger: null, unknownKind: null, isQuiet },
+    ...(last?.isIssuer ? { isIssuer: true } : {}),
     // Balances have not changed since the last audit, so there is nothing to read.
     ...(isQuiet ? { effectsCursor: null, feesCursor: null } : readsAll ? FROM_THE_FIRST : after),
   };
@@ -210,7 +212,9 @@ async function keptFrom({ openingSource, fromLedger, movementSource, progress }:
 /** Fields of every ended audit. */
 async function endNow({ pages, clock }: TurnTools, audit: AuditDoc): Promise<Partial<AuditDoc>> {
   const { missingPayments } = await pages.countHealed(audit);
-  return { progress: null, turnAt: null, finishedAt: clock.now(), missingPayments, healing: [] };
+  const { isIssuer } = audit.progress ?? {};
+  const ended = { progress: null, turnAt: null, finishedAt: clock.now(), missingPayments, healing: [] };
+  return isIssuer ? { ...ended, isIssuer } : ended;
 }
 
 /** Compares balances with movements. A difference counts only when two readings in a row show it:
@@ -282,12 +286,13 @@ async function checkHoles(
   audit: AuditDoc,
   { network, address }: WalletDoc,
 ): Promise<HeldUp | null> {
-  const { parked = [], unread = 0 } = audit.progress!;
+  const { parked = [], unread = 0, isIssuer = false } = audit.progress!;
   if (unread > 0) return hopeless(`Operations that credited this wallet cannot be read: ${unread}.`);
   const credited = await pages.stillOpen(parked);
-  // No balance shows what was burnt to the wallet of its issuer.
-  const burnt = await parkedRecords.burnsIn(network, address, audit.fromLedger!, audit.toLedger!);
-  const open = new Set([...credited, ...burnt]).size;
+  // No balance shows what came back to the issuer of an asset.
+  const range = { after: audit.fromLedger!, upTo: audit.toLedger!, isIssuer };
+  const returned = await parkedRecords.toIssuerIn(network, address, range);
+  const open = new Set([...credited, ...returned]).size;
   if (open === 0) return null;
   const reason = `Records of the ledger that credited this wallet, or may have, are parked: ${open}.`;
   return isPatient(audit, clock) ? late(reason) : hopeless(reason);

@@ -7,7 +7,7 @@ export {
   isAfter,
   type LedgerRecord,
   ledgerOfCursor,
-  mayBurn,
+  mayPayIssuer,
   operationOrderOf,
   parseRecord,
   partiesOf,

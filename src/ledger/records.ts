@@ -88,10 +88,14 @@ export function parseRecord(raw: unknown, passphrase: string): RecordOutcome {
   return parseEvent(raw, contractIdOf) ?? parseHorizonRecord(raw);
 }
 
-/** Whether a record may have a burn. What an operation of Stellar RPC did is not told by its text.
+/** Whether a record may pay one of these addresses in an asset of its own, by a payment or a burn.
+ *  What an operation of Stellar RPC did is not told by its text.
  *  @param json a raw record of any kind of source */
-export const mayBurn = (json: string): boolean =>
-  ['"type":"burn"', symbol('burn'), '"envelopeXdr":'].some((sign) => json.includes(sign));
+export function mayPayIssuer(json: string, addresses: readonly string[]): boolean {
+  const signs = ['"type":"burn"', symbol('burn'), '"envelopeXdr":'];
+  const own = addresses.map((address) => `"asset_issuer":"${address}"`);
+  return [...signs, ...own].some((sign) => json.includes(sign));
+}
 
 /** Money that came to an account, or that an account paid to a contract. */
 export interface Credit {

@@ -27,8 +27,8 @@ const PARKED_RECORDS = define(
     /** Addresses of wallets here that it may have paid, or `ANY_WALLET`. Empty for what can only be
      *  a refund. */
     concerns: [String],
-    /** It may be a burn, which pays an issuer and changes no balance of it. Missing for others. */
-    mayBurn: optional(Boolean),
+    /** It may pay an issuer in its own asset, which changes no balance. Missing for others. */
+    mayPayIssuer: optional(Boolean),
     /** Null when unknown. */
     ledger: nullable(Number),
     /** Its ledger closed no earlier. */
@@ -174,12 +174,17 @@ const createOpenRecords = ({ collection, page }: Opened) => ({
     const found = await collection.find(filter, { projection: { _id: 1 } }).toArray();
     return found.map(({ _id }) => _id);
   },
-  /** Open ones that may have paid a wallet by a burn.
+  /** Open ones that may have paid a wallet in its own asset.
    *  @param after the ledger before the first
-   *  @param upTo the last ledger */
-  async burnsIn(network: Network, address: string, after: number, upTo: number): Promise<string[]> {
-    const open = { network, concerns: address, dismissed: null, mayBurn: true };
-    const filter = { ...open, ledger: { $gt: after, $lte: upTo } };
+   *  @param upTo the last ledger
+   *  @param isIssuer also those that do not tell whom they pay */
+  async toIssuerIn(
+    network: Network,
+    address: string,
+    { after, upTo, isIssuer }: { after: number; upTo: number; isIssuer: boolean },
+  ): Promise<string[]> {
+    const named = isIssuer ? concerning(network, address) : { network, concerns: address, dismissed: null };
+    const filter = { ...named, mayPayIssuer: true, ledger: { $gt: after, $lte: upTo } };
     const found = await collection.find(filter, { projection: { _id: 1 }, limit: MOST_COUNTED }).toArray();
     return found.map(({ _id }) => _id);
   },

@@ -11,7 +11,7 @@ import {
   type LedgerSession,
   LedgerUnavailable,
   ledgerOfCursor,
-  mayBurn,
+  mayPayIssuer,
   partiesOf,
   type RecordOutcome,
 } from '../ledger/index.js';
@@ -126,7 +126,7 @@ function toParked(
     raw: json,
     createdAt: now,
     concerns: [...new Set([...known, ...others])],
-    ...(mayBurn(json) ? { mayBurn: true } : {}),
+    ...(mayPayIssuer(json, known) ? { mayPayIssuer: true } : {}),
     ledger: pagingToken === null ? null : ledgerOfCursor(pagingToken),
     closedFrom: closedAt ?? again?.closedFrom ?? closedFrom ?? new Date(0),
     payableUntil: again?.payableUntil ?? (closedAt === null || isSoon ? now : closedAt),

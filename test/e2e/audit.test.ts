@@ -298,6 +298,32 @@ t.test(
   },
 );
 
+t.test('what comes back to the issuer of an asset is found, though it changes no balance', async (t) => {
+  const [issuer, holder] = [await client.fund(), await client.fund()];
+  const gift = { assetCode: 'GIFT', assetIssuer: issuer.address };
+  await client.trust({ secret: holder.secret, ...gift });
+  await client.pay({ to: holder.address, amount: '100', ...gift, fromSecret: issuer.secret });
+  const wallet = await watch(issuer.address);
+  const redeem = (amount: string) => client.pay({ to: issuer.address, amount, ...gift, fromSecret: holder.secret });
+  await redeem('5');
+  await eventually(async () => (await paymentsOf(wallet.id)).length === 1, 'a payment');
+  t.match(await audit(wallet.id), { status: 'PROVEN', missingPayments: 0 });
+  for (const [amount, missingPayments] of [
+    ['6', 1],
+    ['7', 1],
+  ] as const) {
+    const hidden = await client.faults.add({ kind: 'hide', account: issuer.address });
+    await redeem(amount);
+    const other = await watch((await client.fund()).address);
+    await client.pay({ to: other.address, amount: '1' });
+    await eventually(async () => (await paymentsOf(other.id)).length === 1, 'a later payment');
+    t.match(await audit(wallet.id), { status: 'PROVEN', missingPayments }, amount);
+    await client.faults.remove(hidden.id);
+  }
+  t.same((await paymentsOf(wallet.id)).map(({ amount }: any) => amount).sort(), ['5', '6', '7']);
+  t.match(await audit(wallet.id), { status: 'PROVEN', missingPayments: 0 }, 'once');
+});
+
 t.test(
   'an audit waits for a server that does not answer, goes on where it was, and says so when that lasts',
   LONG,

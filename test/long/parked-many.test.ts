@@ -73,7 +73,9 @@ for (const [whose, concernsOf] of [
     await check('an audit’s page, none of whose ledgers has one', 0, [], () =>
       parkedRecords.openIn(NETWORK, 'G1', ledgers),
     );
-    await check('an audit’s burns', COUNT / 100, [], () => parkedRecords.burnsIn(NETWORK, 'G1', 0, 600_000));
+    await check('what may have come back to an issuer', COUNT / 100, [], () =>
+      parkedRecords.toIssuerIn(NETWORK, 'G1', { after: 0, upTo: 600_000, isIssuer: false }),
+    );
     await check('what is due', 500, undefined, () => parkedRecords.due(NETWORK, ago(0), 500));
     await check('when the next is due', 1, ago(1000), () => parkedRecords.nextTryAt(NETWORK));
     await check('a wallet’s count', COUNT, undefined, () => parkedRecords.countFor(NETWORK, 'G1', new Date(0)));

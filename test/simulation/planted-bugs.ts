@@ -224,9 +224,9 @@ export const plantedBugs: readonly PlantedBug[] = [
     changes: [[TURN, 'if (open === 0) return null;', 'if (open >= 0) return null;']],
   },
   {
-    guard: 'an audit over a parked burn to its wallet is not PROVEN',
+    guard: 'an audit over a parked payment to its issuer is not PROVEN',
     hardship: ['audits', 'lacking', 'burns'],
-    changes: [[TURN, 'new Set([...credited, ...burnt])', 'new Set(credited)']],
+    changes: [[TURN, 'new Set([...credited, ...returned])', 'new Set(credited)']],
   },
   {
     guard: 'one process at a time watches, numbers and audits (the lease)',
