@@ -413,7 +413,7 @@ function matches(doc: Doc, filter: Doc, now: Date): boolean {
     if (field === '$and') return condition.every((each: Doc) => matches(doc, each, now));
     if (field === '$expr') return evaluate(condition, doc, now) === true;
     const value = at(doc, field);
-    if (!isOperators(condition)) return equal(value, condition);
+    if (!isOperators(condition)) return [value, ...elementsOf(value)].some((one) => equal(one, condition));
     return Object.entries(condition).every(([operator, operand]: [string, any]) => {
       switch (operator) {
         case '$eq':

@@ -120,6 +120,8 @@ function pay(run: Run): void {
   // Contracts pay by calls, without a market.
   if (hardships.detours && sending.shape !== 'fromContract' && random.chance(0.15)) sending.shape = 'taken';
   if (hardships.detours && ['payment', 'failed'].includes(sending.shape)) sending.isDetour = random.chance(0.5);
+  const isPlain = sending.shape === 'payment' && !sending.isDetour;
+  if (hardships.burns && isPlain && random.chance(0.3)) sending.asset = { code: 'GIFT', issuer: sending.receiver };
   chain.send({ ...sending, ...drawOmitted(run, sending), ...drawFuture(run) });
 }
 
