@@ -40,10 +40,14 @@ function partyOf(account: Union): { address: string; muxedId: string | null } {
 
 const accountOf = (key: Union): string => strkey('G', key.value as Bytes);
 
+const ASSET_CODE = /^[A-Za-z0-9]{1,12}$/;
+
 function assetOf({ arm, value }: Union): Pick<Claim, 'assetCode' | 'assetIssuer'> {
   if (arm === 0) return XLM;
   const { code, issuer } = value as { code: Bytes; issuer: Union };
-  return { assetCode: textOf(code).replace(/\0+$/, ''), assetIssuer: accountOf(issuer) };
+  const assetCode = textOf(code).replace(/\0+$/, '');
+  if (!ASSET_CODE.test(assetCode)) throw new Invalid('the asset has a code that the network does not allow');
+  return { assetCode, assetIssuer: accountOf(issuer) };
 }
 
 const MEMO_TYPES = ['none', 'text', 'id', 'hash', 'return'] as const;
@@ -124,7 +128,7 @@ function addressOf(value: Union | undefined): string | null {
 async function contractIdOf(name: string, networkId: Bytes): Promise<Bytes | null> {
   const [code = '', issuer = ''] = name.split(':');
   const key = keyOf(issuer);
-  if (name !== 'native' && (!key || !/^[A-Za-z0-9]{1,12}$/.test(code))) return null;
+  if (name !== 'native' && (!key || !ASSET_CODE.test(code))) return null;
   const padded = new Uint8Array(code.length > 4 ? 12 : 4);
   if (key) padded.set(new TextEncoder().encode(code));
   const asset = key ? [uint32(code.length > 4 ? 2 : 1), padded, uint32(0), key] : [uint32(0)];

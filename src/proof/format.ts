@@ -119,7 +119,8 @@ function exactly(value: unknown, name: string, fields: readonly string[]): Field
   const missing = fields.find((field) => !Object.hasOwn(value, field));
   if (missing) throw new Invalid(`${name} has no ${missing}`);
   const added = Object.keys(value).find((field) => !fields.includes(field));
-  if (added !== undefined) throw new Invalid(`${name} has a field that nothing proves: ${added.slice(0, 40)}`);
+  if (added !== undefined)
+    throw new Invalid(`${name} has a field that nothing proves: ${JSON.stringify(added.slice(0, 40))}`);
   return value;
 }
 

@@ -75,7 +75,7 @@ const paid = ({ amount, assetCode, assetIssuer, from, to, toMuxedId, memoType, m
   `Transaction  ${claim.transactionHash}, operation ${claim.operationIndex}`,
 ];
 
-function textOf({ verdict, claim, ledger, hash, reasons, statement }: Verification): string {
+function linesOf({ verdict, claim, ledger, hash, reasons, statement }: Verification): string[] {
   const lines = [verdict, ...(claim ? paid(claim) : [])];
   if (hash !== null) lines.push(`Ledger       ${ledger}`, `Hash         ${hash}`);
   lines.push(...reasons);
@@ -83,8 +83,15 @@ function textOf({ verdict, claim, ledger, hash, reasons, statement }: Verificati
     const signed = statement.valid === null ? 'not checked: give its key' : statement.valid ? 'genuine' : 'NOT GENUINE';
     lines.push(`Statement (${signed}; the ledger does not prove it): ${JSON.stringify(statement.body)}`);
   }
-  return lines.join('\n');
+  return lines;
 }
+
+const escaped = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
+
+/** A line without characters that a terminal acts upon or that turn the direction of text: with
+ *  them a proof would write its own verdict. */
+const visible = (line: string): string =>
+  line.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (found) => found.split('').map(escaped).join(''));
 
 async function main(args: readonly string[]): Promise<number> {
   const { values, positionals } = parseArgs({
@@ -110,7 +117,8 @@ async function main(args: readonly string[]): Promise<number> {
     validators: values.validators === undefined ? undefined : validatorsOf(values.validators),
     statementKeys: Object.fromEntries(values['statement-key'].map(statementKeyOf)),
   });
-  process.stdout.write(`${values.json ? JSON.stringify(result, null, 2) : textOf(result)}\n`);
+  const lines = values.json ? JSON.stringify(result, null, 2).split('\n') : linesOf(result);
+  process.stdout.write(`${lines.map(visible).join('\n')}\n`);
   return EXIT[result.verdict];
 }
 

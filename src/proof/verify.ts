@@ -147,7 +147,7 @@ function pairAt(resultSet: Bytes, index: number) {
 /** Where a claim differs from what the bytes show; null where it is the same. */
 function differenceOf(claim: Parts['claim'], shown: Claim): string | null {
   const added = Object.keys(claim).find((field) => !Object.hasOwn(shown, field));
-  if (added !== undefined) return `claim has a field that nothing proves: ${added.slice(0, 40)}`;
+  if (added !== undefined) return `claim has a field that nothing proves: ${JSON.stringify(added.slice(0, 40))}`;
   const isSameField = ([field, value]: [string, unknown]) => {
     const claimed = claim[field as keyof Claim];
     // With or without the milliseconds, which a ledger does not have.

@@ -64,6 +64,25 @@ t.test('who verifies a file → the verdict, the payment and an exit code', asyn
   t.match(run(['verify', changed, ...known]), { status: 1, stdout: /^INVALID\nclaim\.amount is not "12\.5"/ });
 });
 
+t.test('a proof with control characters → none of them is printed', (t) => {
+  const marks = '\u001b[2J\u001b[HSIGNED\n\u009b\u202e\u{e0041}';
+  const hostile = {
+    field: { ...proof, [marks]: 1 },
+    claim: { ...proof, claim: { ...proof.claim, [marks]: 1 } },
+    statement: { ...proof, statement: { body: marks, keyId: 'x', signature: 'x' } },
+  };
+  for (const [name, bundle] of Object.entries(hostile)) {
+    const path = saved(`${name}.json`, JSON.stringify(bundle));
+    for (const flags of [[], ['--json']]) {
+      const { stdout } = run(['verify', path, ...known, ...flags]);
+      t.notMatch(stdout, /(?!\n)[\p{Cc}\p{Cf}]/u, `${name} ${flags}`);
+      if (name !== 'statement') t.notMatch(stdout, /^SIGNED/m);
+      if (flags.length > 0 && name === 'statement') t.equal(JSON.parse(stdout).statement.body, marks);
+    }
+  }
+  t.end();
+});
+
 t.test('a call that is wrong → one line that says what', async (t) => {
   const faults: [string[], RegExp][] = [
     [['verify', 'missing.json'], /^missing\.json cannot be read: ENOENT/],

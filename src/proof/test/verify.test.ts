@@ -1,9 +1,23 @@
 /** Proofs of ledgers that a test makes: every kind of payment is proven, and nothing else is. */
 import { Asset, Keypair, Operation } from '@stellar/stellar-sdk/base';
 import t from 'tap';
+import { shownBy } from '../claim.js';
 import { fromBase64, toBase64 } from '../encoding.js';
 import { type Bundle, makeProof, type Verification, verifyProof } from '../index.js';
-import { decisionOf, type Era, LEDGER, ledgersOf, ORGANISATIONS, PASSPHRASE, sha, VALIDATORS } from './ledgers.js';
+import { resultPair } from '../ledger-types.js';
+import { signedPartOf } from '../make.js';
+import { Reader } from '../xdr.js';
+import {
+  decisionOf,
+  type Era,
+  LEDGER,
+  ledgersOf,
+  NETWORK_ID,
+  ORGANISATIONS,
+  PASSPHRASE,
+  sha,
+  VALIDATORS,
+} from './ledgers.js';
 import { foreignTransfer, PAYMENTS, type PaymentCase, paid, shop, transactionOf } from './payments.js';
 
 const trust = { passphrase: PASSPHRASE, validators: VALIDATORS };
@@ -75,6 +89,18 @@ t.test('a failed transaction → no proof can be made, and one that is made by h
   );
   t.equal(verdict, 'INVALID');
   t.match(reasons[0], /failed/);
+});
+
+t.test('an asset whose code is no code → no payment', async (t) => {
+  const asset = new Asset('USDC', Keypair.random().publicKey());
+  const transaction = transactionOf([Operation.payment({ destination: shop.publicKey(), asset, amount: '1' })]);
+  const signed = signedPartOf(new Uint8Array(transaction.toEnvelope().toXdr()));
+  const { files } = ledgersOf([{ transaction, results: [paid()] }]);
+  const pair = resultPair(new Reader(files.results.subarray(12)));
+  const shown = () => shownBy(NETWORK_ID, signed, pair, 0, null);
+  t.match(await shown(), { claims: [{ assetCode: 'USDC' }] });
+  signed.set(Buffer.from('U\u001b[C'), Buffer.from(signed).indexOf('USDC'));
+  await t.rejects(shown(), { message: /a code that the network does not allow/ });
 });
 
 t.test('trust is the verifier’s own', async (t) => {
