@@ -163,9 +163,13 @@ function statementOf(value: unknown): Statement | null {
   return { body, keyId, signature };
 }
 
+/** In UTF-8, where no character has less than a byte. */
+const bytesIn = (text: string): number =>
+  text.length > MAX_BYTES ? text.length : new TextEncoder().encode(text).length;
+
 /** Reads the text of a file. @throws Unknown when it is no JSON, or too large */
 export function parseBundle(text: string): unknown {
-  if (text.length > MAX_BYTES) throw new Unknown(`the proof is larger than ${MAX_BYTES / 1_000_000} MB`);
+  if (bytesIn(text) > MAX_BYTES) throw new Unknown(`the proof is larger than ${MAX_BYTES / 1_000_000} MB`);
   try {
     return JSON.parse(text);
   } catch {
@@ -173,14 +177,19 @@ export function parseBundle(text: string): unknown {
   }
 }
 
-/** Sums the texts of known fields; others are refused later. */
-function sizeOf(bundle: Fields): number {
-  const anchor = isObject(bundle.anchor) ? bundle.anchor : {};
-  const lists = [bundle.headers, anchor.scp].flatMap((each) => (Array.isArray(each) ? each : []));
-  return [bundle.transaction, bundle.resultSet, bundle.invocation, anchor.txSet, ...lists].reduce<number>(
-    (sum, each) => sum + (typeof each === 'string' ? each.length : 0),
-    0,
-  );
+/** Lists of an anchor are the deepest texts. */
+const DEPTH = 3;
+
+/** The bytes of all texts in UTF-8, as far as a bundle is deep; counts no further than too many. */
+function sizeOf(value: unknown, depth = DEPTH): number {
+  if (typeof value === 'string') return bytesIn(value);
+  if (depth === 0 || typeof value !== 'object' || value === null) return 0;
+  let size = 0;
+  for (const each of Object.values(value)) {
+    size += sizeOf(each, depth - 1);
+    if (size > MAX_BYTES) break;
+  }
+  return size;
 }
 
 /** @throws Invalid for a field that is missing, added or of another type; Unknown for

@@ -93,7 +93,8 @@ export function createMaker(deps: MakerDeps): MakeProof {
     kept.delete(_id);
     try {
       const json = JSON.stringify(await make[level]({ ...deps, patience, begun }, payment));
-      if (json.length > MAX_BYTES) throw new NotNow('The proof would be larger than a verifier takes.', null);
+      if (Buffer.byteLength(json) > MAX_BYTES)
+        throw new NotNow('The proof would be larger than a verifier takes.', null);
       return { state: 'READY', reason: null, nextAt: null, bundle: await compress(json) };
     } catch (error) {
       if (error instanceof BudgetUsedUp) {

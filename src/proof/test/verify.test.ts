@@ -319,6 +319,17 @@ t.test('what is no proof → UNKNOWN or INVALID, never an exception', async (t) 
     t.equal(await verdictOf(each), 'UNKNOWN', String(JSON.stringify(each)).slice(0, 40));
   t.equal(await verdictOf(' '.repeat(4_000_001)), 'UNKNOWN', 'a file above 4 MB');
   t.equal(await verdictOf({ ...proof, resultSet: 'A'.repeat(5_000_000) }), 'UNKNOWN', 'an object above 4 MB');
+  const long = 'x'.repeat(5_000_000);
+  for (const more of [
+    { statement: { body: long, keyId: 'x', signature: 'x' } },
+    { claim: { ...proof.claim, memo: long } },
+    { networkPassphrase: long },
+    { paid: long },
+    { statement: { body: 'ż'.repeat(2_000_000), keyId: 'x', signature: 'x' } },
+  ]) {
+    t.equal(await verdictOf({ ...proof, ...more }), 'UNKNOWN', `above 4 MB by ${Object.keys(more)}`);
+    t.equal(await verdictOf(JSON.stringify({ ...proof, ...more })), 'UNKNOWN', `its text by ${Object.keys(more)}`);
+  }
   for (const field of Object.keys(proof)) {
     const { [field as keyof Bundle]: _, ...without } = proof;
     t.equal(await verdictOf(without), field === 'format' ? 'UNKNOWN' : 'INVALID', `without ${field}`);
