@@ -61,6 +61,9 @@ export async function verifyProof(bundle: unknown, options: VerifyOptions = {}):
     statement = parts.statement && (await statementOf(parts.statement, options.statementKeys ?? {}));
     const { claim, chain } = await provenClaim(parts);
     const { verdict, reasons } = await trustIn(parts, chain, trusted);
+    // A genuine statement may be of another payment.
+    if (statement && !statement.body.includes(claim.transactionHash))
+      reasons.push('The statement does not name the transaction of this payment.');
     return { verdict, claim, ledger: chain[0]!.ledger, hash: toHex(chain[0]!.hash), reasons, statement };
   } catch (error) {
     // A fault of this program is no verdict on the proof.

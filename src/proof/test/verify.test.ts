@@ -374,6 +374,10 @@ t.test('a statement is shown apart, and never changes the verdict', async (t) =>
   t.strictSame(await valid({ signature: 'v1a,x' }, { key_1: whpk }), { body, valid: false });
   t.strictSame(await valid({ keyId: 'constructor' }, { key_1: whpk }), { body, valid: null });
   await t.rejects(verifyProof(proof, { statementKeys: { key_1: 'x' } }), TypeError);
+  const reasonsOf = async (text: string) =>
+    (await verifyProof({ ...proof, statement: { ...proof.statement, body: text } }, trust)).reasons.join(' ');
+  t.match(await reasonsOf(body), 'The statement does not name the transaction of this payment.');
+  t.notMatch(await reasonsOf(`It was paid by ${hashOf(simple)}.`), 'The statement');
 });
 
 t.test('a proof of the public network’s size verifies within a second', async (t) => {
