@@ -60,6 +60,13 @@ class NotNow extends Error {
   }
 }
 
+/** What a server answered is no proof. */
+class Lie extends NotNow {
+  constructor(server: string, reasons: readonly string[]) {
+    super(`${server} answered with bytes that prove nothing: ${reasons.at(-1) ?? 'they fit nowhere'}.`, AGAIN_MS);
+  }
+}
+
 export interface MakerDeps {
   network: Network;
   ledger: Pick<NetworkLedger, 'session' | 'servers' | 'isFree'>;
@@ -175,7 +182,7 @@ async function fromLedger(deps: Making, payment: PaymentDoc): Promise<Bundle> {
   );
   const { passphrase } = networkInfo[network];
   const { verdict, claim, reasons } = await verifyProof(bundle, { passphrase });
-  if (verdict !== 'CONSISTENT' || !isOf(payment, claim)) throw new NotNow(liesOf(server, reasons), AGAIN_MS);
+  if (verdict !== 'CONSISTENT' || !isOf(payment, claim)) throw new Lie(server, reasons);
   return bundle;
 }
 
@@ -218,9 +225,6 @@ function resultSetOf({ transactions }: LedgerBytes): Uint8Array<ArrayBuffer> {
 
 const isOf = ({ ledger }: PaymentDoc, claim: Claim | null): boolean => claim?.ledger === ledger;
 
-const liesOf = (server: string, reasons: readonly string[]): string =>
-  `${server} answered with bytes that prove nothing: ${reasons.at(-1) ?? 'they fit nowhere'}.`;
-
 /** What is thrown over the bytes of a server is the server's fault: a reader of proofs never fails
  *  otherwise. @throws NotNow */
 async function proving<T>(server: string, make: () => Promise<T>): Promise<T> {
@@ -228,7 +232,7 @@ async function proving<T>(server: string, make: () => Promise<T>): Promise<T> {
     return await make();
   } catch (error) {
     if (error instanceof NotNow || error instanceof LedgerUnavailable || error instanceof UnfitServer) throw error;
-    throw new NotNow(liesOf(server, error instanceof Error ? [error.message] : []), AGAIN_MS);
+    throw new Lie(server, error instanceof Error ? [error.message] : []);
   }
 }
 
@@ -273,9 +277,10 @@ async function fromArchive(deps: Making, archive: Archive, payment: PaymentDoc):
     );
     const { verdict, claim, reasons } = await verifyProof(bundle, { passphrase, validators });
     if (verdict === 'SIGNED' && isOf(payment, claim)) return bundle;
-    throw new NotNow(liesOf(archive.label, reasons), AGAIN_MS);
+    throw new Lie(archive.label, reasons);
   } catch (error) {
-    if (error instanceof NotNow && error.inMs !== null) archive.blame(checkpointsOf(payment));
+    // A source that does not tell of a contract call is not the archive's fault.
+    if (error instanceof Lie) archive.blame(checkpointsOf(payment));
     throw error;
   }
 }

@@ -12,11 +12,12 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
 import { monotonicClock, systemClock } from '../../src/kit/clock.js';
-import { createLedger } from '../../src/ledger/index.js';
+import { createLedger, LedgerUnavailable } from '../../src/ledger/index.js';
 import type { Asker, Fetch, LedgerBudget } from '../../src/ledger/request.js';
 import { PASSPHRASE } from '../../src/local-ledger/index.js';
+import type { PaymentDoc } from '../../src/payments/index.js';
 import { verifyProof } from '../../src/proof/index.js';
-import { createArchives } from '../../src/proving/archives.js';
+import { type Archive, createArchives } from '../../src/proving/archives.js';
 import { createMaker, type MakerDeps } from '../../src/proving/maker.js';
 import type { DueProof } from '../../src/proving/proof-store.js';
 import { createProver } from '../../src/proving/prover.js';
@@ -399,6 +400,35 @@ t.test('whatever an archive answers → no proof, and no fault of the maker', LO
   t.ok(askers.every(({ purpose }) => purpose === 'proofs'));
   const usedUp: LedgerBudget = { ...counted, allowancesOf: () => [{ take: async () => 60_000, intervalMs: 60_000 }] };
   t.match(await make(usedUp, AbortSignal.timeout(100)), { state: 'WAITING', reason: /budget of LOCAL is used up/ });
+});
+
+/** The maker of a signed proof, by archives of a test. */
+const signedBy = (all: readonly Archive[], payment: PaymentDoc, changes: Partial<MakerDeps> = {}) => {
+  const ledger = { isFree: true, servers: [] } as unknown as MakerDeps['ledger'];
+  const archives = { all: [...all], close: async () => undefined };
+  const validators = async () => trust.validators;
+  const maker = createMaker({ network: 'LOCAL', ledger, archives, validators, clock: systemClock, ...changes });
+  return maker({ level: 'signed', tries: 0 } as DueProof, payment, new AbortController().signal);
+};
+
+const stored = async (id: string): Promise<PaymentDoc> =>
+  (await service.context.stores.forAccount(service.accountId).payments.byId(id))!;
+
+t.test('no source tells of a contract call now → WAITING, and the archive is not blamed', async (t) => {
+  const { wallet } = await startSelling(service);
+  await client.payByContract({ to: wallet.address, amount: '3' });
+  const path = `/payments?walletId=${wallet.id}&status=UNMATCHED`;
+  const { id } = await eventually(async () => (await service.api('GET', path)).data[0], 'the payment');
+  await ready(id);
+  const url = `${service.context.localLedger!.url}/archive`;
+  const archives = createArchives({ urls: [url], budget: null, clock: systemClock, monotonic: monotonicClock });
+  t.teardown(() => archives.close());
+  const [archive] = archives.all as [Archive];
+  const away = () => Promise.reject(new LedgerUnavailable('away', 1000));
+  const ledger = { isFree: true, servers: ['x'], session: () => ({ on: () => ({ invocation: away }) }) };
+  const made = await signedBy([archive], await stored(id), { ledger: ledger as unknown as MakerDeps['ledger'] });
+  t.match(made, { state: 'WAITING', reason: /source of the ledger is away/ });
+  t.equal(archive.restsMs(), 0, 'it may be asked for other payments');
 });
 
 t.test('a payment in the last ledger of its checkpoint → waits for the next one', LONG, async (t) => {
