@@ -241,8 +241,9 @@ async function fromArchives(deps: Making, payment: PaymentDoc): Promise<Bundle> 
   const { archives, network } = deps;
   if (!archives) throw new NotNow(withoutArchive(network), null);
   const rests = archives.all.map((archive) => archive.restsMs());
-  if (rests.every((ms) => ms > 0))
-    throw new NotNow(`The history archives of ${network} did not answer as they should.`, Math.min(...rests));
+  const resting = rests.filter((ms) => ms > 0);
+  const rest = new NotNow(`History archives of ${network} did not answer as they should.`, Math.min(...resting));
+  if (resting.length === rests.length) throw rest;
   const faults: NotNow[] = [];
   for (const archive of archives.all.filter((each) => each.restsMs() === 0)) {
     try {
@@ -253,8 +254,8 @@ async function fromArchives(deps: Making, payment: PaymentDoc): Promise<Bundle> 
       faults.push(fault);
     }
   }
-  // One that has to be waited for is more than one that has nothing.
-  throw faults.find(({ inMs }) => inMs !== null) ?? faults[0]!;
+  // One that has to be waited for is more than one that has nothing; one that rests may have it.
+  throw faults.find(({ inMs }) => inMs !== null) ?? (resting.length > 0 ? rest : faults[0]!);
 }
 
 export const withoutArchive = (network: Network): string =>

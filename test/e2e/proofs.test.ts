@@ -431,6 +431,22 @@ t.test('no source tells of a contract call now → WAITING, and the archive is n
   t.equal(archive.restsMs(), 0, 'it may be asked for other payments');
 });
 
+t.test('one archive has nothing and another rests → WAITING until it may be asked', async (t) => {
+  const { payment } = await paidOrder();
+  await ready(payment.id, 'ledger');
+  const archiveOf = (restsMs: number): Archive => ({
+    label: 'archive',
+    restsMs: () => restsMs,
+    file: async () => null,
+    blame: () => undefined,
+  });
+  const late = manualClock(Date.now() + 7_200_000);
+  const make = async (...all: Archive[]) => signedBy(all, await stored(payment.id), { clock: late });
+  t.match(await make(archiveOf(0)), { state: 'UNAVAILABLE', nextAt: null });
+  const { state, nextAt } = await make(archiveOf(0), archiveOf(9_000), archiveOf(7_000));
+  t.same([state, nextAt?.getTime()], ['WAITING', late.nowMs() + 7_000]);
+});
+
 t.test('a payment in the last ledger of its checkpoint → waits for the next one', LONG, async (t) => {
   const { wallet } = await startSelling(service);
   const payers = await Promise.all(Array.from({ length: 8 }, () => client.fund()));
