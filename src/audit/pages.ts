@@ -195,24 +195,26 @@ async function countHealed(deps: PageReaderDeps, audit: AuditDoc, healing = audi
 
 async function effectsPage(
   deps: PageReaderDeps,
-  audit: AuditDoc,
+  begun: AuditDoc,
   wallet: WalletDoc,
   session: LedgerSession,
 ): Promise<AuditDoc | HeldUp> {
   const { payments, clock, save } = deps;
-  const progress = audit.progress!;
-  const cursor = progress.effectsCursor!;
+  const cursor = begun.progress!.effectsCursor!;
   const { history } = session;
-  const range = rangeOf(audit);
+  const range = rangeOf(begun);
   const shouldBePaid: Parameters<typeof readEffects>[0]['shouldBePaid'] = (close) =>
     close.ledger > range.fromLedger && isWatched(wallet.windows, close);
-  const reading = { history, session, payments, shouldBePaid, oneByOne: readsOneByOne(progress) };
+  const reading = { history, session, payments, shouldBePaid, oneByOne: readsOneByOne(begun.progress!) };
   const read = await readEffects(
     reading,
     { accountId: wallet.accountId, walletId: wallet._id, address: wallet.address },
     cursor,
     range,
   );
+  // An issuer's list has to be shown to the audit's end, also where this page is the first to tell.
+  const progress: AuditProgress = { ...begun.progress!, ...(read.isIssuer ? { isIssuer: true } : {}) };
+  const audit = { ...begun, progress };
   const isFirst = cursor === FROM_THE_FIRST.effectsCursor;
   if (audit.openingSource === 'HISTORY') {
     const isFromBeginning = !isFirst || (read.first?.isCreation ?? progress.closing.length === 0);
@@ -243,7 +245,6 @@ async function effectsPage(
       firstLedger: isFirst && read.first ? ledgerOfCursor(read.first.operationId) : progress.firstLedger,
       unknownKind: progress.unknownKind ?? read.unknownKind,
       unread: (progress.unread ?? 0) + read.unread,
-      ...(read.isIssuer ? { isIssuer: true } : {}),
       parked: await stillOpen(deps, [...(progress.parked ?? []), ...(await parkedOf(deps, wallet, read.credited))]),
       pagesBefore: progress.pagesBefore + (read.isBefore ? 1 : 0),
     },

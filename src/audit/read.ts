@@ -210,7 +210,7 @@ export async function readEffects(
     unpaid,
     credited,
     unread: credited.filter(({ id }) => !found.get(id)?.operation).length,
-    isIssuer: groups.some(({ effects }) => effects.some(({ effect }) => effect && names(effect, address))),
+    isIssuer: groups.some(({ effects }) => effects.some(({ effect }) => effect && movesAssetOf(address, effect))),
   };
 }
 
@@ -250,11 +250,10 @@ export function toGroups(effects: readonly AccountEffect[]): Group[] {
   return groups;
 }
 
-/** Whether the effect moved an asset of this issuer. */
-function names(effect: BalanceEffect, issuer: string): boolean {
-  if (effect.kind === 'traded') return [effect.bought, effect.sold].some(({ asset }) => asset.issuer === issuer);
-  if (effect.kind === 'pooled') return effect.changes.some(({ asset }) => asset.issuer === issuer);
-  return effect.asset.issuer === issuer;
+function movesAssetOf(issuer: string, effect: BalanceEffect): boolean {
+  const { kind } = effect;
+  const moved = kind === 'traded' ? [effect.bought, effect.sold] : kind === 'pooled' ? effect.changes : [effect];
+  return moved.some(({ asset }) => asset.issuer === issuer);
 }
 
 const isCredited = ({ effects }: Group) => effects.some(({ effect }) => effect?.kind === 'credited');

@@ -234,6 +234,8 @@ t.test('a list ends where the server that answers has shown that it does', (t) =
     [10, 0, false, 30],
   ] as const)
     t.equal(mustShow({ fromLedger, toLedger: 30, changedLedger, readsAll }), expected);
+  const issuer = { fromLedger: 10, toLedger: 30, changedLedger: 10, readsAll: false, isIssuer: true };
+  t.equal(mustShow(issuer), 30, 'what comes back to an issuer changes no balance');
   t.end();
 });
 
