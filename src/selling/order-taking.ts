@@ -14,7 +14,7 @@ import type { Clock } from '../kit/clock.js';
 import { type DocOf, define, openCollection } from '../kit/collection.js';
 import { type Database, isDuplicateKey, type Session, Taken } from '../kit/database.js';
 import { createGroupCommit } from '../kit/group-commit.js';
-import type { NewId } from '../kit/ids.js';
+import { createdAtOf, type NewId } from '../kit/ids.js';
 import { accountsOf } from '../kit/owners.js';
 import { type CheckoutCreationDeps, linkClosed, needRates, newCheckout, storeAll } from './checkout-creation.js';
 import type { CheckoutDoc } from './checkout-document.js';
@@ -144,7 +144,7 @@ export function createTakeOrder(deps: OrderTakingDeps): TakeOrder {
     const { accountId } = link;
     const [now, _id] = [clock.now(), newId('chk')];
     if (!link.active || (link.endsAt && link.endsAt <= now)) throw linkClosed();
-    const expiresAt = new Date(now.getTime() + link.order.minutes * MINUTE_MS);
+    const expiresAt = new Date(createdAtOf(_id).getTime() + link.order.minutes * MINUTE_MS);
     const input = await inputOf(deps, link, sent);
     const terms = await termsOf(forAccount(accountId), input, now);
     const takes = { ...(terms.takes ?? { couponId: null, pieces: [] }), linkId: link._id };
