@@ -157,48 +157,58 @@ const MUCH = 5000;
 const REMEMBERED_MS = 5000;
 const MAX_REMEMBERED = 1000;
 
-export function createReadDeliveryHealth({
+/** @returns null when there is no such webhook */
+export type ReadHealth = (accountId: string, webhookId: string) => Promise<HealthReport | null>;
+
+export function createReadHealth({
   forAccount,
   transaction,
   clock,
 }: {
-  forAccount: ForAccount<'deliveries' | 'replays'>;
+  forAccount: ForAccount<'webhooks' | 'deliveries' | 'replays'>;
   transaction: Database['transaction'];
   clock: Clock;
-}) {
-  const remembered = new Map<string, { untilMs: number; health: DeliveryHealth }>();
+}): ReadHealth {
+  const remembered = new Map<string, { untilMs: number; deliveries: DeliveryHealth }>();
 
-  /** With what a replay in preparation will send: read at the same moment, so that its deliveries
-   *  are counted once while they become due. */
-  const read = ({ _id, accountId }: WebhookDoc, nowMs: number): Promise<DeliveryHealth> =>
-    transaction(async (session) => {
-      const { deliveries, replays } = forAccount(accountId);
-      const replay = await replays.ofWebhook(_id, session);
-      const toMake = Math.max(0, replay ? replay.count - replay.made : 0);
-      const health = await deliveries.health(_id, new Date(nowMs - DAY_MS), session);
-      return {
-        ...health,
-        pending: toMake + health.pending,
-        oldestPendingAt: health.oldestPendingAt ?? (toMake > 0 ? replay!.createdAt : null),
-      };
-    });
+  /** With what a replay in preparation will send. */
+  async function countDeliveries({ _id, accountId }: WebhookDoc, nowMs: number, session: Session) {
+    const { deliveries, replays } = forAccount(accountId);
+    const replay = await replays.ofWebhook(_id, session);
+    const toMake = Math.max(0, replay ? replay.count - replay.made : 0);
+    const health = await deliveries.health(_id, new Date(nowMs - DAY_MS), session);
+    return {
+      ...health,
+      pending: toMake + health.pending,
+      oldestPendingAt: health.oldestPendingAt ?? (toMake > 0 ? replay!.createdAt : null),
+    };
+  }
 
-  return async (webhook: WebhookDoc): Promise<DeliveryHealth> => {
-    const { _id } = webhook;
+  return async (accountId, webhookId) => {
+    const { webhooks } = forAccount(accountId);
     const nowMs = clock.nowMs();
-    const known = remembered.get(_id);
-    if (known && nowMs < known.untilMs && nowMs >= known.untilMs - REMEMBERED_MS) return known.health;
-    remembered.delete(_id);
-    const health = await read(webhook, nowMs);
-    if (health.pending + health.delivered + health.failed >= MUCH) {
-      remembered.set(_id, { untilMs: nowMs + REMEMBERED_MS, health });
-      if (remembered.size > MAX_REMEMBERED) remembered.delete(remembered.keys().next().value!);
+    const known = remembered.get(webhookId);
+    if (known && nowMs < known.untilMs && nowMs >= known.untilMs - REMEMBERED_MS) {
+      const webhook = await webhooks.byId(webhookId);
+      return webhook && toHealth(webhook, known.deliveries);
     }
-    return health;
+    remembered.delete(webhookId);
+    // All at one moment: a failed delivery is counted with the failure that its webhook shows, and
+    // deliveries of a replay once while they become due.
+    return transaction(async (session) => {
+      const webhook = await webhooks.byId(webhookId, session);
+      if (!webhook) return null;
+      const deliveries = await countDeliveries(webhook, nowMs, session);
+      if (deliveries.pending + deliveries.delivered + deliveries.failed >= MUCH) {
+        remembered.set(webhookId, { untilMs: nowMs + REMEMBERED_MS, deliveries });
+        if (remembered.size > MAX_REMEMBERED) remembered.delete(remembered.keys().next().value!);
+      }
+      return toHealth(webhook, deliveries);
+    });
   };
 }
 
-export function toHealth(webhook: WebhookDoc, deliveries: DeliveryHealth): HealthReport {
+function toHealth(webhook: WebhookDoc, deliveries: DeliveryHealth): HealthReport {
   const { pending, oldestPendingAt, delivered, failed, lastDeliveredAt, latenciesMs } = deliveries;
   const { lastFailure } = webhook;
   return {

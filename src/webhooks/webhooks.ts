@@ -15,7 +15,7 @@ import { pageOf } from '../kit/paging.js';
 import type { SecretBox } from '../kit/secrets.js';
 import type { ForAccount } from '../stores.js';
 import type { DeliveryDoc } from './delivery-store.js';
-import { createReadDeliveryHealth, toHealth } from './health.js';
+import { createReadHealth } from './health.js';
 import { createReplay } from './replay.js';
 import type { WebhookDoc } from './webhook-store.js';
 
@@ -211,7 +211,7 @@ interface WebhookServiceDeps {
 
 export function createWebhookService(deps: WebhookServiceDeps): Service {
   const replay = createReplay(deps);
-  const deliveryHealth = createReadDeliveryHealth(deps);
+  const readHealth = createReadHealth(deps);
 
   return {
     create: create(deps),
@@ -225,8 +225,9 @@ export function createWebhookService(deps: WebhookServiceDeps): Service {
     deliveries: deliveries(deps),
 
     async health({ accountId }, { id }) {
-      const webhook = await get(deps, accountId, id);
-      return toHealth(webhook, await deliveryHealth(webhook));
+      const health = await readHealth(accountId, id);
+      if (!health) throw notFound('webhook');
+      return health;
     },
 
     replay,

@@ -6,6 +6,7 @@ import { monotonicClock, systemClock } from '../../src/kit/clock.js';
 import { isDuplicateKey } from '../../src/kit/database.js';
 import type { DeliveryDoc } from '../../src/webhooks/delivery-store.js';
 import { createSend } from '../../src/webhooks/dispatch.js';
+import { createReadHealth } from '../../src/webhooks/health.js';
 import type { WebhookDoc } from '../../src/webhooks/webhook-store.js';
 import { eventIdOf, gathering, HOUR_MS, isDelivered, log, payments, rig } from '../helpers/dispatch-rig.js';
 import { LONG } from '../helpers/long.js';
@@ -107,6 +108,33 @@ t.test('a delivery arrives signed, and each attempt has the same id and body', a
 });
 
 const HANG_MS = 8000;
+
+t.test('an attempt that fails while its webhook’s health is read is in all of the report, or in nothing', async (t) => {
+  const r = await rig(t, () => ({ status: 500 }));
+  const webhook = await r.webhook('/failing');
+  await r.publish(r.eventsOf(payments(1), ['payment.completed']));
+  const fail = async () => {
+    r.dispatch({ maxAttempts: 1 });
+    await r.settled((all) => all.every(({ status }) => status === 'FAILED'));
+  };
+  const reading = (afterWebhook: () => Promise<void>) =>
+    createReadHealth({
+      forAccount(accountId) {
+        const { webhooks, deliveries, replays } = r.forAccount(accountId);
+        const byId: typeof webhooks.byId = async (...args) => {
+          const found = await webhooks.byId(...args);
+          await afterWebhook();
+          return found;
+        };
+        return { webhooks: { ...webhooks, byId }, deliveries, replays };
+      },
+      transaction: r.database.transaction,
+      clock: r.clock,
+    })(r.accountId, webhook._id);
+  t.match(await reading(fail), { state: 'IDLE', failed24h: 0, lastFailureAt: null, lastError: null });
+  const after = await reading(async () => undefined);
+  t.match(after, { state: 'FAILING', failed24h: 1, lastFailureAt: /Z$/, lastError: 'answered 500' });
+});
 
 t.test('each answer of an endpoint delivers, retries later, or pauses', LONG, async (t) => {
   const cases: Record<string, { behave: ReturnType<Behave>; is: object; waits?: [number, number] }> = {
