@@ -366,5 +366,7 @@ function takenBy(checkout: CheckoutDoc, payment: PaymentDoc, now: Date): Checkou
   const late = withLate(checkout, payment, now);
   if (!late) throw conflict('This payment belongs to a checkout: accept the checkout.');
   if (payment.status !== 'REJECTED') throw conflict(`This payment of a checkout is ${payment.status} already.`);
-  return late;
+  // Counted when the checkout was accepted; it only waits for its turn to become COMPLETED.
+  const isCounted = checkout.completedUpTo !== undefined && !payment.afterAcceptance;
+  return isCounted ? checkout : late;
 }

@@ -447,9 +447,12 @@ t.test('1,200 parts of the smallest amount: everything stays right, and bounded'
   await eventually(async () => (await shown(expired.id)).status === 'EXPIRED', 'it is EXPIRED');
   t.equal((await told('checkout.expired')).payments.length, 1000);
   t.equal((await dust(expired.memo, 3)).length, 3);
+  const late = (await api('GET', `/payments?checkoutId=${expired.id}&status=REJECTED`)).data;
   // What comes while the rest of an acceptance is under way is none of it.
   const [accepted] = await Promise.all([api('POST', `/checkouts/${expired.id}/accept`), dust(expired.memo, 5)]);
   t.match(accepted.data, { status: 'PAID', remainingAmount: '0' });
+  // Counted already: what accepts them by themselves counts them no second time.
+  await Promise.all(late.map(({ id }: { id: string }) => api('POST', `/payments/${id}/accept`)));
   const isDone = async () => (await withStatus(expired.id, 'COMPLETED')) >= 1203;
   await eventually(isDone, 'all that had come is COMPLETED');
   await dust(expired.memo, 7);
