@@ -12,10 +12,11 @@
  *  in a currency. */
 import type { CheckoutStatus } from '../../contracts/checkouts.js';
 import { type Asset, sameAsset } from './asset.js';
+import { comparePlaces, Later, type OperationPlace } from './later.js';
 import { type Outcome, type Verdict, verdictOf } from './outcomes.js';
 import { measure, type PaidBy } from './pricing.js';
 import { askedFor, type Rate } from './rate.js';
-import { isAfter, type LedgerClose, type LedgerStamp, sideOf } from './terms.js';
+import { isAfter, type LedgerStamp, sideOf } from './terms.js';
 
 export interface Checkout {
   status: CheckoutStatus;
@@ -45,11 +46,6 @@ export interface Checkout {
   paidAt: Date | null;
 }
 
-/** Where an operation is on the ledger. */
-interface OperationPlace extends LedgerClose {
-  operationId: string;
-}
-
 /** Money sent back from what had come. */
 export interface Returned extends OperationPlace {
   stroops: bigint;
@@ -71,15 +67,8 @@ export interface CheckoutPayment extends OperationPlace {
   by?: PaidBy | 'no_rate';
   /** Whether the checkout's product was active when the ledger closed; true without a product. */
   productActive: boolean;
-  /** Counted payments that come after it on the ledger, in order: there are some if it was read
-   *  late. Null for an assigned payment, which is judged by what is due now. */
-  later: readonly Counted[] | null;
-}
-
-/** A payment that counts. */
-export interface Counted extends Pick<OperationPlace, 'closedAt' | 'operationId'> {
-  /** In units of the price. */
-  amount: bigint;
+  /** Null for an assigned payment, which is judged by what is due now. */
+  later: Later | null;
 }
 
 /** The result of judging a payment. */
@@ -159,18 +148,10 @@ function beyondOf({ amount, received }: Checkout, { stroops, counts }: Sum, by?:
   return stroops > needed ? stroops - needed : 0n;
 }
 
-type Ordered = Pick<OperationPlace, 'closedAt' | 'operationId'>;
-
-/** Greater than 0 if the first is later on the ledger. */
-function compare(one: Ordered, other: Ordered): number {
-  const ms = one.closedAt.getTime() - other.closedAt.getTime();
-  return ms || Number(BigInt(one.operationId) - BigInt(other.operationId));
-}
-
 /** The checkout as if the order had been complete at this place: money sent back after it
  *  still counts. */
 function completeBy(checkout: Checkout, place: OperationPlace): Checkout {
-  const after = checkout.returned.filter((each) => !each.countsOn && compare(each, place) > 0);
+  const after = checkout.returned.filter((each) => !each.countsOn && comparePlaces(each, place) > 0);
   if (after.length === 0) return checkout;
   return {
     ...after.reduce(countedAgain, checkout),
@@ -187,7 +168,7 @@ function countedAgain(checkout: Checkout, { stroops, counted, isUnrated }: Retur
  *  @param returned the part of an entry that is booked elsewhere. @param completesAt the time at
  *  which it would complete the order */
 export function withoutReturned(checkout: Checkout, returned: Returned, completesAt: Date): Checkout {
-  const ofPlace = checkout.returned.filter((each) => compare(each, returned) === 0);
+  const ofPlace = checkout.returned.filter((each) => comparePlaces(each, returned) === 0);
   const entry = ofPlace.find(({ stroops }) => stroops === returned.stroops) ?? ofPlace[0];
   const left = (each: Returned) => {
     if (each !== entry) return each;
@@ -209,25 +190,22 @@ const MOST_RETURNED = 1000;
  *  money no longer counts, whether the checkout is PAID by now or not; refunds that came after it,
  *  but were read before, may then be refunds of an incomplete order, too.
  *  @param returned the counted part of the money
- *  @param later counted payments that come after it on the ledger: there are some if it was
- *  read late
  *  @returns the same object when nothing changed */
-export function withReturned(checkout: Checkout, returned: Returned, later: readonly Counted[]): Checkout {
+export function withReturned(checkout: Checkout, returned: Returned, later: Later): Checkout {
   if (returned.stroops <= 0n) return checkout;
   const noted = (entry: Returned) => ({ ...checkout, returned: [...checkout.returned, entry].slice(-MOST_RETURNED) });
   if (wasComplete(checkout, returned, later)) return noted({ ...returned, countsOn: true });
-  const since = checkout.returned.filter((each) => each.countsOn && compare(each, returned) > 0).sort(compare);
+  const since = checkout.returned
+    .filter((each) => each.countsOn && comparePlaces(each, returned) > 0)
+    .sort(comparePlaces);
   return since.reduce(
-    (before, each) => {
-      const laterThanIt = later.filter((counted) => compare(counted, each) > 0);
-      return wasComplete(before, each, laterThanIt) ? before : takenOff(before, each);
-    },
+    (before, each) => (wasComplete(before, each, later.after(each)) ? before : takenOff(before, each)),
     takenOff(noted(returned), returned),
   );
 }
 
 /** Whether the order was complete when the money was sent back. */
-function wasComplete(checkout: Checkout, returned: Returned, later: readonly Counted[]): boolean {
+function wasComplete(checkout: Checkout, returned: Returned, later: Later): boolean {
   const { status, acceptedFrom } = checkout;
   if (status !== 'PAID') return false;
   // Money that may have been sent back after an acceptance is taken as such: the merchant has said
@@ -249,33 +227,25 @@ function takenOff(checkout: Checkout, returned: Returned): Checkout {
   };
 }
 
-const sumOf = (payments: readonly { amount: bigint }[]): bigint =>
-  payments.reduce((sum, { amount }) => sum + amount, 0n);
-
 /** The amount due at a place on the ledger: nothing after an acceptance, nor where what had come
  *  was enough.
  *  @param checkout one in which money sent back after the place still counts
- *  @param later counted payments that come after it; null for what is due now */
-function dueBefore(checkout: Checkout, place: OperationPlace, later: readonly { amount: bigint }[] | null): bigint {
+ *  @param later null for what is due now */
+function dueBefore(checkout: Checkout, place: OperationPlace, later: Later | null): bigint {
   const { acceptedFrom, status, amount, enough, received, returned } = checkout;
   if (status !== 'PAID' || later === null) return remainingOf(checkout);
   if (acceptedFrom !== null && isAfter(place, acceptedFrom)) return 0n;
   // Nothing came later, and what was sent back counts on.
-  if (acceptedFrom === null && returned.every(({ countsOn }) => countsOn) && later.length === 0) return 0n;
-  const before = received - sumOf(later);
+  if (acceptedFrom === null && returned.every(({ countsOn }) => countsOn) && later.isEmpty) return 0n;
+  const before = received - later.sum;
   return before >= enough ? 0n : remainingOf({ status: 'OPEN', amount, received: before > 0n ? before : 0n });
 }
 
 /** When the payments reached what is enough, in the ledger's order: by one of the later payments if
  *  this one was read late. */
 function completedAt({ enough, received }: Checkout, { closedAt, later }: CheckoutPayment, counts: bigint): Date {
-  let sum = received - sumOf(later ?? []) + counts;
-  if (sum >= enough) return closedAt;
-  for (const each of later ?? []) {
-    sum += each.amount;
-    if (sum >= enough) return each.closedAt;
-  }
-  return closedAt;
+  const lacks = enough - (received - (later ?? Later.none).sum + counts);
+  return (lacks > 0n && later?.closeOf(lacks)) || closedAt;
 }
 
 /** Whether an acceptance would have included the payment, had it been read by then: it must be

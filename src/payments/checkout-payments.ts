@@ -1,13 +1,15 @@
-/** The payments of a checkout. A payer can send thousands of tiny ones, so every read
- *  is bounded. */
+/** The payments of a checkout. A payer can send hundreds of thousands of tiny ones: a read is
+ *  bounded, or takes little of each. */
 import type mongoose from 'mongoose';
 import { minorDigits } from '../../contracts/currencies.js';
 import type { Sum } from '../domain/checkout.js';
+import { type Counted, Later } from '../domain/later.js';
 import type { Collection } from '../kit/collection.js';
 import type { Session } from '../kit/database.js';
 import { createdAtOf } from '../kit/ids.js';
 import { accountsOf } from '../kit/owners.js';
 import type { CheckoutDoc } from '../selling/index.js';
+import { type CountedFields, toCounted } from './checkout.js';
 import type { PaymentDoc } from './payment-document.js';
 
 /** Most payments in one read. */
@@ -126,23 +128,33 @@ const paymentsOfCheckouts = (collection: Payments) => ({
     return { count, largest: await collection.find({ accountId, _id: { $in: ids } }, { sort: order }).toArray() };
   },
 
-  /** Those that count for these checkouts, of the ledgers that closed at `since` or later. */
-  countedSince: (
-    checkouts: readonly Pick<CheckoutDoc, '_id' | 'accountId'>[],
+  /** Those that count for these checkouts, of the ledgers that closed at `since` or later, by
+   *  checkout. There may be hundreds of thousands: few fields of each are read, in batches that
+   *  leave the process time for others. */
+  async countedSince(
+    checkouts: readonly Pick<CheckoutDoc, '_id' | 'accountId' | 'currency'>[],
     since: Date,
     session: Session,
-  ): Promise<PaymentDoc[]> =>
-    collection
-      .find(
-        {
-          accountId: { $in: accountsOf(checkouts) },
-          checkoutId: { $in: checkouts.map(({ _id }) => _id) },
-          status: { $in: ['UNDERPAID', 'COMPLETED'] },
-          ledgerClosedAt: { $gte: since },
-        },
-        { session },
-      )
-      .toArray(),
+  ): Promise<Map<string, Later>> {
+    const counted = new Map(checkouts.map((checkout) => [checkout._id, { checkout, all: [] as Counted[] }]));
+    const found = collection.find<CountedFields & { checkoutId: string }>(
+      {
+        accountId: { $in: accountsOf(checkouts) },
+        checkoutId: { $in: [...counted.keys()] },
+        status: { $in: ['UNDERPAID', 'COMPLETED'] },
+        ledgerClosedAt: { $gte: since },
+      },
+      {
+        ...{ session, batchSize: AT_ONCE },
+        projection: { checkoutId: 1, amount: 1, value: 1, ledgerClosedAt: 1, operationId: 1 },
+      },
+    );
+    for await (const payment of found) {
+      const { checkout, all } = counted.get(payment.checkoutId)!;
+      all.push(toCounted(payment, checkout));
+    }
+    return new Map([...counted].map(([id, { all }]) => [id, Later.of(all)]));
+  },
 });
 
 /** Finishes the payments of a checkout that was accepted or became PAID. */

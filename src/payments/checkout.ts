@@ -4,15 +4,8 @@ import type { CheckoutStatus } from '../../contracts/checkouts.js';
 import { minorDigits } from '../../contracts/currencies.js';
 import { formatAmount, parseAmount, parseSum } from '../domain/amount.js';
 import { assetOf } from '../domain/asset.js';
-import {
-  acceptLate,
-  type Checkout,
-  type Counted,
-  cancel,
-  type Sum,
-  withoutReturned,
-  withReturned,
-} from '../domain/checkout.js';
+import { acceptLate, type Checkout, cancel, type Sum, withoutReturned, withReturned } from '../domain/checkout.js';
+import type { Counted, Later } from '../domain/later.js';
 import { parsePercent, TOLERANCE_DECIMALS } from '../domain/order.js';
 import { enoughFor } from '../domain/pricing.js';
 import type { LedgerStamp } from '../domain/terms.js';
@@ -152,8 +145,8 @@ export function afterRefund(
 }
 
 /** The checkout after a part of a refund of one of its payments was booked elsewhere.
- *  @param before the payment with that part, and `after` without it. @param later counted payments
- *  after the refund on the ledger */
+ *  @param before the payment with that part, and `after` without it
+ *  @param later than the refund */
 export function afterRefundMoved(
   checkout: CheckoutDoc,
   { before, after }: Record<'before' | 'after', PaymentDoc>,
@@ -167,31 +160,20 @@ export function afterRefundMoved(
     ...(isWithoutRate(before) && { isUnrated: true as const }),
   };
   if (before.status === 'REJECTED' || again.stroops === 0n) return checkout;
-  const completesAt = later.at(-1)?.closedAt ?? closedAt;
+  const completesAt = later.lastClosedAt ?? closedAt;
   const state = withoutReturned(toCheckoutState(checkout), { ledger, closedAt, operationId, ...again }, completesAt);
   return withState(checkout, state, now);
 }
 
-/** Counted payments of a checkout after a place on the ledger, in ledger order: there are some if
- *  that place was read late. */
-export type Later = readonly Counted[];
+/** A payment as it counts for its checkout. */
+export const toCounted = (payment: CountedFields, checkout: Pick<CheckoutDoc, 'currency'>): Counted => ({
+  amount: countedOf(payment, checkout),
+  closedAt: payment.ledgerClosedAt,
+  operationId: payment.operationId,
+});
 
-/** @param counted payments that count, of the ledgers since the place, in any order. @param
- *  operationId of the place */
-export const laterThan = (
-  counted: readonly PaymentDoc[],
-  operationId: string,
-  checkout: Pick<CheckoutDoc, 'currency'>,
-): Later =>
-  counted
-    .map((payment) => ({ payment, place: BigInt(payment.operationId) }))
-    .filter(({ place }) => place > BigInt(operationId))
-    .sort((a, b) => (a.place < b.place ? -1 : 1))
-    .map(({ payment }) => ({
-      amount: countedOf(payment, checkout),
-      closedAt: payment.ledgerClosedAt,
-      operationId: payment.operationId,
-    }));
+/** The fields that `toCounted` needs. */
+export type CountedFields = Pick<PaymentDoc, 'amount' | 'value' | 'ledgerClosedAt' | 'operationId'>;
 
 /** The fields of a payment that `needsDecision` needs. */
 type Undecided = Pick<PaymentDoc, 'status' | 'reason' | 'amount' | 'refundedAmount' | 'dismissal'>;

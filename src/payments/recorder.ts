@@ -2,6 +2,7 @@
  *  crash leaves all or nothing, and a record that is read twice is stored once. */
 import type { Network } from '../../contracts/networks.js';
 import { formatAmount } from '../domain/amount.js';
+import { Later } from '../domain/later.js';
 import { memosNamedBy, unmatchedReason } from '../domain/memo.js';
 import { verdictOf } from '../domain/outcomes.js';
 import { paymentKeyOf } from '../domain/payment-key.js';
@@ -20,7 +21,6 @@ import type {
   WalletDoc,
   WalletStore,
 } from '../watching/index.js';
-import { type Later, laterThan } from './checkout.js';
 import { judge, toJudgedFields, toStoredValue } from './judge.js';
 import {
   type CheckoutPayable,
@@ -92,8 +92,8 @@ async function matchCredits(deps: MatchDeps, batch: CreditBatch, session: Sessio
   const counted = await countedSince(deps, matches, session);
   return matches.map((match) => {
     const { payable, credit } = match;
-    const own = (payable?.checkout && counted.get(payable.checkout._id)) ?? [];
-    return { ...match, later: payable?.checkout ? laterThan(own, credit.operationId, payable.checkout) : [] };
+    const own = payable?.checkout && counted.get(payable.checkout._id);
+    return { ...match, later: own ? own.after(credit) : Later.none };
   });
 }
 
@@ -103,15 +103,12 @@ async function countedSince(
   { payments }: MatchDeps,
   matches: readonly Omit<Match, 'later'>[],
   session: Session,
-): Promise<Map<string, PaymentDoc[]>> {
+): Promise<Map<string, Later>> {
   const paid = matches.filter(({ payable }) => payable?.checkout && payable.checkout.paymentCount > 0);
   if (paid.length === 0) return new Map();
   const since = new Date(Math.min(...paid.map(({ credit }) => credit.closedAt.getTime())));
-  const checkouts = [...new Map(paid.map(({ payable }) => [payable!.checkout!._id, payable!.checkout!])).values()];
-  const counted = new Map<string, PaymentDoc[]>(checkouts.map(({ _id }) => [_id, []]));
-  for (const payment of await payments.countedSince(checkouts, since, session))
-    counted.get(payment.checkoutId!)!.push(payment);
-  return counted;
+  const checkouts = new Map(paid.map(({ payable }) => [payable!.checkout!._id, payable!.checkout!]));
+  return payments.countedSince([...checkouts.values()], since, session);
 }
 
 type Receipt = Pick<Match, 'wallet' | 'credit'>;

@@ -4,6 +4,7 @@
 
 import type { Network } from '../../contracts/networks.js';
 import { formatAmount, parseAmount, parseSum } from '../domain/amount.js';
+import { Later } from '../domain/later.js';
 import {
   isRefundOf,
   type MoneyBack,
@@ -21,7 +22,7 @@ import type { Credit } from '../ledger/index.js';
 import type { CheckoutDoc, CheckoutStore, PaymentLinkStore } from '../selling/index.js';
 import type { ForAccount } from '../stores.js';
 import type { WalletDoc, WalletStore } from '../watching/index.js';
-import { afterRefund, afterRefundMoved, laterThan, leftOf, needsDecision } from './checkout.js';
+import { afterRefund, afterRefundMoved, leftOf, needsDecision } from './checkout.js';
 import { networksOf, type Payable, paidFor, payableOf, payablesByMemo, type SystemPayables } from './payable.js';
 import type { PaymentDoc } from './payment-document.js';
 import type { PaymentEvents } from './payment-events.js';
@@ -64,8 +65,7 @@ export function createMoveRefund(deps: MoveRefundDeps): MoveRefund {
     const payable = await payableOf(stores, before, session);
     const without = withoutRefund(before, refund, stroops);
     const found = payable?.checkout ?? null;
-    const since = found ? await payments.countedSince([found], refund.ledgerClosedAt, session) : [];
-    const later = found ? laterThan(since, refund.operationId, found) : [];
+    const later = found ? await countedAfter(payments, refund, found, session) : Later.none;
     const checkout = found && afterRefundMoved(found, { before, after: without }, refund, later, moved.ledgerClosedAt);
     const after = { ...without, needsDecision: needsDecision(without, checkout) };
     await payments.setRefunds(after, session);
@@ -218,11 +218,20 @@ async function checkoutAfter(
   const before = await checkouts.byId(payment.accountId, payment.checkoutId!, session);
   // A checkout with payments cannot be deleted.
   if (!before) throw new Error(`payment ${payment._id} has lost its checkout`);
-  const isPaid = before.status === 'PAID';
-  const since = isPaid ? await payments.countedSince([before], refund.ledgerClosedAt, session) : [];
-  const after = afterRefund(before, payment, refund, laterThan(since, refund.operationId, before));
+  const later = before.status === 'PAID' ? await countedAfter(payments, refund, before, session) : Later.none;
+  const after = afterRefund(before, payment, refund, later);
   if (after !== before) await checkouts.update([after], session);
   return after;
+}
+
+async function countedAfter(
+  payments: Pick<PaymentStore, 'countedSince'>,
+  { ledgerClosedAt: closedAt, operationId }: RefundDoc,
+  checkout: CheckoutDoc,
+  session: Session,
+): Promise<Later> {
+  const counted = await payments.countedSince([checkout], closedAt, session);
+  return counted.get(checkout._id)!.after({ closedAt, operationId });
 }
 
 /** Books the refund by its memo. A refund to a bare account belongs to its own payments, else to

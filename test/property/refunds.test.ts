@@ -4,11 +4,11 @@ import t from 'tap';
 import {
   type Checkout,
   type CheckoutPayment,
-  type Counted,
   judgeForCheckout,
   type Returned,
   withReturned,
 } from '../../src/domain/checkout.js';
+import { type Counted, Later } from '../../src/domain/later.js';
 import { shareOut } from '../../src/domain/refund.js';
 import { draws, IS_LONG } from '../helpers/long.js';
 
@@ -76,7 +76,7 @@ const open = (amount: bigint, received: bigint): Checkout => ({
   paidAt: null,
 });
 /** Read in its place. */
-const sentBack = (checkout: Checkout, back: Returned): Checkout => withReturned(checkout, back, []);
+const sentBack = (checkout: Checkout, back: Returned): Checkout => withReturned(checkout, back, Later.none);
 const returned = fc
   .record({ second: fc.integer({ min: 1, max: 50 }), stroops: fc.bigInt(1n, 100n), operation: fc.nat(99) })
   .map(({ second, operation, ...rest }): Returned => {
@@ -127,7 +127,7 @@ t.test(
           asset: XLM,
           amount: 10_000n - earlier.received + beyond,
           productActive: true,
-          later: [],
+          later: Later.none,
         };
         const read = judgeForCheckout(earlier, credit);
         const first = { ...read, after: each.filter(isSince).reduce(sentBack, read.after) };
@@ -149,19 +149,19 @@ const COSTS = 1000n;
 
 function readAll(steps: readonly Step[]) {
   let checkout = open(COSTS, 0n);
-  const counted: (Counted & { nth: number })[] = [];
+  const counted: Counted[] = [];
   const verdicts = new Map<number, string>();
   for (const step of steps) {
     const { nth } = step;
     const place = { ledger: 1000 + nth, closedAt: at(nth), operationId: String(BigInt(1000 + nth) << 32n) };
-    const later = counted.filter((each) => each.nth > nth).sort((a, b) => a.nth - b.nth);
+    const later = Later.of(counted).after(place);
     if ('sendsBack' in step)
       checkout = withReturned(checkout, { ...place, stroops: step.sendsBack, counted: step.sendsBack }, later);
     else {
       const payment = { ...place, asset: XLM, amount: step.pays, productActive: true, later };
       const { verdict, after } = judgeForCheckout(checkout, payment);
       checkout = after;
-      if (verdict.status !== 'REJECTED') counted.push({ nth, amount: step.pays, ...place });
+      if (verdict.status !== 'REJECTED') counted.push({ amount: step.pays, ...place });
       verdicts.set(nth, [verdict.status, verdict.expectedAmount, verdict.excessAmount, verdict.shortfallAmount].join());
     }
   }

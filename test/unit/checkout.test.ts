@@ -14,6 +14,7 @@ import {
   judgeForCheckout,
   remainingOf,
 } from '../../src/domain/checkout.js';
+import { Later } from '../../src/domain/later.js';
 import { draws } from '../helpers/long.js';
 
 const USDC: Asset = { code: 'USDC', issuer: 'GA' };
@@ -68,7 +69,7 @@ const pays = (text: string, s = 30, changes: Partial<CheckoutPayment> = {}): Che
   asset: NATIVE,
   amount: xlm(text),
   productActive: true,
-  later: [],
+  later: Later.none,
   ...changes,
 });
 
@@ -116,9 +117,9 @@ const cases: Case[] = [
   ['late and read after an acceptance it stays rejected', accepted({ acceptedFrom: { at: second(140), ledger: 1140 } }), pays('30', 120), 'REJECTED checkout_expired', ['30', null, null], 'PAID 20'],
   ['in another asset it stays rejected', accepted(), pays('30', 39, { asset: USDC }), 'REJECTED wrong_asset', ['30', null, null], 'PAID 20'],
   ['what was accepted is more than the amount: one from before it is taken too', accepted({ received: xlm('60') }), pays('30', 39), 'COMPLETED overpaid', ['0', '30', null], 'PAID 90'],
-  ['older than what made it PAID and read later, it counts as if it had been read before', paid(), pays('50', 10, { later: [counts('50', 20)] }), 'COMPLETED', ['50', null, null], 'PAID 100'],
-  ['a part that is older than what made it PAID counts too', paid(), pays('20', 10, { later: [counts('50', 20)] }), 'UNDERPAID partial', ['50', null, '30'], 'PAID 70'],
-  ['between the parts it is judged by what was due between them', paid(), pays('20', 15, { later: [counts('40', 20)] }), 'UNDERPAID partial', ['40', null, '20'], 'PAID 70'],
+  ['older than what made it PAID and read later, it counts as if it had been read before', paid(), pays('50', 10, { later: Later.of([counts('50', 20)]) }), 'COMPLETED', ['50', null, null], 'PAID 100'],
+  ['a part that is older than what made it PAID counts too', paid(), pays('20', 10, { later: Later.of([counts('50', 20)]) }), 'UNDERPAID partial', ['50', null, '30'], 'PAID 70'],
+  ['between the parts it is judged by what was due between them', paid(), pays('20', 15, { later: Later.of([counts('40', 20)]) }), 'UNDERPAID partial', ['40', null, '20'], 'PAID 70'],
   ['after an accepted cancellation it stays rejected as cancelled', cancelled({ status: 'PAID', received: xlm('20') }), pays('30', 50), 'REJECTED checkout_cancelled', ['0', null, null], 'PAID 20'],
   ['what is enough within the tolerance completes', tolerant(), pays('49'), 'COMPLETED within_tolerance', ['50', null, '1'], 'PAID 49'],
   ['one stroop less than enough is a part', tolerant(), pays('48.9999999'), 'UNDERPAID partial', ['50', null, '1.0000001'], 'OPEN 48.9999999'],
@@ -126,8 +127,8 @@ const cases: Case[] = [
   ['the whole completes with a tolerance too', tolerant(), pays('50'), 'COMPLETED', ['50', null, null], 'PAID 50'],
   ['what exceeds the whole is too much with a tolerance too', tolerant(), pays('51'), 'COMPLETED overpaid', ['50', '1', null], 'PAID 51'],
   ['after what was enough nothing is due', tolerant(PAID_49), pays('1', 30), 'REJECTED checkout_paid', ['0', null, null], 'PAID 49'],
-  ['a part that is older than what was enough and read later counts', tolerant(PAID_49), pays('10', 10, { later: [counts('49', 20)] }), 'UNDERPAID partial', ['50', null, '40'], 'PAID 59'],
-  ['what comes after it on the ledger and before others that were read finds nothing due', tolerant({ ...PAID_49, received: xlm('59') }), pays('1', 21, { later: [counts('10', 22)] }), 'REJECTED checkout_paid', ['0', null, null], 'PAID 59'],
+  ['a part that is older than what was enough and read later counts', tolerant(PAID_49), pays('10', 10, { later: Later.of([counts('49', 20)]) }), 'UNDERPAID partial', ['50', null, '40'], 'PAID 59'],
+  ['what comes after it on the ledger and before others that were read finds nothing due', tolerant({ ...PAID_49, received: xlm('59') }), pays('1', 21, { later: Later.of([counts('10', 22)]) }), 'REJECTED checkout_paid', ['0', null, null], 'PAID 59'],
 ];
 
 for (const [guarantee, before, payment, verdict, amounts, after] of cases) {
@@ -147,7 +148,8 @@ t.test(
   async (t) => {
     const parts = open({ received: xlm('42') });
     const paidAt = (text: string, later: [string, number][]) =>
-      judgeForCheckout(parts, pays(text, 10, { later: later.map(([each, s]) => counts(each, s)) })).after.paidAt;
+      judgeForCheckout(parts, pays(text, 10, { later: Later.of(later.map(([each, s]) => counts(each, s))) })).after
+        .paidAt;
     t.strictSame(paidAt('8', []), second(10));
     t.strictSame(paidAt('8', [['20', 20]]), second(20));
     t.strictSame(

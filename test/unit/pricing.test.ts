@@ -3,13 +3,8 @@ import fc from 'fast-check';
 import t from 'tap';
 import { formatAmount, parseAmount } from '../../src/domain/amount.js';
 import { NATIVE } from '../../src/domain/asset.js';
-import {
-  type Checkout,
-  type CheckoutPayment,
-  type Counted,
-  judgeForCheckout,
-  remainingOf,
-} from '../../src/domain/checkout.js';
+import { type Checkout, type CheckoutPayment, judgeForCheckout, remainingOf } from '../../src/domain/checkout.js';
+import { type Counted, Later } from '../../src/domain/later.js';
 import { measure } from '../../src/domain/pricing.js';
 import { askedFor, compareRates, formatRate, parseRate, type Rate, toRate } from '../../src/domain/rate.js';
 import { type RateHistory, type ShownRate, shownWithin, spansOf, worthAt } from '../../src/domain/shown-rates.js';
@@ -313,7 +308,7 @@ interface Part {
 /** The nth on the ledger, read in its order. */
 const paidIn = ({ rates, amount }: Part, nth: number): CheckoutPayment => ({
   ...{ ledger: 100 + nth, closedAt: new Date(T + nth * 1000), operationId: `${nth + 1}` },
-  ...{ asset: NATIVE, amount, productActive: true, later: [] },
+  ...{ asset: NATIVE, amount, productActive: true, later: Later.none },
   by: rates === 'no_rate' ? rates : { currency: 'EUR', rates },
 });
 
@@ -321,12 +316,12 @@ const paidIn = ({ rates, amount }: Part, nth: number): CheckoutPayment => ({
  *  the ledger. */
 function payParts(price: bigint, parts: readonly Part[], read: readonly number[]) {
   let checkout = order(price);
-  const counted: (Counted & { nth: number })[] = [];
+  const counted: Counted[] = [];
   for (const nth of read) {
-    const later = counted.filter((each) => each.nth > nth).sort((a, b) => a.nth - b.nth);
     const payment = paidIn(parts[nth]!, nth);
+    const later = Later.of(counted).after(payment);
     const { verdict, after } = judgeForCheckout(checkout, { ...payment, later });
-    if (verdict.status !== 'REJECTED') counted.push({ ...payment, nth, amount: verdict.value!.amount });
+    if (verdict.status !== 'REJECTED') counted.push({ ...payment, amount: verdict.value!.amount });
     checkout = after;
   }
   return checkout;
