@@ -25,7 +25,7 @@ const BATCH = 200;
 const MAX_BATCHES = 10;
 const AT_ONCE = 20;
 /** A checkout whose ledgers are not read yet is checked again after a tenth of the time since its
- *  end, within these bounds. */
+ *  end or cancellation, within these bounds: thousands of them leave time for others. */
 const MIN_WAIT_MS = 1000;
 const MAX_WAIT_MS = 30_000;
 
@@ -66,18 +66,35 @@ export function createCheckoutExpiry(deps: CheckoutExpiryDeps) {
     /** Checks due checkouts. Safe in several processes at once, and to repeat after a crash.
      *  @returns how many were checked */
     async run(signal: AbortSignal): Promise<number> {
-      let looked = 0;
-      for (let batch = 0; batch < MAX_BATCHES && !signal.aborted; batch++) {
-        const due = await checkouts.dueForExpiry(clock.now(), BATCH);
-        if (due.length > 0) await runBatch(deps, due);
-        looked += due.length;
-        if (due.length < BATCH) break;
-      }
-      const held = signal.aborted ? [] : await checkouts.dueForGivingBack(clock.now(), BATCH);
-      if (held.length > 0) await giveBackProven(deps, held);
-      return looked + held.length;
+      const ended = await inBatches(
+        () => checkouts.dueForExpiry(clock.now(), BATCH),
+        (due) => expireProven(deps, due),
+        signal,
+      );
+      const cancelled = await inBatches(
+        () => checkouts.dueForGivingBack(clock.now(), BATCH),
+        (due) => giveBackProven(deps, due),
+        signal,
+      );
+      return ended + cancelled;
     },
   };
+}
+
+/** @returns how many checkouts all batches had */
+async function inBatches(
+  findDue: () => Promise<CheckoutDoc[]>,
+  check: (due: readonly CheckoutDoc[]) => Promise<void>,
+  signal: AbortSignal,
+): Promise<number> {
+  let checked = 0;
+  for (let batch = 0; batch < MAX_BATCHES && !signal.aborted; batch++) {
+    const due = await findDue();
+    if (due.length > 0) await check(due);
+    checked += due.length;
+    if (due.length < BATCH) break;
+  }
+  return checked;
 }
 
 /** Read the cursors first, then the gaps: a gap is flagged before a cursor moves past it. */
@@ -152,15 +169,12 @@ async function expireAll(deps: CheckoutExpiryDeps, proven: readonly CheckoutPaya
   if (proven.length > 0) deps.eventsStored();
 }
 
-async function lookAgain({ clock, checkouts }: CheckoutExpiryDeps, waiting: readonly CheckoutDoc[]): Promise<void> {
-  const nowMs = clock.nowMs();
-  await checkouts.checkExpiryAgain(
-    waiting.map((checkout) => {
-      const waitMs = Math.min(MAX_WAIT_MS, Math.max(MIN_WAIT_MS, (nowMs - checkout.expiresAt.getTime()) / 10));
-      return { checkout, at: new Date(nowMs + waitMs) };
-    }),
-  );
-}
+const lookAgain = ({ clock, checkouts }: CheckoutExpiryDeps, waiting: readonly CheckoutDoc[]): Promise<void> =>
+  checkouts.checkExpiryAgain(waiting.map((checkout) => ({ checkout, at: againAt(checkout.expiresAt, clock.nowMs()) })));
+
+/** @param since when the checkout ended */
+const againAt = (since: Date, nowMs: number): Date =>
+  new Date(nowMs + Math.min(MAX_WAIT_MS, Math.max(MIN_WAIT_MS, (nowMs - since.getTime()) / 10)));
 
 /** Whether a parked record may have paid it. @param withOpen networks with such records */
 const mayBeParked = async (
@@ -178,7 +192,7 @@ async function readBefore(deps: CheckoutExpiryDeps, payables: readonly CheckoutP
   return { stateOf, withOpen };
 }
 
-async function runBatch(deps: CheckoutExpiryDeps, due: readonly CheckoutDoc[]): Promise<void> {
+async function expireProven(deps: CheckoutExpiryDeps, due: readonly CheckoutDoc[]): Promise<void> {
   const payables = await loadPayables(ofAllAccounts(deps, due), due);
   // Before the checkouts are expired, never after.
   const { stateOf, withOpen } = await readBefore(deps, payables);
@@ -216,7 +230,9 @@ async function giveBackProven(deps: CheckoutExpiryDeps, held: readonly CheckoutD
     if (isRead && !(await mayBeParked(deps, payable, { until, withOpen }))) proven.add(checkout);
   }
   const later = (some: readonly CheckoutDoc[]) =>
-    checkouts.checkGivingBackAgain(some, new Date(clock.nowMs() + MIN_WAIT_MS));
+    checkouts.checkGivingBackAgain(
+      some.map((checkout) => ({ checkout, at: againAt(checkout.cancelledFrom!.at, clock.nowMs()) })),
+    );
   await later(held.filter((checkout) => !proven.has(checkout)));
   await inTransactions(deps, [...proven], (some) => giveBack(deps, some), later);
 }

@@ -220,11 +220,17 @@ async function update(
   await countSegments.touchAll(closed, ({ accountId }) => closedListOf(accountId), session);
 }
 
+/** When a checkout is due for a check again. */
+interface LaterCheck {
+  checkout: OwnedCheckout;
+  at: Date;
+}
+
 const expiryOf = ({ collection }: Store) => ({
   /** OPEN checkouts due for a check, longest waiting first. */
   dueForExpiry: (now: Date, limit: number) =>
     collection.find({ status: 'OPEN', expiryCheckAt: { $lte: now } }, { sort: { expiryCheckAt: 1 }, limit }).toArray(),
-  async checkExpiryAgain(batch: readonly { checkout: CheckoutDoc; at: Date }[]): Promise<void> {
+  async checkExpiryAgain(batch: readonly LaterCheck[]): Promise<void> {
     if (batch.length === 0) return;
     await collection.bulkWrite(
       batch.map(({ checkout: { _id, accountId }, at }) => ({
@@ -245,10 +251,14 @@ const expiryOf = ({ collection }: Store) => ({
 const givingBackOf = ({ collection }: Store) => ({
   dueForGivingBack: (now: Date, limit: number) =>
     collection.find({ giveBackAt: { $gt: EPOCH, $lte: now } }, { sort: { giveBackAt: 1 }, limit }).toArray(),
-  async checkGivingBackAgain(batch: readonly OwnedCheckout[], at: Date): Promise<void> {
-    const ids = { _id: { $in: batch.map(({ _id }) => _id) }, accountId: { $in: accountsOf(batch) } };
-    if (batch.length > 0)
-      await collection.updateMany({ ...ids, giveBackAt: { $gt: EPOCH } }, { $set: { giveBackAt: at } });
+  async checkGivingBackAgain(batch: readonly LaterCheck[]): Promise<void> {
+    if (batch.length === 0) return;
+    await collection.bulkWrite(
+      batch.map(({ checkout: { _id, accountId }, at }) => ({
+        updateOne: { filter: { _id, accountId, giveBackAt: { $gt: EPOCH } }, update: { $set: { giveBackAt: at } } },
+      })),
+      { ordered: false },
+    );
   },
   /** Those of these that still wait for it. */
   stillHolding(batch: readonly OwnedCheckout[], session: Session) {
