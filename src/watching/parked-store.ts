@@ -184,7 +184,9 @@ const createOpenRecords = ({ collection, page }: Opened) => ({
     { after, upTo, isIssuer }: { after: number; upTo: number; isIssuer: boolean },
   ): Promise<string[]> {
     const named = isIssuer ? concerning(network, address) : { network, concerns: address, dismissed: null };
-    const filter = { ...named, mayPayIssuer: true, ledger: { $gt: after, $lte: upTo } };
+    // One whose ledger is unknown may be of any.
+    const places = [{ ledger: { $gt: after, $lte: upTo } }, { ledger: null }];
+    const filter = { ...named, mayPayIssuer: true, $or: places };
     const found = await collection.find(filter, { projection: { _id: 1 }, limit: MOST_COUNTED }).toArray();
     return found.map(({ _id }) => _id);
   },

@@ -20,7 +20,8 @@ import {
 
 let aheadMs = 0;
 const nowMs = () => Date.now() + aheadMs;
-const service = await startTestService(t, { clock: { ...systemClock, nowMs, now: () => new Date(nowMs()) } });
+const database = await testDatabase(t);
+const service = await startTestService(t, { database, clock: { ...systemClock, nowMs, now: () => new Date(nowMs()) } });
 const { client } = service.context.localLedger!;
 const auditsOf = async (id: string, at: TestService = service) => (await at.api('GET', `/wallets/${id}/audits`)).data;
 
@@ -322,6 +323,23 @@ t.test('what comes back to the issuer of an asset is found, though it changes no
   }
   t.same((await paymentsOf(wallet.id)).map(({ amount }: any) => amount).sort(), ['5', '6', '7']);
   t.match(await audit(wallet.id), { status: 'PROVEN', missingPayments: 0 }, 'once');
+
+  const { parkedRecords } = service.context.stores.system;
+  const now = new Date(nowMs());
+  const unread = { network: 'LOCAL', reason: 'no paging token', raw: '{"type":"burn"}', ledger: null } as const;
+  await parkedRecords.park([
+    {
+      ...{ ...unread, _id: 'LOCAL:unread', concerns: [issuer.address], mayPayIssuer: true, createdAt: now },
+      ...{ closedFrom: new Date(0), payableUntil: now, tries: 0, nextTryAt: new Date(nowMs() + 3_600_000) },
+      dismissed: null,
+    },
+  ]);
+  const ended = audit(wallet.id);
+  const held = { walletId: wallet.id, lateSince: { $ne: null } };
+  const isHeld = async () => (await database.db.collection('audits').countDocuments(held)) > 0;
+  await eventually(isHeld, 'a record of an unknown ledger holds the audit');
+  await parkedRecords.remove('LOCAL:unread');
+  t.match(await ended, { status: 'PROVEN' });
 });
 
 t.test(
