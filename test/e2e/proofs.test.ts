@@ -351,7 +351,7 @@ t.test('an archive lies → WAITING, and READY within a minute of its honesty', 
   }, `the lie is found out`);
   t.match(shown, { state: 'WAITING', reason: String, proof: null });
   t.ok(shown.retryAfterSeconds >= 1 && shown.retryAfterSeconds <= 60);
-  t.equal((await proofOf(payment.id, 'ledger', own)).state, 'READY', 'the ledger’s level needs no archive');
+  t.ok(await ready(payment.id, 'ledger', own), 'the ledger’s level needs no archive');
   const begun = Date.now();
   archive.be('honest');
   const { proof } = await ready(payment.id, 'signed', own);
