@@ -6,7 +6,6 @@ import { failureOf, type Input, type Output, stopRead, useRead, useWrite } from 
 import { grouped, money, readAmount, stroopsOf, typedMoney } from '../format.js';
 import { Outside } from '../parts/bits.js';
 import { Qr } from '../parts/qr-block.js';
-import { useOnce } from '../passkey.js';
 import { t } from '../texts/texts.js';
 import type { Begun } from './pos-others.js';
 
@@ -192,16 +191,23 @@ function useCode(sale: Checkout, isOpen: boolean): { sale: Checkout; uri: string
 
 function Waiting({ sale: newest, failure, next }: { sale: Checkout; failure: unknown; next: () => void }) {
   const cancel = useWrite('checkouts.cancel');
-  const { sale, uri, error } = useCode(newest, cancel.isIdle || cancel.isError);
+  const [isStopping, setStopping] = useState(false);
+  const { sale, uri, error } = useCode(newest, !isStopping);
   const { id, name, assetCode, receivedAmount, remainingAmount, remainingValue, currency } = sale;
   const trouble = failure ?? error;
-  const stop = useOnce(async () => {
+  // Once nothing asks for the code any more: a cancelled sale has none.
+  useEffect(() => {
+    if (isStopping) void stop();
+  }, [isStopping]);
+  async function stop(): Promise<void> {
     try {
       await stopRead('checkouts.instructions', { id });
       await cancel.mutateAsync({ id });
       next();
-    } catch {}
-  });
+    } catch {
+      setStopping(false);
+    }
+  }
   return (
     <div class="till-state">
       <p class="till-amount">
@@ -223,7 +229,7 @@ function Waiting({ sale: newest, failure, next }: { sale: Checkout; failure: unk
         <button type="button" class="plain" onClick={next}>
           {t('backStaysOpen')}
         </button>
-        <button type="button" class="plain" aria-disabled={cancel.isPending} onClick={() => void stop()}>
+        <button type="button" class="plain" aria-disabled={isStopping} onClick={() => setStopping(true)}>
           {t('cancelSale')}
         </button>
       </div>
