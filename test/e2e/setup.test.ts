@@ -88,8 +88,13 @@ t.test('an answer with a key that never left: the setup is gone on with, and its
   const { setUp } = await startEmpty(t, database);
   const body = { code: CODE, ...NAMES, passkeys: false };
   const lost = await setUp(body);
-  // As after a kill before the answer: nothing says that it was shown.
-  await database.db.collection('setup').updateOne({}, { $unset: { isDone: 1 } });
+  // As after a kill before the answer: nothing says that it was shown. That is stored after the
+  // answer has left.
+  const setup = database.db.collection('setup');
+  await eventually(
+    async () => (await setup.updateOne({ isDone: true }, { $unset: { isDone: 1 } })).modifiedCount === 1,
+    'the end of the setup',
+  );
   const { setUp: setUpAgain } = await startEmpty(t, database);
   const made = await setUpAgain(body);
   t.match(made, { status: 200, data: { accountId: lost.data.accountId, userId: lost.data.userId, apiKey: /^sk_/ } });
