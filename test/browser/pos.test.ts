@@ -230,6 +230,8 @@ t.test(
     await page.goBack();
     await ready(page);
     await page.keyboard.type('4');
+    await amount.getByText(/^4 XLM$/).waitFor();
+    await page.getByRole('button', { name: 'Charge', disabled: false }).waitFor();
     await page.keyboard.press('Enter');
     await page.getByRole('img', { name: 'Scan to pay' }).waitFor();
     await ledger.pay({ to: address, amount: '25.5', memo: asked.get('memo')! });

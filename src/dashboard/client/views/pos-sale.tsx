@@ -1,6 +1,6 @@
 /** A sale at the till: its code fills the screen until it is paid, which the screen shows
  *  both sides. */
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { minorDigits } from '../../../../contracts/currencies.js';
 import { failureOf, type Input, type Output, stopRead, useRead, useWrite } from '../api.js';
 import { grouped, money, readAmount, stroopsOf, typedMoney } from '../format.js';
@@ -64,7 +64,8 @@ const DOERS = 'a, button, select, input, textarea';
 function useKeyboard(acts: { press: (key: Key) => void; paste: (text: string) => void; enter: () => void }): void {
   const latest = useRef(acts);
   latest.current = acts;
-  useEffect(() => {
+  // Keys are heard as soon as the amount is drawn: on a busy device an effect comes later.
+  useLayoutEffect(() => {
     const isOn = (target: EventTarget | null, kinds: string) => target instanceof Element && target.matches(kinds);
     const onKey = (event: KeyboardEvent) => {
       if (event.ctrlKey || event.metaKey || event.altKey) return;
