@@ -127,15 +127,16 @@ t.test('the order of refusals: foreign, set up, no JSON, wrong code, faults', as
   t.equal((await fetch(`${other}/dashboard/setup`, foreign)).status, 403);
 });
 
-t.test('two set up at once → one wins, and nothing is half made', async (t) => {
+t.test('four people set up at once, in two processes → one wins, and nothing is half made', async (t) => {
   const database = await testDatabase(t);
   const [one, other] = [await startEmpty(t, database), await startEmpty(t, database)];
-  const eve = { code: CODE, accountName: 'Other', userName: 'Eve' };
+  // Of the same names a later one would go on with the setup of the first.
+  const as = (userName: string) => ({ code: CODE, accountName: 'Corner Café', userName });
   const answers = await Promise.all([
-    one.setUp({ code: CODE, ...NAMES }),
-    one.setUp({ code: CODE, ...NAMES }),
-    one.setUp(eve),
-    other.setUp(eve),
+    one.setUp(as('Ada')),
+    one.setUp(as('Eve')),
+    other.setUp(as('Mia')),
+    other.setUp(as('Bob')),
   ]);
   t.same(answers.map(({ status }) => status).sort(), [200, 409, 409, 409]);
   t.same(await counts(database), [1, 1, 0, 1]);
