@@ -170,7 +170,12 @@ export interface Shown {
   /** Everything but the ledger's own fields, for each movement of the operation: a contract call
    *  may have several. */
   claims: Omit<Claim, 'ledger' | 'closedAt'>[];
+  /** Of a contract call, else null. */
+  invocation: Bytes | null;
 }
+
+/** The invocation of a contract call, or a way to get it by the SHA-256 that the result names. */
+export type Invocation = Bytes | null | ((hash: Bytes) => Promise<Bytes | null>);
 
 /** Recomputes the claims of one operation.
  *  @param bytes of the tagged transaction, whose hash is known to be the result's
@@ -181,7 +186,7 @@ export async function shownBy(
   bytes: Bytes,
   pair: ResultPair,
   operationIndex: number,
-  invocationBytes: Bytes | null,
+  given: Invocation,
 ): Promise<Shown> {
   const { transaction, results } = await succeeded(networkId, bytes, pair);
   const operation = transaction.operations[operationIndex];
@@ -194,13 +199,16 @@ export async function shownBy(
   const { address: from } = partyOf(operation.source ?? transaction.source);
   const shared = { transactionHash: toHex(pair.transactionHash), operationIndex, ...memoOf(transaction.memo) };
   const isCall = operation.body.arm === OPERATION.invokeContract;
-  if (!isCall && invocationBytes) throw new Invalid('there is an invocation, but no contract was called');
+  const isToAsk = typeof given === 'function';
+  if (!isCall && !isToAsk && given) throw new Invalid('there is an invocation, but no contract was called');
+  const successHash = success.value as Bytes;
+  const called = !isCall ? null : isToAsk ? await given(successHash) : given;
   const movements = isCall
-    ? await contractMovements(success.value as Bytes, invocationBytes, networkId)
+    ? await contractMovements(successHash, called, networkId)
     : [classicMovement(from, operation.body, success.value)];
   const claims = movements.flatMap((movement) => (movement ? [{ ...shared, ...movement }] : []));
   if (claims.length === 0) throw new Invalid('the operation pays nobody');
-  return { claims };
+  return { claims, invocation: called };
 }
 
 async function contractMovements(

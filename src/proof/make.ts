@@ -1,21 +1,11 @@
 /** Makes proofs from the files of a history archive, or from what a Horizon or RPC server shows.
  *  Nothing of it is believed: what comes out is for `verifyProof`. */
 import { type Header, readDecision, readHeader, readTxSet, scpRecord } from './chain.js';
-import { shownBy } from './claim.js';
+import { type Invocation, shownBy } from './claim.js';
 import { sha256 } from './crypto.js';
 import { concat, isSame, strkey, toBase64, toHex, uint32 } from './encoding.js';
 import { type Anchor, type Bundle, type Claim, FORMAT, MAX_BYTES } from './format.js';
-import {
-  envelope,
-  type feeBump,
-  generalizedSet,
-  OPERATION,
-  oldSet,
-  resultPair,
-  type Transaction,
-  taggedTransaction,
-  type ValueOf,
-} from './ledger-types.js';
+import { envelope, generalizedSet, oldSet, resultPair } from './ledger-types.js';
 import { KNOWN_VALIDATORS, type Validator } from './validators.js';
 import { agreedOf } from './verify.js';
 import { type Bytes, Invalid, list, newAllowance, Reader, type Union, Unknown } from './xdr.js';
@@ -29,8 +19,6 @@ export interface CheckpointFiles {
   scp: Bytes | null;
 }
 
-type Invocation = Bytes | null | (() => Promise<Bytes | null>);
-
 export interface ProofRequest {
   networkPassphrase: string;
   ledger: number;
@@ -39,7 +27,7 @@ export interface ProofRequest {
   /** From 0. */
   operationIndex: number;
   /** `InvokeHostFunctionSuccessPreImage` of a contract call. A function is called only where a
-   *  contract was. */
+   *  contract was, with the SHA-256 that the invocation has to have. */
   invocation?: Invocation;
   /** Fields that tell which movement of a contract call is meant. */
   like?: Partial<Claim>;
@@ -134,22 +122,6 @@ export interface ProofParts {
   like?: Partial<Claim>;
 }
 
-/** Whether the operation calls a contract, so that its proof needs an `invocation`. */
-function callsContract(transaction: Bytes, operationIndex: number): boolean {
-  const { arm, value } = Reader.whole(transaction, taggedTransaction);
-  const outer = (value as { value: Transaction | ValueOf<typeof feeBump> }).value;
-  const { operations } =
-    arm === 2
-      ? (outer as Transaction)
-      : ((outer as ValueOf<typeof feeBump>).inner.value as { transaction: { value: Transaction } }).transaction.value;
-  return operations[operationIndex]?.body.arm === OPERATION.invokeContract;
-}
-
-async function invocationOf({ transaction, operationIndex, invocation = null }: ProofParts): Promise<Bytes | null> {
-  if (typeof invocation !== 'function') return invocation;
-  return callsContract(transaction, operationIndex) ? invocation() : null;
-}
-
 /** Bytes of which a verifier takes the base64. */
 const MOST_BYTES = (MAX_BYTES / 4) * 3;
 
@@ -161,17 +133,17 @@ export async function assembleProof(parts: ProofParts): Promise<Bundle> {
   const { networkPassphrase, resultSet, headers, anchor, operationIndex, like = {} } = parts;
   if (totalOf([parts.transaction, resultSet, ...headers]) > MOST_BYTES)
     throw new Unknown('the proof would be larger than a verifier takes');
-  const invocation = await invocationOf(parts);
   const networkId = await sha256(new TextEncoder().encode(networkPassphrase));
   const hash = await sha256(concat(networkId, parts.transaction));
   const pairs = Reader.whole(resultSet, list(resultPair));
   const resultIndex = pairs.findIndex(({ transactionHash }) => isSame(transactionHash, hash));
   if (resultIndex < 0) throw new Invalid('the ledger has no result of the transaction');
   const header = await readHeader(headers[0]!);
-  const { claims } = await shownBy(networkId, parts.transaction, pairs[resultIndex]!, operationIndex, invocation);
+  const pair = pairs[resultIndex]!;
+  const shown = await shownBy(networkId, parts.transaction, pair, operationIndex, parts.invocation ?? null);
   const fits = (claim: Partial<Claim>) =>
     Object.entries(like).every(([field, value]) => claim[field as keyof Claim] === value);
-  const claim = claims.find(fits);
+  const claim = shown.claims.find(fits);
   if (!claim) throw new Invalid('the operation has no such movement');
   const closedAt = new Date(Number(header.closeTime) * 1000).toISOString();
   return {
@@ -181,7 +153,7 @@ export async function assembleProof(parts: ProofParts): Promise<Bundle> {
     transaction: toBase64(parts.transaction),
     resultIndex,
     resultSet: toBase64(resultSet),
-    invocation: invocation && toBase64(invocation),
+    invocation: shown.invocation && toBase64(shown.invocation),
     headers: headers.map(toBase64),
     anchor,
     statement: null,

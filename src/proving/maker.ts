@@ -1,6 +1,7 @@
 /** Makes the proof of one payment: from what Horizon or Stellar RPC shows, or from history
  *  archives. Nothing of it is believed: our own verifier checks each bundle, and the payment has to
  *  be the one that is stored. */
+import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { type Network, networkInfo } from '../../contracts/networks.js';
@@ -139,21 +140,29 @@ const placeOf = ({ network, operationId }: PaymentDoc) => ({
   operationIndex: operationOrderOf(BigInt(operationId)) - 1,
 });
 
-/** Asks each server of the network for what the result of a contract call covers. @throws NotNow
- *  when none tells it */
-async function invocationOf({ ledger, network, patience }: Making, { transactionHash }: PaymentDoc) {
+/** Asks each server of the network for what the result of a contract call covers.
+ *  @param hash that it has to have
+ *  @returns one of another hash where no server has the right one: the server lies, or who told
+ *  the result
+ *  @throws NotNow when none tells it */
+async function invocationOf(deps: Making, { transactionHash }: PaymentDoc, hash: Uint8Array) {
+  const { ledger, network, patience } = deps;
   const session = ledger.session({ purpose: 'proofs' }, patience);
   let isAway = false;
+  let another: Uint8Array<ArrayBuffer> | null = null;
   for (const server of ledger.servers) {
     try {
       const told = await session.on(server).invocation(transactionHash);
-      if (told) return new Uint8Array(told);
+      if (!told) continue;
+      if (createHash('sha256').update(told).digest().equals(hash)) return new Uint8Array(told);
+      another = new Uint8Array(told);
     } catch (error) {
       if (error instanceof BudgetUsedUp || !(error instanceof LedgerUnavailable || error instanceof UnfitServer))
         throw error;
       isAway = true;
     }
   }
+  if (another) return another;
   if (isAway)
     throw new NotNow('A source of the ledger is away, and the others do not tell of contract calls.', AGAIN_MS);
   throw new NotNow(
@@ -176,7 +185,7 @@ async function fromLedger(deps: Making, payment: PaymentDoc): Promise<Bundle> {
       resultSet: resultSetOf(found),
       headers: [new Uint8Array(found.header)],
       anchor: null,
-      invocation: () => invocationOf(deps, payment),
+      invocation: (hash) => invocationOf(deps, payment, hash),
       like: claimOf(payment),
     }),
   );
@@ -271,7 +280,7 @@ async function fromArchive(deps: Making, archive: Archive, payment: PaymentDoc):
         ...placeOf(payment),
         ledger: payment.ledger,
         transactionHash: payment.transactionHash,
-        invocation: () => invocationOf(deps, payment),
+        invocation: (hash) => invocationOf(deps, payment, hash),
         like: claimOf(payment),
         validators,
       }),

@@ -431,6 +431,32 @@ t.test('no source tells of a contract call now → WAITING, and the archive is n
   t.equal(archive.restsMs(), 0, 'it may be asked for other payments');
 });
 
+t.test('one of two sources tells of another contract call → the other one’s proves it', async (t) => {
+  const { wallet } = await startSelling(service);
+  await client.payByContract({ to: wallet.address, amount: '3' });
+  const path = `/payments?walletId=${wallet.id}&status=UNMATCHED`;
+  const { id } = await eventually(async () => (await service.api('GET', path)).data[0], 'the payment');
+  const { proof } = await ready(id);
+  const told: Record<string, Buffer> = {
+    liar: Buffer.from('another call'),
+    honest: Buffer.from(proof.invocation, 'base64'),
+  };
+  const url = `${service.context.localLedger!.url}/archive`;
+  const make = async (...servers: string[]) => {
+    const archives = createArchives({ urls: [url], budget: null, clock: systemClock, monotonic: monotonicClock });
+    const [archive] = archives.all as [Archive];
+    const on = (server: string) => ({ invocation: async () => told[server] });
+    const ledger = { isFree: true, servers, session: () => ({ on }) } as unknown as MakerDeps['ledger'];
+    const made = await signedBy([archive], await stored(id), { ledger });
+    await archives.close();
+    return { made, restsMs: archive.restsMs() };
+  };
+  const found = await make('liar', 'honest');
+  t.equal(found.made.state, 'READY');
+  t.equal(found.restsMs, 0, 'the archive is not blamed');
+  t.match((await make('liar')).made, { state: 'WAITING', reason: /another call/ });
+});
+
 t.test('one archive has nothing and another rests → WAITING until it may be asked', async (t) => {
   const { payment } = await paidOrder();
   await ready(payment.id, 'ledger');
