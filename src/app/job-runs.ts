@@ -7,7 +7,6 @@ import type { Auditor } from '../audit/index.js';
 import { type Clock, monotonicClock } from '../kit/clock.js';
 import type { CountSegments } from '../kit/count-segments.js';
 import type { MailStore, SentMailStore } from '../mail/index.js';
-import { decideLeftParts } from '../payments/index.js';
 import type { Prover } from '../proving/index.js';
 import type { Sampler } from '../rates/index.js';
 import { createPollScheduler, type WatchDeps, watch } from '../watching/index.js';
@@ -61,7 +60,6 @@ export async function startWorkerJobs(
       everySecond(async (ended) => {
         // Expiry first: a flood of dust payments must not delay it.
         const result = { looked: await expiry.run(ended), completed: await finisher.run(ended) };
-        await decideLeftParts({ ...stores.system, transaction, log }, ended);
         await leftovers.run(ended);
         return result;
       }),

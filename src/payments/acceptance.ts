@@ -25,18 +25,8 @@ const AT_ONCE = 500;
 /** Batches of one checkout in one run: a checkout with a million payments must not delay
  *  the others. */
 const MAX_BATCHES = 10;
-
-/** @param some deals with one batch, and returns how many payments it had
- *  @returns how many all of them had */
-async function inBatches(some: () => Promise<number>, signal: AbortSignal): Promise<number> {
-  let all = 0;
-  for (let batch = 0; batch < MAX_BATCHES && !signal.aborted; batch++) {
-    const count = await some();
-    all += count;
-    if (count < AT_ONCE) break;
-  }
-  return all;
-}
+/** Checkouts that failed and wait for their turn after all others. */
+const MOST_FAILED = 1000;
 
 /** The accepted checkout, or why it was not accepted. */
 type Accepted = CheckoutPayable | Extract<AcceptOutcome<never>, { outcome: 'refused' }>['because'] | 'stock';
@@ -79,8 +69,9 @@ export function createAcceptCheckout(deps: {
 type Named = Pick<CheckoutDoc, '_id' | 'accountId'>;
 
 interface AcceptanceFinisherDeps extends Pick<SystemPayables, 'products' | 'wallets'> {
-  checkouts: Pick<CheckoutStore, 'toComplete' | 'reloadToComplete' | 'moveCompletion'>;
-  payments: Pick<PaymentStore, 'leftOfCheckout' | 'complete'>;
+  checkouts: Pick<CheckoutStore, 'toComplete' | 'reloadToComplete' | 'moveCompletion'> &
+    Pick<CheckoutStore, 'withUndecidedParts' | 'endPartDecisions'>;
+  payments: Pick<PaymentStore, 'leftOfCheckout' | 'complete' | 'undecidedParts' | 'decide'>;
   settle: Settle;
   transaction: Database['transaction'];
   log: Logger;
@@ -111,24 +102,57 @@ export function createAcceptanceFinisher(deps: AcceptanceFinisherDeps) {
       return left.length;
     });
 
+  /** The parts that were left over when a checkout with very many payments became PAID; the others
+   *  were decided then. In one transaction. @returns how many parts */
+  const decideSome = (checkout: Named): Promise<number> =>
+    transaction(async (session) => {
+      const ids = await payments.undecidedParts(checkout, AT_ONCE, session);
+      await payments.decide(checkout.accountId, ids, session);
+      if (ids.length < AT_ONCE) await checkouts.endPartDecisions(checkout, session);
+      return ids.length;
+    });
+
+  const completions = inTurns(checkouts.toComplete, completeSome, log);
+  const decisions = inTurns(checkouts.withUndecidedParts, decideSome, log);
   return {
-    /** Completes the payments that are left. Safe to repeat, and to run in several processes at
-     *  once. @returns how many payments it completed */
+    /** Deals with what is left. Safe to repeat, and to run in several processes at once.
+     *  @returns how many payments it completed */
     async run(signal: AbortSignal): Promise<number> {
-      let completed = 0;
-      for (const accepted of await checkouts.toComplete(CHECKOUTS)) {
-        try {
-          completed += await inBatches(() => completeSome(accepted), signal);
-        } catch (error) {
-          log.error(
-            { err: error, checkoutId: accepted._id },
-            'payments of an accepted checkout not completed; trying again later',
-          );
-        }
-      }
+      const completed = await completions(signal);
       if (completed > 0) eventsStored();
+      await decisions(signal);
       return completed;
     },
+  };
+}
+
+/** Deals with some checkouts a run, in batches; those that failed come after all others.
+ *  @param find finds some, without these ids
+ *  @param some deals with one batch, and returns how many payments it had
+ *  @returns how many payments a run had */
+function inTurns(
+  find: (most: number, without: readonly string[]) => Promise<Named[]>,
+  some: (checkout: Named) => Promise<number>,
+  log: Logger,
+): (signal: AbortSignal) => Promise<number> {
+  const failed = new Set<string>();
+  return async (signal) => {
+    const found = await find(CHECKOUTS, [...failed]);
+    if (found.length < CHECKOUTS || failed.size >= MOST_FAILED) failed.clear();
+    let all = 0;
+    for (const checkout of found) {
+      try {
+        for (let batch = 0; batch < MAX_BATCHES && !signal.aborted; batch++) {
+          const count = await some(checkout);
+          all += count;
+          if (count < AT_ONCE) break;
+        }
+      } catch (error) {
+        failed.add(checkout._id);
+        log.error({ err: error, checkoutId: checkout._id }, 'payments of a checkout not ended; trying again later');
+      }
+    }
+    return all;
   };
 }
 
@@ -138,31 +162,3 @@ const complete = (before: PaymentDoc): PaymentChange => ({
 });
 
 const idsOf = (changes: readonly PaymentChange[]) => changes.map(({ after }) => after._id);
-
-// Decides the parts that were left over when a checkout with very many payments became PAID; the
-// other parts were decided then.
-
-/** In batches; several processes may run it at once. */
-export async function decideLeftParts(
-  deps: {
-    checkouts: Pick<CheckoutStore, 'withUndecidedParts' | 'endPartDecisions'>;
-    payments: Pick<PaymentStore, 'undecidedParts' | 'decide'>;
-    transaction: Database['transaction'];
-    log: Logger;
-  },
-  signal: AbortSignal,
-): Promise<void> {
-  const { checkouts, payments, transaction, log } = deps;
-  const decideSome = (checkout: Named): Promise<number> =>
-    transaction(async (session) => {
-      const ids = await payments.undecidedParts(checkout, AT_ONCE, session);
-      await payments.decide(checkout.accountId, ids, session);
-      if (ids.length < AT_ONCE) await checkouts.endPartDecisions(checkout, session);
-      return ids.length;
-    });
-  for (const checkout of await checkouts.withUndecidedParts(CHECKOUTS)) {
-    await inBatches(() => decideSome(checkout), signal).catch((error: unknown) =>
-      log.error({ err: error, checkoutId: checkout._id }, 'parts of a paid checkout not decided; trying again later'),
-    );
-  }
-}

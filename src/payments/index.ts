@@ -1,10 +1,5 @@
 /** The room's entrance: what happens when money meets a payable. */
-export {
-  type AcceptCheckout,
-  createAcceptanceFinisher,
-  createAcceptCheckout,
-  decideLeftParts,
-} from './acceptance.js';
+export { type AcceptCheckout, createAcceptanceFinisher, createAcceptCheckout } from './acceptance.js';
 export { cancelled, leftOf, refundedValueOf } from './checkout.js';
 export { createCheckoutExpiry } from './checkout-expiry.js';
 export { createPayments, type Payments } from './compose.js';

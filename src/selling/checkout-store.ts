@@ -267,10 +267,15 @@ const givingBackOf = ({ collection }: Store) => ({
   },
 });
 
+const apartFrom = (ids: readonly string[]) => (ids.length > 0 ? { _id: { $nin: [...ids] } } : {});
+
 /** Checkouts whose acceptance has payments left to complete. */
 const acceptanceOf = ({ collection }: Store) => ({
-  toComplete: (limit: number): Promise<OwnedCheckout[]> =>
-    collection.find({ completedUpTo: { $exists: true } }, { projection: { accountId: 1 }, limit }).toArray(),
+  /** @param without ids to leave out */
+  toComplete: (limit: number, without: readonly string[]): Promise<OwnedCheckout[]> =>
+    collection
+      .find({ completedUpTo: { $exists: true }, ...apartFrom(without) }, { projection: { accountId: 1 }, limit })
+      .toArray(),
   /** The same one, in a transaction. Null when nothing is left of it. */
   reloadToComplete: ({ _id, accountId }: OwnedCheckout, session: Session) =>
     collection.findOne({ _id, accountId, completedUpTo: { $exists: true } }, { session }),
@@ -287,8 +292,9 @@ const partsOf = ({ collection }: Store) => ({
   async schedulePartDecisions({ _id, accountId }: CheckoutDoc, session: Session): Promise<void> {
     await collection.updateOne({ _id, accountId }, { $set: { partsLeft: true } }, { session });
   },
-  withUndecidedParts: (limit: number): Promise<OwnedCheckout[]> =>
-    collection.find({ partsLeft: true }, { projection: { accountId: 1 }, limit }).toArray(),
+  /** @param without ids to leave out */
+  withUndecidedParts: (limit: number, without: readonly string[]): Promise<OwnedCheckout[]> =>
+    collection.find({ partsLeft: true, ...apartFrom(without) }, { projection: { accountId: 1 }, limit }).toArray(),
   async endPartDecisions({ _id, accountId }: OwnedCheckout, session: Session): Promise<void> {
     await collection.updateOne({ _id, accountId }, { $unset: { partsLeft: '' } }, { session });
   },
