@@ -122,10 +122,14 @@ const REFRESH_MS = 30_000;
 const LOOK_AGAIN_MS = 5_000;
 const PASSING: readonly Failure['code'][] = ['unreachable', 'internal', 'unavailable', 'rate_limited'];
 
+type Interval = number | false;
+
 const soonerAfterFailure =
-  (interval: number | false) =>
-  ({ state: { error } }: { state: { error: Error | null } }): number | false =>
-    error && PASSING.includes(failureOf(error).code) ? LOOK_AGAIN_MS : interval;
+  <Answer>(interval: Interval | ((answer: Answer | undefined) => Interval)) =>
+  ({ state: { data, error } }: { state: { data: Answer | undefined; error: Error | null } }): Interval => {
+    if (error && PASSING.includes(failureOf(error).code)) return LOOK_AGAIN_MS;
+    return typeof interval === 'function' ? interval(error ? undefined : data) : interval;
+  };
 
 export const queryClient = new QueryClient({
   defaultOptions: {
@@ -153,11 +157,12 @@ queryClient.getMutationCache().config.onError = noteRefusal;
 
 const keyOf = (name: string, input?: unknown) => [...name.split('.'), ...(input === undefined ? [] : [input])];
 
-type ReadOptions = {
+type ReadOptions<Answer> = {
   /** False: sends no request yet. */
   enabled?: boolean;
-  /** False: reads only when the input changes. */
-  refetchInterval?: number | false;
+  /** False: reads only when the input changes. A function is told the answer; undefined before it,
+   *  and after a failure. */
+  refetchInterval?: Interval | ((answer: Answer | undefined) => Interval);
   staleTime?: number;
   /** False: hides the answer for the previous input while loading. */
   keepPrevious?: boolean;
@@ -167,7 +172,7 @@ type ReadOptions = {
 export function useRead<Name extends ReadName>(
   name: Name,
   input: Input<Name>,
-  options: ReadOptions = {},
+  options: ReadOptions<Output<Name>> = {},
 ): UseQueryResult<Output<Name>> {
   return useQuery(readOf(name, input, options));
 }
@@ -176,7 +181,7 @@ export function useRead<Name extends ReadName>(
 export const useReads = <Name extends ReadName>(
   name: Name,
   inputs: readonly Input<Name>[],
-  options: ReadOptions = {},
+  options: ReadOptions<Output<Name>> = {},
 ): readonly UseQueryResult<Output<Name>>[] =>
   useQueries({ queries: inputs.map((input) => readOf(name, input, options)) });
 
@@ -187,7 +192,7 @@ export const stopRead = <Name extends ReadName>(name: Name, input: Input<Name>):
 function readOf<Name extends ReadName>(
   name: Name,
   input: Input<Name>,
-  { keepPrevious = true, refetchInterval = REFRESH_MS, ...options }: ReadOptions,
+  { keepPrevious = true, refetchInterval = REFRESH_MS, ...options }: ReadOptions<Output<Name>>,
 ) {
   return {
     queryKey: keyOf(name, input),

@@ -177,8 +177,16 @@ export function Sale({ id, next, ended }: { id: string; next: () => void; ended:
  *  @param isOpen a sale that is being cancelled has no code any more */
 function useCode(sale: Checkout, isOpen: boolean): { sale: Checkout; uri: string | null; error: unknown } {
   const { id, receivedAmount, remainingAmount } = sale;
-  const reading = { enabled: isOpen, refetchInterval: LOOK_MS * 5, keepPrevious: true };
-  const pay = useRead('checkouts.instructions', { id }, reading);
+  const pay = useRead(
+    'checkouts.instructions',
+    { id },
+    {
+      enabled: isOpen,
+      // A code that asks for what is due stays right, and is asked for no more: a sale that was
+      // paid since the last look has none.
+      refetchInterval: (code) => code?.amount !== remainingAmount && LOOK_MS * 5,
+    },
+  );
   const { amount, uri } = pay.data ?? {};
   const isOne = amount === remainingAmount;
   useEffect(() => {
