@@ -1,7 +1,7 @@
 /** The ledger's HTTP interface: Horizon and Stellar RPC behind the fault gate, the control
  *  endpoints before it. */
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express';
-import { MongoError } from 'mongodb';
+import { MongoClientClosedError, MongoError } from 'mongodb';
 import type { Logger } from 'pino';
 import type { Ledger } from '../ledger.js';
 import { sendProblem } from './answer.js';
@@ -67,7 +67,9 @@ function onError(log: Logger): ErrorRequestHandler {
   function toProblem(error: unknown): Problem {
     if (error instanceof Problem) return error;
     if (error instanceof MongoError) {
-      log.warn({ err: error }, 'the local ledger has no database at the moment');
+      // The request was under way when the ledger was closed: its connection is gone.
+      const isClosed = error instanceof MongoClientClosedError;
+      if (!isClosed) log.warn({ err: error }, 'the local ledger has no database at the moment');
       return new Problem('service_unavailable');
     }
     const { type } = error as { type?: unknown };
