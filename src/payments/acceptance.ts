@@ -112,8 +112,8 @@ export function createAcceptanceFinisher(deps: AcceptanceFinisherDeps) {
       return ids.length;
     });
 
-  const completions = inTurns(checkouts.toComplete, completeSome, log);
-  const decisions = inTurns(checkouts.withUndecidedParts, decideSome, log);
+  const completions = failedLast(checkouts.toComplete, completeSome, log);
+  const decisions = failedLast(checkouts.withUndecidedParts, decideSome, log);
   return {
     /** Deals with what is left. Safe to repeat, and to run in several processes at once.
      *  @returns how many payments it completed */
@@ -130,7 +130,7 @@ export function createAcceptanceFinisher(deps: AcceptanceFinisherDeps) {
  *  @param find finds some, without these ids
  *  @param some deals with one batch, and returns how many payments it had
  *  @returns how many payments a run had */
-function inTurns(
+function failedLast(
   find: (most: number, without: readonly string[]) => Promise<Named[]>,
   some: (checkout: Named) => Promise<number>,
   log: Logger,
@@ -149,7 +149,10 @@ function inTurns(
         }
       } catch (error) {
         failed.add(checkout._id);
-        log.error({ err: error, checkoutId: checkout._id }, 'payments of a checkout not ended; trying again later');
+        log.error(
+          { err: error, checkoutId: checkout._id },
+          'payments of a checkout left as they are; trying again later',
+        );
       }
     }
     return all;

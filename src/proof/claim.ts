@@ -170,7 +170,7 @@ export interface Shown {
   /** Everything but the ledger's own fields, for each movement of the operation: a contract call
    *  may have several. */
   claims: Omit<Claim, 'ledger' | 'closedAt'>[];
-  /** Of a contract call, else null. */
+  /** The bytes of a contract call; null where no contract was called. */
   invocation: Bytes | null;
 }
 

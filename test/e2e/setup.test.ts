@@ -130,7 +130,7 @@ t.test('the order of refusals: foreign, set up, no JSON, wrong code, faults', as
 t.test('four people set up at once, in two processes → one wins, and nothing is half made', async (t) => {
   const database = await testDatabase(t);
   const [one, other] = [await startEmpty(t, database), await startEmpty(t, database)];
-  // Of the same names a later one would go on with the setup of the first.
+  // A later one of the same names would go on with the setup of the first.
   const as = (userName: string) => ({ code: CODE, accountName: 'Corner Café', userName });
   const answers = await Promise.all([
     one.setUp(as('Ada')),
