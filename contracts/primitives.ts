@@ -278,10 +278,20 @@ export function referenceInput(prefix: string, noun: string, what: string) {
     .meta(idOf(prefix, what).meta()!);
 }
 
+/** The first and the last moment that a timestamp can be written of. */
+export const FIRST_MOMENT_MS = Date.parse('0000-01-01T00:00:00.000Z');
+export const LAST_MOMENT_MS = Date.parse('9999-12-31T23:59:59.999Z');
+const isWithinYears = (ms: number): boolean => ms >= FIRST_MOMENT_MS && ms <= LAST_MOMENT_MS;
+
 /** A moment from a caller: ISO 8601 with an offset, or a date (midnight UTC). */
 export const momentInput = z
   .union([z.iso.datetime({ offset: true }), z.iso.date()], {
     error: 'Must be an ISO 8601 timestamp with an offset, such as 2026-11-21T09:30:00Z, or a date.',
+  })
+  // A timestamp of an answer has four digits for its year.
+  .refine((text) => isWithinYears(Date.parse(text)), {
+    message: 'Must be in a year from 0000 to 9999, in UTC.',
+    ...issueCode('invalid_format'),
   })
   .meta({
     type: 'string',

@@ -1,6 +1,7 @@
 /** Days in a time zone, by Node's ICU: one calendar for the start of a report and for the days of
  *  its rows. A day begins at its first midnight; if the clock skips midnight, with the first moment
  *  after it. */
+import { FIRST_MOMENT_MS, LAST_MOMENT_MS } from '../../contracts/primitives.js';
 import { badRequest } from './api-error.js';
 
 // The calendar that a caller names.
@@ -77,9 +78,12 @@ export function calendarOf(timezone: string): Calendar | null {
   };
 }
 
-/** A caller's moment: a date means the beginning of its day, a timestamp has its own offset. */
-export const momentIn = (calendar: Calendar | null, text: string): Date =>
-  new Date(calendar && text.length === DATE_LENGTH ? calendar.startOf(text) : text);
+/** A caller's moment: a date means the beginning of its day, a timestamp has its own offset. The
+ *  first and the last day of all begin no earlier or later than a timestamp can say. */
+export function momentIn(calendar: Calendar | null, text: string): Date {
+  const ms = calendar && text.length === DATE_LENGTH ? calendar.startOf(text) : Date.parse(text);
+  return new Date(Math.min(LAST_MOMENT_MS, Math.max(FIRST_MOMENT_MS, ms)));
+}
 
 /** Writes a UTC timestamp as the zone's clocks show that moment, with their offset:
  *  `2026-11-21T10:30:00.000+01:00`. In UTC it stays as it is.
