@@ -11,9 +11,13 @@ export type TypedAmount =
   | { state: 'ambiguous'; whole: string; decimal: string }
   | { state: 'wrong' };
 
+/** A number of so many digits is too large, not wrong; a stranger may send a hundred thousand. */
+const MAX_TYPED = 5000;
+
 /** @param locale BCP 47, of the reader @param unit that may stand beside the number: a currency, an
  *  asset's code, `%` */
 export function readTyped(written: string, { locale, unit }: { locale: string; unit: string }): TypedAmount {
+  if (written.length > MAX_TYPED) return { state: 'wrong' };
   const plain = inDigits(written);
   if (plain === '') return { state: 'none' };
   const number = withoutUnit(plain, unit, locale).replace(/\s*([.,٫'])\s*/gu, '$1');
@@ -64,7 +68,7 @@ const inDigits = (text: string): string =>
   text
     .normalize('NFKC')
     .replace(UNSEEN, '')
-    .replace(/\p{Nd}/gu, digitOf)
+    .replace(/[^\P{Nd}0-9]/gu, digitOf)
     .replace(/[،、。’٬]/gu, (mark) => OTHER_MARKS[mark]!)
     .replace(/\s+/gu, ' ')
     .trim();

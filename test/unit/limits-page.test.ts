@@ -39,6 +39,7 @@ const IN_CODE: [row: string, file: string, before: string][] = [
   ['Choices of a', 'contracts/payment-links.ts', 'MAX_OPTIONS = '],
   ['Suggested amounts', 'contracts/payment-links.ts', 'MAX_SUGGESTIONS = '],
   ['Characters of an answer', 'contracts/payment-links.ts', 'MAX_ANSWER = '],
+  ['Characters of an amount', 'src/domain/typed-amount.ts', 'MAX_TYPED = '],
   ['Bytes of an order', 'src/page/router.ts', 'BODY_BYTES = '],
   ['`maxPayments`', 'contracts/payment-links.ts', 'MAX_PAYMENTS = '],
   ['Characters of `inactiveText`', 'contracts/payment-links.ts', 'inactiveText: text({ max: '],

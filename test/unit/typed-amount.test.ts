@@ -108,3 +108,8 @@ t.test('each amount, as each language and the service write it, is read as that 
     draws(200),
   );
 });
+
+t.test('a stranger types a hundred thousand digits → nothing is read of them', async (t) => {
+  t.strictSame(read('9'.repeat(100_000)), { state: 'wrong' });
+  t.strictSame(read('9'.repeat(5000)), number('9'.repeat(5000)));
+});
