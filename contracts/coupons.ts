@@ -103,7 +103,7 @@ export function couponFieldErrors(coupon: RawBody): FieldError[] {
     fault('assetIssuer', 'Only an asset other than XLM has an issuer.', 'not_allowed');
   if (typeof assetCode === 'string' && assetCode !== 'XLM' && !given(assetIssuer))
     fault('assetIssuer', 'Every asset but XLM needs its issuer.', 'required');
-  if (given(startsAt) && given(endsAt) && !(Date.parse(String(startsAt)) < Date.parse(String(endsAt))))
+  if (typeof startsAt === 'string' && typeof endsAt === 'string' && !(Date.parse(startsAt) < Date.parse(endsAt)))
     fault('endsAt', 'Must be after startsAt.', 'too_small');
   return [...faults, ...minorDigitErrors(currency, { amountOff, minSubtotal })];
 }

@@ -147,8 +147,8 @@ function orderFormErrors({ order }: RawBody): FieldError[] {
     if (Array.isArray(options) && new Set(options).size < options.length)
       fault(path, 'An option is there twice.', 'duplicate');
   }
-  const { quantity } = order;
-  if (isObject(quantity) && Number(quantity.min) > Number(quantity.max))
+  const { min, max } = isObject(order.quantity) ? order.quantity : {};
+  if (typeof min === 'number' && typeof max === 'number' && min > max)
     fault('order.quantity.max', 'Must be at least min.', 'too_small');
   return faults;
 }

@@ -106,7 +106,7 @@ export function createStoredRules(deps: {
       create: ofWallet,
       async update(caller, { id, ...changes }) {
         const given = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
-        const before = await forAccount(caller.accountId).products.byId(String(id));
+        const before = await forAccount(caller.accountId).products.byId(textIn(id) ?? '');
         return [...(before ? productFieldErrors({ ...before, ...given }) : []), ...(await ofWallet(caller, changes))];
       },
     },
@@ -114,7 +114,7 @@ export function createStoredRules(deps: {
       create: (caller, sent) =>
         ofProduct(caller, sent, (product) => linkProductFaults(product, { order: sent.order ?? null }, true)),
       async update(caller, { id, order }) {
-        const link = await forAccount(caller.accountId).paymentLinks.byId(String(id));
+        const link = await forAccount(caller.accountId).paymentLinks.byId(textIn(id) ?? '');
         return link ? ofProduct(caller, link, (product) => linkProductFaults(product, { order }, false)) : [];
       },
     },
@@ -132,7 +132,7 @@ export function createStoredRules(deps: {
       assign: ({ accountId }, sent) =>
         transaction(async (session) => {
           const stores = forAccount(accountId);
-          const before = await stores.payments.byId(String(sent.id), session);
+          const before = await stores.payments.byId(textIn(sent.id) ?? '', session);
           const { paymentLinkId, checkoutId } = onlyOf(sent, ['paymentLinkId', 'checkoutId']);
           const ids = { paymentLinkId: textIn(paymentLinkId), checkoutId: textIn(checkoutId) };
           if (ids.paymentLinkId === null && ids.checkoutId === null) return [];

@@ -105,6 +105,7 @@ const hostileText = fc.constantFrom(
     '2026-02-30',
     '0000-01-01',
     '9999-12-31T23:59:59.999Z',
+    '9999-12-31T23:59:59-05:00',
     'https://[::1',
     'https://127.0.0.1:1/ä?#',
   ],
@@ -115,9 +116,19 @@ const hostileValue = fc.oneof(
   { weight: 2, arbitrary: fc.constantFrom(null, true, false, 0, -0, 1, -1, 0.1, 1e21, 2 ** 53, 1e308) },
   {
     weight: 1,
-    arbitrary: fc.constantFrom({ $ne: null }, { $gt: '' }, { $where: 'sleep(1000)' }, [], {}, [[]], [null], {
-      length: 3,
-    }),
+    arbitrary: fc.constantFrom(
+      { $ne: null },
+      { $gt: '' },
+      { $where: 'sleep(1000)' },
+      [],
+      {},
+      [[]],
+      [null],
+      {
+        length: 3,
+      },
+      { toString: 1, valueOf: 1 },
+    ),
   },
   { weight: 1, arbitrary: fc.jsonValue({ maxDepth: 4 }) },
 );
