@@ -317,7 +317,11 @@ async function sendDownload(
 async function send(req: IncomingMessage, res: ServerResponse, download: Download, ended: AbortSignal): Promise<void> {
   const chunks = download.chunks[Symbol.asyncIterator]();
   // A failure before the first chunk is still answered as an error.
-  const first = await Promise.race([chunks.next(), rejectedBy(ended)]);
+  const first = await Promise.race([chunks.next(), rejectedBy(ended)]).catch((error) => {
+    // The chunk may still come: its reading is over then.
+    void chunks.return?.();
+    throw error;
+  });
   res.statusCode = 200;
   res.setHeader('Content-Type', download.contentType);
   res.setHeader('Content-Disposition', `attachment; filename="${download.fileName}"`);

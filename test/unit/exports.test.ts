@@ -1,6 +1,10 @@
 /** An account's exports run side by side up to its limit, and no other account's are counted
  *  with them. */
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import t from 'tap';
+import { createRest, type RestDeps } from '../../src/api/rest.js';
 import type { ApiError } from '../../src/kit/api-error.js';
 import { createExportService } from '../../src/selling/exports.js';
 
@@ -27,4 +31,41 @@ t.test('one export more than the setting says is refused until one of the others
   await running[0]!.return?.();
   await running[0]!.next();
   await begin('acct_a');
+});
+
+t.test('a caller may call no more while the first line of his export is looked for → the export ends', async (t) => {
+  let found = () => {};
+  let isEnded = false;
+  const isFound = new Promise<void>((resolve) => {
+    found = resolve;
+  });
+  const chunks = async function* () {
+    try {
+      await isFound;
+      yield { text: '{}', rows: 1 };
+      t.fail('the export goes on');
+    } finally {
+      isEnded = true;
+    }
+  };
+  const answer = createRest({
+    callerOf: async () => ({ accountId: 'acct_a', keyId: 'key_a', scope: 'FULL' }),
+    validationContext: () => ({ now: new Date(), networks: ['LOCAL'], allowPrivate: false }),
+    exportOf: () => () => ({ contentType: 'text/plain', fileName: 'a', chunks: chunks() }),
+    watch: (_caller, end) => {
+      setImmediate(end);
+      return () => undefined;
+    },
+  } as Partial<RestDeps> as RestDeps);
+  const server = createServer((req, res) => void answer(req, res, 'req_1')).listen(0, '127.0.0.1');
+  t.teardown(() => server.close());
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const response = await fetch(`http://127.0.0.1:${port}/payments/export?format=jsonl`);
+  t.equal(response.status, 401);
+  await response.text();
+  found();
+  await isFound;
+  await new Promise(setImmediate);
+  t.ok(isEnded);
 });
