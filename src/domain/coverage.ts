@@ -28,12 +28,13 @@ export interface Reach {
 export const covers = (feed: Reach, own: Reach): boolean =>
   feed.fromLedger !== null && own.shownLedger >= feed.fromLedger;
 
-/** The cursor that tells people how far an address has been read. */
-export function effectiveCursor<Cursor extends Reach>(
+/** The cursor that tells people how far an address has been read: the one that was read last, for
+ *  a ledger that it names may have been a false claim. */
+export function effectiveCursor<Cursor extends Reach & { readAt: Date }>(
   own: Cursor | undefined,
   feed: Cursor | null | undefined,
 ): Cursor | undefined {
-  return own && feed && covers(feed, own) && feed.ledger > own.ledger ? feed : own;
+  return own && feed && covers(feed, own) && feed.readAt > own.readAt ? feed : own;
 }
 
 /** The cursor for decisions: how far servers have shown an address. */

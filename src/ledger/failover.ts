@@ -2,7 +2,7 @@
  *  tracks each server's health, and checks a server's network before using its first answer. */
 
 import type { Logger } from 'pino';
-import type { MonotonicClock } from '../kit/clock.js';
+import type { Clock, MonotonicClock } from '../kit/clock.js';
 import { type LedgerSource, type LedgerTip, LedgerUnavailable, SourceError, UnfitServer } from './source.js';
 
 // The health of one ledger server: when it may be asked again, and whether it is fit to be read.
@@ -78,6 +78,37 @@ function candidates<Server extends ServerHealth>(servers: readonly Server[], now
 export const pauseMs = (servers: readonly ServerHealth[], nowMs: number): number =>
   Math.max(Math.min(...servers.map((server) => server.barredUntil)) - nowMs, 0);
 
+// What a server may claim to be the newest ledger.
+
+/** No network closes ledgers faster. */
+export const SHORTEST_LEDGER_MS = 50;
+/** As many more may have closed at once for us, while answers were on their way. */
+const MOST_AT_ONCE = 500;
+
+type TipCheck = (tip: LedgerTip) => LedgerTip;
+
+/** Refuses a newest ledger that the network cannot have closed since the last one that was told:
+ *  reading would begin or rest there, and what closes before would never be read. The first one
+ *  that is told is believed until another closes later, with a lower number. */
+export function createTipCheck(clock: Pick<Clock, 'nowMs'>, monotonic: Pick<MonotonicClock, 'nowMs'>): TipCheck {
+  let newest: (Pick<LedgerTip, 'latestLedger' | 'latestClosedAt'> & { atMs: number; atSteadyMs: number }) | null = null;
+  return (tip) => {
+    const { latestLedger, latestClosedAt } = tip;
+    const [nowMs, steadyMs] = [clock.nowMs(), monotonic.nowMs()];
+    if (newest) {
+      // One clock may be set back, the other one may stand still while the machine sleeps, and the
+      // last server may have been far behind.
+      const closedMs = latestClosedAt.getTime() - newest.latestClosedAt.getTime();
+      const sinceMs = Math.max(nowMs - newest.atMs, steadyMs - newest.atSteadyMs, closedMs);
+      if (latestLedger - newest.latestLedger > MOST_AT_ONCE + sinceMs / SHORTEST_LEDGER_MS)
+        throw new SourceError('the newest ledger that it names cannot have closed yet');
+    }
+    if (!newest || latestLedger >= newest.latestLedger || latestClosedAt > newest.latestClosedAt)
+      newest = { latestLedger, latestClosedAt, atMs: nowMs, atSteadyMs: steadyMs };
+    return tip;
+  };
+}
+
 export interface LedgerServer {
   /** Shown to operators: a host, never path, query or user info, which may hold keys. */
   label: string;
@@ -92,8 +123,10 @@ export interface LedgerServer {
 export type Server = LedgerServer & ServerHealth;
 
 export interface SourceCall<T> {
-  /** @param tip if it was just requested, for the check of the network */
+  /** @param tip if it was just requested: for the call, or for the check of the network */
   run(source: LedgerSource, tip: LedgerTip | null, withinMs: number): Promise<T>;
+  /** Default false. */
+  needsTip?: boolean;
   /** Whether an answer proves that a failed server has recovered; a tip alone proves little. */
   provesHealthy: boolean;
   /** A shorter time limit of one request. */
@@ -111,11 +144,12 @@ export function createFailover(options: {
   /** Aborts when the ledger is closed: requests in flight then reject with `LedgerUnavailable`. */
   closed: AbortSignal;
   monotonic: MonotonicClock;
+  checkTip: TipCheck;
   /** Time limit of one request including its body. Default 10,000. */
   timeoutMs?: number | undefined;
   log: Logger;
 }) {
-  const { closed, monotonic, timeoutMs = TIMEOUT_MS, log } = options;
+  const { closed, monotonic, checkTip, timeoutMs = TIMEOUT_MS, log } = options;
   const servers: Server[] = options.servers.map((server) => ({ ...server, ...newHealth() }));
 
   /** @throws SourceError or UnfitServer after noting it, LedgerUnavailable when the server is not
@@ -123,7 +157,7 @@ export function createFailover(options: {
   async function run<T>(server: Server, call: SourceCall<T>, spend: Spend, withinMs: number): Promise<T> {
     const source = server.connect(spend, withinMs);
     try {
-      const tip = server.verified ? null : await source.tip();
+      const tip = server.verified && !call.needsTip ? null : checkTip(await source.tip());
       server.verified = true;
       const answer = await call.run(source, tip, withinMs);
       if (call.provesHealthy && noteAnswer(server, monotonic.nowMs()))

@@ -1,4 +1,5 @@
 /** The room's entrance: `createLedger` reads a network from the servers that it is given. */
+export { SHORTEST_LEDGER_MS } from './failover.js';
 export type { AccountEffect, AccountFee, AccountHistory, AccountOperation, HistoryPage, ListEnd } from './history.js';
 export { createLedger, type LedgerSession, type NetworkLedger, type ServerTip } from './network-ledger.js';
 export {

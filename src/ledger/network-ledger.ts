@@ -6,12 +6,12 @@ import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
 import { protocolWarning } from '../domain/stellar-sdk.js';
 import type { Clock, MonotonicClock } from '../kit/clock.js';
-import { createFailover, type LedgerServer } from './failover.js';
+import { createFailover, createTipCheck, type LedgerServer } from './failover.js';
 import { horizonServer } from './horizon/source.js';
 import { type Asker, createRequester, type Fetch, type LedgerBudget, labelsOf } from './request.js';
 import { rpcServer } from './rpc/api.js';
 import { type Asking, createPageSizes, createSession, type LedgerSession } from './session.js';
-import { LedgerUnavailable } from './source.js';
+import { type LedgerTip, LedgerUnavailable } from './source.js';
 
 // Creates a network's ledger from its Horizons and Stellar RPC servers, tried in this order.
 
@@ -107,7 +107,10 @@ function createNetworkLedger(options: NetworkLedgerOptions): NetworkLedger {
   const closing = new AbortController();
   // Every wait for the budget adds a listener.
   setMaxListeners(0, closing.signal);
-  const failover = createFailover({ servers: options.servers, closed: closing.signal, monotonic, timeoutMs, log });
+  // The installation itself closes as many as are wanted.
+  const checkTip = options.isOwn ? (tip: LedgerTip) => tip : createTipCheck(options.clock, monotonic);
+  const { servers: given } = options;
+  const failover = createFailover({ servers: given, closed: closing.signal, monotonic, checkTip, timeoutMs, log });
   const { servers } = failover;
   const asking: Asking = {
     ...{ budget, failover, monotonic },

@@ -158,7 +158,7 @@ const LONGEST_PAGE_WAIT_MS = 500;
 const FIRST_AGAIN_MS = 60_000;
 
 const callOf = <T>(run: (source: LedgerSource) => Promise<T>): SourceCall<T> => ({ run, provesHealthy: true });
-const TIP: SourceCall<LedgerTip> = { run: async (source, tip) => tip ?? (await source.tip()), provesHealthy: false };
+const TIP: SourceCall<LedgerTip> = { run: async (_source, tip) => tip!, needsTip: true, provesHealthy: false };
 
 /** @throws LedgerUnavailable */
 function historyOf({ history }: LedgerSource): AccountHistory {

@@ -148,9 +148,15 @@ export function createKnownCloses(): KnownCloses {
   let known: LedgerClose[] = [];
   return {
     note(close) {
-      const at = known.findLastIndex(({ ledger }) => ledger <= close.ledger);
-      if (known[at]?.ledger === close.ledger) return;
-      known.splice(at + 1, 0, close);
+      let end = known.findLastIndex(({ ledger }) => ledger <= close.ledger) + 1;
+      if (known[end - 1]?.closedAt.getTime() === close.closedAt.getTime() && known[end - 1]!.ledger === close.ledger)
+        return;
+      // What contradicts it was a false claim, or it is one: the next close then puts it right.
+      let from = end;
+      while (from > 0 && (known[from - 1]!.ledger === close.ledger || known[from - 1]!.closedAt > close.closedAt))
+        from--;
+      while (end < known.length && known[end]!.closedAt < close.closedAt) end++;
+      known.splice(from, end - from, close);
       if (known.length > MAX_KNOWN) known = known.slice(-MAX_KNOWN / 2);
     },
     atOrBefore: (ledger) => known.findLast((close) => close.ledger <= ledger) ?? null,

@@ -1,6 +1,6 @@
 /** Decides what a round of watching does. Pure: reads and stores nothing. */
 
-import type { LedgerTip, ServerTip } from '../ledger/index.js';
+import { type LedgerTip, type ServerTip, SHORTEST_LEDGER_MS } from '../ledger/index.js';
 import type { CursorDoc } from './cursors.js';
 import type { NetworkStateDoc } from './network-states.js';
 
@@ -8,8 +8,6 @@ import type { NetworkStateDoc } from './network-states.js';
  *  covers them. */
 const NEAR_LEDGERS = 100;
 const HASH_CHECK_AFTER_MS = 60_000;
-/** No network closes ledgers faster. */
-const SHORTEST_LEDGER_MS = 50;
 /** A stream without anything new for this long gets a quiet check. */
 const LONGEST_QUIET_LEDGERS = 720;
 const GAP_WAIT_MS = 3_600_000;
@@ -117,7 +115,8 @@ export function planRead(
   tip: Pick<LedgerTip, 'latestLedger' | 'oldestLedger'>,
   mustShow: number | null,
 ): ReadPlan {
-  if (cursor.ledger >= tip.latestLedger) return 'nothing_new';
+  // A lower tip is no reason to rest: an earlier one may have been a false claim.
+  if (cursor.ledger === tip.latestLedger) return 'nothing_new';
   if (mustShow !== null && cursor.shownLedger < mustShow) return 'quiet_check';
   // Early enough: the server still keeps the ledgers that may have been missed.
   const longest = Math.min(LONGEST_QUIET_LEDGERS, Math.ceil((tip.latestLedger - tip.oldestLedger) / 20));

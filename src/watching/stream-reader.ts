@@ -236,12 +236,11 @@ function progressAfter(deps: StreamReaderDeps, page: Page, tip: LedgerTip, from:
   const cursor = page.cursor === null ? from.cursor : larger(from.cursor, page.cursor);
   // The last ledger of a full page may continue on the next one.
   const shown = page.full ? ledgerOfCursor(cursor) - 1 : page.shownLedger;
-  const isNewer = !page.full && tip.latestLedger > from.ledger;
   return {
     ...(shown === null ? shownOf(from) : shownUpTo(deps, from, shown)),
     cursor,
-    ledger: isNewer ? tip.latestLedger : Math.max(from.ledger, page.full ? ledgerOfCursor(cursor) - 1 : 0),
-    closedAt: isNewer ? tip.latestClosedAt : from.closedAt,
+    ledger: page.full ? Math.max(from.ledger, ledgerOfCursor(cursor) - 1) : tip.latestLedger,
+    closedAt: page.full ? from.closedAt : tip.latestClosedAt,
     readAt: deps.clock.now(),
     recordLedger: from.address === null ? null : newestOf(page, from.recordLedger),
   };
@@ -256,8 +255,9 @@ function shownUpTo(
 ): Pick<Progress, 'shownLedger' | 'shownClosedAt'> {
   if (ledger <= from.shownLedger) return shownOf(from);
   const close = knownCloses.atOrBefore(ledger);
-  const isLater = close !== null && close.closedAt > from.shownClosedAt;
-  return { shownLedger: ledger, shownClosedAt: isLater ? close.closedAt : from.shownClosedAt };
+  // A later ledger that closed earlier: the time of before was a false claim.
+  const isKnown = close !== null && (close.closedAt > from.shownClosedAt || close.ledger > from.shownLedger);
+  return { shownLedger: ledger, shownClosedAt: isKnown ? close.closedAt : from.shownClosedAt };
 }
 
 /** Whether the server dropped ledgers between its tip and this page, which a page does not show.
@@ -312,12 +312,11 @@ async function quietCheck(
   // A server that dropped ledgers cannot vouch for them.
   if (!isQuiet || (await wasCut(session, tip, from))) return null;
   const shown = shownLedger ?? leastShown(deps, tip) ?? from.shownLedger;
-  const isNewer = tip.latestLedger > from.ledger;
   const to: Progress = {
     ...shownUpTo(deps, from, shown),
     cursor: from.cursor,
-    ledger: isNewer ? tip.latestLedger : from.ledger,
-    closedAt: isNewer ? tip.latestClosedAt : from.closedAt,
+    ledger: tip.latestLedger,
+    closedAt: tip.latestClosedAt,
     readAt: deps.clock.now(),
     recordLedger: from.recordLedger,
   };

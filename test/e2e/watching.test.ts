@@ -4,6 +4,7 @@ import t from 'tap';
 import { systemClock } from '../../src/kit/clock.js';
 import type { FaultInput } from '../../src/local-ledger/index.js';
 import { LONG } from '../helpers/long.js';
+import { testDatabase } from '../helpers/mongo.js';
 import { eventually, startSelling, startTestService, type TestService } from '../helpers/service.js';
 
 const paymentsOf = async (service: TestService, query = '') => (await service.api('GET', `/payments${query}`)).data;
@@ -42,6 +43,26 @@ t.test('a payment made while Horizon fails is found once it answers again, once'
     t.pass(fault.kind);
   }
   t.equal((await paymentsOf(service, '?pageSize=100')).length, FAULTS.length);
+});
+
+t.test('a source has named a newest ledger far ahead of the network → payments are found all the same', async (t) => {
+  const { uri, db } = await testDatabase(t);
+  const service = await startTestService(t, { database: { uri } });
+  const { link, wallet } = await startSelling(service);
+  const ledger = service.context.localLedger!.client;
+  await ledger.pay({ to: wallet.address, amount: '25', memo: link.memo });
+  await eventually(async () => (await paymentsOf(service)).length === 1, 'the payment before');
+  // What a round stores by such a claim.
+  await db.collection('networkStates').updateMany({}, { $set: { latestLedger: 9_000_000 } });
+  await db.collection('cursors').updateMany({}, { $set: { ledger: 9_000_000 } });
+  const paid = await ledger.pay({ to: wallet.address, amount: '26', memo: link.memo });
+  await eventually(async () => (await paymentsOf(service)).length === 2, 'the payment afterwards');
+  const sync = await eventually(async () => {
+    const read = await syncOf(service, wallet.id);
+    return read.ledger < 9_000_000 && read;
+  }, 'what was really read');
+  t.ok(sync.ledger >= paid.ledger);
+  t.equal(sync.state, 'OK');
 });
 
 t.test('a record that cannot be understood is parked, holds up nothing, and can be tried again', async (t) => {

@@ -154,6 +154,8 @@ t.test('a stream is asked how far its server is when that matters, and only then
   const cases: [string, CursorDoc, LedgerTip, number | null, string][] = [
     ['no ledger is new', cursor('G', 1000, 500), tip(1000), 900, 'nothing_new'],
     ['a new ledger', cursor('G', 1000), tip(1001), null, 'read'],
+    ['a false claim has counted as read', cursor('G', 9_000_000, 1000), tip(1001), null, 'quiet_check'],
+    ['a claim of one ledger too many', cursor('G', 1002, 1000), tip(1001), null, 'read'],
     ['the feed waits for it', cursor('G', 1000, 800), tip(1001), 900, 'quiet_check'],
     ['it was shown far enough', cursor('G', 1000, 960), tip(1001), 900, 'read'],
     ['quiet for long', cursor('G', 900_000, 899_000), tip(900_001), null, 'quiet_check'],
@@ -251,6 +253,21 @@ t.test('where a window begins: by its ledger, unless only its time can tell', as
   t.equal(startOf(window(500_000, null), { tip: tip(60), state }), null, 'a ledger of the network before the reset');
   t.same(startOf(window(58, null), { tip: tip(40), state }), { ledger: 58, closedAt: at(58) }, 'this server lags');
   t.equal(startOf(window(5, null), { tip: tip(60, { oldestLedger: 20 }), state }), null, 'it is no longer kept');
+});
+
+t.test('a close time was a false claim → the next ledger that contradicts it puts it right', async (t) => {
+  const knownCloses = createKnownCloses();
+  const told = (ledger: number, closedAt = at(ledger)) => knownCloses.note({ ledger, closedAt });
+  const known = () => [55, 56, 57, 9_000_000].map((ledger) => knownCloses.atOrBefore(ledger)?.ledger);
+  told(55);
+  told(56, at(1_000_000));
+  told(57);
+  t.same(known(), [55, 55, 57, 57], 'a time far ahead');
+  told(9_000_000, at(57, 2000));
+  told(58);
+  t.same(known(), [55, 55, 57, 58], 'a ledger far ahead');
+  told(58, at(58, 1000));
+  t.same(knownCloses.atOrBefore(58)?.closedAt, at(58, 1000), 'told again');
 });
 
 t.test('a search is spared where a ledger of this network is known to have closed just before', async (t) => {
