@@ -198,15 +198,28 @@ export function countsNow(
   return jumped.suspects.every((suspect) => answers.every(({ of, at }) => of !== suspect.of || at > suspect.at));
 }
 
-/** The answers of a jump that may be wrong: those that the last sample was not made of. */
-export const suspectsOf = (answers: readonly RateAnswer[], last: readonly RateAnswer[]): RateAnswer[] =>
-  answers.filter(
-    (answer) =>
-      !last.some(
-        ({ of, rate, at }) =>
-          of === answer.of && at.getTime() === answer.at.getTime() && compareRates(rate, answer.rate) === 0,
-      ),
-  );
+/** Answers that are older by more than this than the newest one are of a source that answers once
+ *  a day. */
+const OFTEN_MS = 3_600_000;
+
+/** The answers of a jump that may be wrong: those that say something else than their sources said
+ *  for the last sample.
+ *  @param last what the last sample was made of. Empty when that is not known any more: then those
+ *  of sources that answer often, for another day of a bank would be waited for */
+export function suspectsOf(answers: readonly RateAnswer[], last: readonly RateAnswer[]): RateAnswer[] {
+  if (last.length === 0) {
+    const newestMs = Math.max(...answers.map(({ at }) => at.getTime()));
+    return answers.filter(({ at }) => newestMs - at.getTime() <= OFTEN_MS);
+  }
+  const before = new Map(last.map((answer) => [answer.of, answer]));
+  const isNew = ({ of, at, rate }: RateAnswer) =>
+    before.get(of)?.at.getTime() !== at.getTime() || compareRates(before.get(of)!.rate, rate) !== 0;
+  const moved = answers.filter(({ of, rate }) => {
+    const known = before.get(of);
+    return !known || differBy(AGREE_WITHIN, known.rate, rate);
+  });
+  return moved.length > 0 ? moved : answers.filter(isNew);
+}
 
 export function jumps(from: Rate, to: Rate): boolean {
   const [before, after] = [from.units * pow10(to.scale), to.units * pow10(from.scale)];

@@ -167,6 +167,15 @@ t.test('a jump of more than 20 % counts once newer answers confirm it', async ()
   const day = answer('0.95', 0, 'ecb EUR/CHF');
   t.same(suspectsOf([answer('2', 6), day], [answer('1', 5), day]), [answer('2', 6)], 'what was right before stays so');
   t.same(suspectsOf([answer('9.5', 0, 'ecb EUR/CHF')], [day]), [answer('9.5', 0, 'ecb EUR/CHF')]);
+  const nextDay = answer('0.96', 86_400, 'ecb EUR/CHF');
+  t.same(suspectsOf([answer('2', 90_000), nextDay], [answer('1', 5), day]), [answer('2', 90_000)], 'who jumped');
+  t.same(
+    suspectsOf([answer('2', 180_000), nextDay], []),
+    [answer('2', 180_000)],
+    'no other day of a bank is waited for',
+  );
+  const both = [answer('1.04', 90_000), answer('0.99', 86_400, 'ecb EUR/CHF')];
+  t.same(suspectsOf(both, [answer('1', 5), day]), both, 'no one source did');
 });
 
 t.test('a markup lowers the rate exactly, and crossing multiplies', async () => {
