@@ -113,10 +113,11 @@ function marketAt(
   config: Config,
   { network, baseUrl, localUrl }: { network: Network; baseUrl: string | null; localUrl: string | null },
 ): Market | null {
-  if (baseUrl !== null) return { baseUrl, allowances: [] };
+  if (baseUrl !== null) return { baseUrl, allowancesOf: () => [] };
   const horizon = config.horizonUrls[network][0] ?? (network === 'LOCAL' ? localUrl : null);
   if (horizon === null) return null;
   const perHour = requestsPerHourOf(network, config);
   const budget = perHour === null ? null : requestBudgets.of(network, perHour);
-  return { baseUrl: horizon, allowances: budget?.allowancesOf({ purpose: 'tenants', by: 'rates' }) ?? [] };
+  const allowancesOf: Market['allowancesOf'] = (by) => budget?.allowancesOf({ purpose: 'tenants', by }) ?? [];
+  return { baseUrl: horizon, allowancesOf };
 }

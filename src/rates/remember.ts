@@ -18,7 +18,8 @@ const RATE_ANSWERS = define('rateAnswers', {
   /** The source's name. */
   _id: String,
   askedAt: Date,
-  /** Currencies that it was asked for. */
+  /** Currencies that it was asked for: all that ever were wanted, so that each one costs a request
+   *  of its own once. */
   wanted: shape<readonly string[]>(),
   /** It did not answer, or not yet: the quotes are those of before. */
   failed: Boolean,
@@ -70,7 +71,7 @@ interface Remembered {
 export type Remember = (
   source: string,
   options: { everyMs: number; wanted: readonly string[] },
-  read: () => Promise<StoredQuote[]>,
+  read: (wanted: readonly string[]) => Promise<StoredQuote[]>,
 ) => Promise<Remembered>;
 
 /** The pause after a failure. */
@@ -91,10 +92,11 @@ export function createRemember({ answers, clock }: { answers: RateAnswerStore; c
       const restMs = known?.failed ? Math.min(AGAIN_MS, everyMs) : everyMs;
       const isKnown = known && wanted.every((each) => known.wanted.includes(each));
       if (isKnown && agoMs >= 0 && agoMs < restMs) return { ...old, isPartial: known.failed };
-      const asked = { _id: source, askedAt: new Date(nowMs), wanted, failed: true, quotes: old.quotes };
+      const all = [...new Set([...(known?.wanted ?? []), ...wanted])].sort();
+      const asked = { _id: source, askedAt: new Date(nowMs), wanted: all, failed: true, quotes: old.quotes };
       // Another process is asking.
       if (!(await answers.claim(asked, known))) return old;
-      const quotes = await read();
+      const quotes = await read(all);
       await answers.save({ ...asked, failed: false, quotes });
       return { quotes, isPartial: false };
     })().finally(() => reading.delete(key));

@@ -23,6 +23,9 @@ const NEEDED_FOR_MS = 3_600_000;
 /** Concurrent samples: of pairs that lately had a sample, and of any. Pairs that one account has
  *  invented may stall, and then delay the other pairs only for a while. */
 const LANES = { sound: 6, any: 2 };
+/** Then no further pair is sampled in this run: the lanes of sound pairs, which have ended by now,
+ *  begin again with the next one. */
+const RUN_MS = 5000;
 const LOOK_EVERY_MS = 100;
 
 /** Has a pair sampled, on account of the first account that needs it. @param until default half an
@@ -49,11 +52,12 @@ export function createSampler(deps: SamplerDeps) {
   const { pairs, samples, intervalMs, clock } = deps;
 
   return {
-    /** Samples the due pairs, shared with other processes. */
+    /** Samples due pairs, shared with other processes, for some seconds. */
     async run(ended: AbortSignal): Promise<{ sampled: number; without: number }> {
       const result = { sampled: 0, without: 0 };
+      const untilMs = clock.nowMs() + RUN_MS;
       const lane = async (which: keyof typeof LANES) => {
-        while (!ended.aborted) {
+        while (!ended.aborted && clock.nowMs() < untilMs) {
           const due = await pairs.claimDue(clock.now(), { intervalMs, isSound: which === 'sound' });
           if (!due) return;
           await sampleDue(deps, due, result);
@@ -101,7 +105,7 @@ export function createSampler(deps: SamplerDeps) {
         knownBy: [],
       });
       const first = opened
-        ? sample(deps, pair, { _id: key, unconfirmed: null, trouble: null, answers: [], knownBy: [] })
+        ? sample(deps, pair, { _id: key, openedBy: accountId, unconfirmed: null, trouble: null })
         : firstOf(deps, key);
       await within(clock, PATIENCE_MS, first, () => false);
       return true;
@@ -115,9 +119,9 @@ const ahead = ({ clock }: SamplerDeps, ms: number) => new Date(clock.nowMs() + m
 async function sample(
   { take, log, pairs, clock, onDisagreed, samples, stamp }: SamplerDeps,
   pair: Pair,
-  doc: Pick<RatePairDoc, '_id' | 'unconfirmed' | 'trouble' | 'answers' | 'knownBy'>,
+  doc: Pick<RatePairDoc, '_id' | 'openedBy' | 'unconfirmed' | 'trouble' | 'answers' | 'knownBy'>,
 ): Promise<boolean> {
-  const taken = await take(pair, doc.knownBy ?? []);
+  const taken = await take(pair, { accountId: doc.openedBy, knownBy: doc.knownBy ?? [] });
   const none = async (reason: string, unconfirmed: RatePairDoc['unconfirmed']) => {
     // Once for each trouble, not with every attempt.
     if (doc.trouble?.reason !== reason) log.warn({ pair: doc._id, reason }, 'no sample of a rate');

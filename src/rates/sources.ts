@@ -8,7 +8,7 @@ import type { Asset } from '../domain/asset.js';
 import type { Peg } from '../domain/parsed-settings.js';
 import { crossRate, type Pair, parseRate, type Rate, rateBetween, readRate, toRate } from '../domain/rate.js';
 import type { Clock } from '../kit/clock.js';
-import { BudgetUsedUp, createRequester, type Fetch, type RequestBudget } from '../ledger/index.js';
+import { BudgetUsedUp, createRequester, endpointOf, type Fetch, type RequestBudget } from '../ledger/index.js';
 import type { Remember } from './remember.js';
 
 // The interface of a source of rates.
@@ -23,9 +23,10 @@ export interface RateSource {
   /** As in `RATE_SOURCES`. */
   name: string;
   /** Null if the source never has such a pair, so that it is not asked.
+   *  @param accountId on whose account
    *  @throws SourceError, BadAnswer, UnknownPair when it says that it does not know the pair; any
    *  other error counts as a failure as well */
-  quote(pair: Pair): Promise<Quote | null>;
+  quote(pair: Pair, accountId: string): Promise<Quote | null>;
 }
 
 /** A source of exchange rates between currencies that knows no assets. */
@@ -187,9 +188,7 @@ export function createCoingecko(deps: {
     async quote({ asset, currency }) {
       if (asset.issuer !== null) return null;
       const wanted = [...new Set([...(await currencies()), currency])].sort();
-      const { quotes, isPartial } = await remember('coingecko', { everyMs: COINGECKO_EVERY_MS, wanted }, () =>
-        read(wanted),
-      );
+      const { quotes, isPartial } = await remember('coingecko', { everyMs: COINGECKO_EVERY_MS, wanted }, read);
       const found = quotes.find((each) => each.currency === currency);
       if (found) return { rate: rateIn(found.rate), at: found.at };
       // It may know the pair.
@@ -321,9 +320,10 @@ const ledgerSchema = z.object({
 });
 
 export interface Market {
+  /** Its path, query and user info may hold keys. */
   baseUrl: string;
-  /** The budgets that must grant each request. */
-  allowances: readonly RequestBudget[];
+  /** The budgets that must grant each request of the account. */
+  allowancesOf: (accountId: string) => readonly RequestBudget[];
 }
 
 export function createLedgerMarket(deps: {
@@ -336,22 +336,19 @@ export function createLedgerMarket(deps: {
   const { ask, marketOf, pegs, clock } = deps;
   return {
     name: 'ledger',
-    async quote({ asset, currency, network }) {
+    async quote({ asset, currency, network }, accountId) {
       const market = marketOf(network);
       const pegged = pegs
         .filter((peg) => peg.currency === currency)
         .map(({ asset: { code, issuer } }) => `${code}:${issuer}`);
       if (!market || pegged.length === 0) return null;
-      for (const allowance of market.allowances) {
+      for (const allowance of market.allowancesOf(accountId)) {
         const waitMs = await allowance.take();
         if (waitMs > 0) throw new BudgetUsedUp(waitMs);
       }
-      const query = new URLSearchParams({
-        ...sourceOf(asset),
-        source_amount: SENT,
-        destination_assets: pegged.join(','),
-      });
-      const answer = await ask.json(`${market.baseUrl}/paths/strict-send?${query}`);
+      const { urlOf, headers } = endpointOf(market.baseUrl);
+      const query = { ...sourceOf(asset), source_amount: SENT, destination_assets: pegged.join(',') };
+      const answer = await ask.json(urlOf('/paths/strict-send', query), headers);
       const { records } = shaped(ledgerSchema, answer)._embedded;
       const rates = records.map(({ source_amount: sent, destination_amount: got }) => ({
         sent: parseAmount(sent),

@@ -125,8 +125,14 @@ interface TakeDeps {
   onLeftOut: (source: string) => void;
 }
 
-/** @param knownBy the answers, by their `of`, that earlier samples of the pair were made of */
-export type Take = (pair: Pair, knownBy: readonly string[]) => Promise<Taken>;
+interface Asked {
+  /** On whose account. */
+  accountId: string;
+  /** The answers, by their `of`, that earlier samples of the pair were made of. */
+  knownBy: readonly string[];
+}
+
+export type Take = (pair: Pair, asked: Asked) => Promise<Taken>;
 
 export function createTake(deps: TakeDeps): Take {
   const { sources, cross, pegs } = deps;
@@ -134,12 +140,12 @@ export function createTake(deps: TakeDeps): Take {
 
   /** The source's rate in the currency, or crossed from a currency that it trades in.
    *  @throws UnknownPair */
-  async function quoteOf(source: RateSource, pair: Pair, knownBy: readonly string[]): Promise<Said | null> {
+  async function quoteOf(source: RateSource, pair: Pair, asked: Asked): Promise<Said | null> {
     let unknown: UnknownPair | null = null;
     const bases = cross ? BASES.filter((base) => base !== pair.currency) : [];
     for (const currency of [pair.currency, ...bases]) {
       try {
-        const answer = await direct(source, { ...pair, currency }, knownBy);
+        const answer = await direct(source, { ...pair, currency }, asked);
         if (!answer) continue;
         if (currency === pair.currency) return { rate: answer.rate, source: source.name, answers: [answer] };
         const crossing = await crossed(deps, currency, pair.currency);
@@ -154,11 +160,11 @@ export function createTake(deps: TakeDeps): Take {
     return null;
   }
 
-  return async (pair, knownBy) => {
+  return async (pair, asked) => {
     const isPegged = pegs.some((peg) => sameAsset(peg.asset, pair.asset));
     const said = isPegged
       ? [await well(deps, 'peg', pair, () => pegged(deps, pair))]
-      : await Promise.all(sources.map((source) => well(deps, source.name, pair, () => quoteOf(source, pair, knownBy))));
+      : await Promise.all(sources.map((source) => well(deps, source.name, pair, () => quoteOf(source, pair, asked))));
     const good = said.filter((each) => each !== null);
     const agreement = agree(good.map(({ rate }) => rate));
     if (agreement.outcome === 'agreed') {
@@ -225,13 +231,13 @@ async function well<T>(
 function createDirect({ maxAgeMs, clock }: Pick<TakeDeps, 'maxAgeMs' | 'clock'>) {
   /** When to ask again, the longest known first. */
   const unknown = new Map<string, number>();
-  return async (source: RateSource, pair: Pair, knownBy: readonly string[]): Promise<RateAnswer | null> => {
+  return async (source: RateSource, pair: Pair, { accountId, knownBy }: Asked): Promise<RateAnswer | null> => {
     const { asset, currency, network } = pair;
     const of = `${source.name} ${currency}`;
     const key = `${of} ${network} ${asset.code} ${asset.issuer}`;
     if ((unknown.get(key) ?? 0) > clock.nowMs()) return null;
     unknown.delete(key);
-    const quote = await source.quote(pair).catch((error: unknown) => {
+    const quote = await source.quote(pair, accountId).catch((error: unknown) => {
       if (!(error instanceof UnknownPair)) throw error;
       const [oldest] = unknown.keys();
       if (oldest !== undefined && unknown.size >= MOST_UNKNOWN) unknown.delete(oldest);

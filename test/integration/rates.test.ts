@@ -4,8 +4,9 @@ import { pino } from 'pino';
 import t from 'tap';
 import { readConfig } from '../../src/app/config.js';
 import { createRates } from '../../src/app/rates.js';
-import { type Pair, pairKey } from '../../src/domain/rate.js';
+import { formatRate, type Pair, pairKey } from '../../src/domain/rate.js';
 import { createRateBook } from '../../src/rates/book.js';
+import { createAsk, createLedgerMarket } from '../../src/rates/sources.js';
 import { LONG } from '../helpers/long.js';
 import { manualClock } from '../helpers/manual-clock.js';
 import { startRateServers } from '../helpers/rate-servers.js';
@@ -105,6 +106,32 @@ t.test('each source is understood in its real format', async (t) => {
   t.equal(asked.get('source_asset_type'), 'native');
   t.equal(asked.get('destination_assets'), `EURC:${ISSUER}`);
 });
+
+t.test(
+  'the market is asked at a Horizon whose URL holds keys → they reach it, on account of who opened the pair',
+  async (t) => {
+    const servers = await startRateServers(t, { EUR: '0.25' }, new Date());
+    const [, plain] = servers.sources('ledger').split('@');
+    const baseUrl = `${plain!.replace('//', '//ana:secret@')}?key=K`;
+    const clock = manualClock();
+    const ask = createAsk(clock);
+    t.teardown(() => ask.close());
+    const payers: string[] = [];
+    const allowancesOf = (accountId: string) => {
+      payers.push(accountId);
+      return [];
+    };
+    const pegs = [{ asset: { code: 'EURC', issuer: ISSUER }, currency: 'EUR' }];
+    const market = createLedgerMarket({ ask, marketOf: () => ({ baseUrl, allowancesOf }), pegs, clock });
+    t.equal(formatRate((await market.quote(EUR, 'acct_1'))!.rate), '0.25');
+    const [{ url, headers }] = servers.requests as [(typeof servers.requests)[0]];
+    const { pathname, searchParams } = new URL(url, 'http://server');
+    t.equal(pathname, '/ledger/paths/strict-send');
+    t.equal(searchParams.get('key'), 'K');
+    t.equal(headers.authorization, `Basic ${Buffer.from('ana:secret').toString('base64')}`);
+    t.same(payers, ['acct_1']);
+  },
+);
 
 t.test('a custom source is told the issuer, and other sources are not asked for issued assets', async (t) => {
   const { sampler, newest, servers } = await setUp(t, ['kraken', 'coinbase', 'custom']);
@@ -266,6 +293,23 @@ t.test(
   },
 );
 
+t.test(
+  'a pair is needed again after days in which its rate rose by half → no other day of the bank is waited for',
+  async (t) => {
+    const { newest, servers, sampler, minute, clock, seen } = await setUp(t, ['kraken', 'ecb']);
+    const CHF = inCurrency('CHF');
+    await sampler.need(CHF, 'acct_1');
+    seen.unused.add(pairKey(CHF));
+    clock.advance(3 * 86_400_000);
+    await minute();
+    servers.prices.EUR = '0.375';
+    await sampler.need(CHF, 'acct_1');
+    t.same(await newest(CHF), ['0.2375', 'kraken*ecb'], 'a second answer has to confirm it');
+    await minute();
+    t.same(await newest(CHF), ['0.35625', 'kraken*ecb']);
+  },
+);
+
 t.test('a source that says that it does not know a pair is asked again in a minute if it has known it', async (t) => {
   const { servers, sampler, minute, newest, seen } = await setUp(t, ['coinbase']);
   await sampler.need(EUR, 'acct_1');
@@ -324,6 +368,21 @@ t.test(
     t.match(servers.requests.at(-1)!.url, /vs_currencies=eur,usd|pair=/);
   },
 );
+
+t.test('currencies are needed now and then → each costs CoinGecko a request of its own once', async (t) => {
+  const prices = { EUR: '0.25', USD: '0.27', GBP: '0.22' };
+  const { servers, sampler, minute, clock, seen } = await setUp(t, ['coingecko'], { prices });
+  await sampler.need(EUR, 'acct_1');
+  const others = ['USD', 'GBP'].map(inCurrency);
+  for (const pair of others) seen.unused.add(pairKey(pair));
+  for (const pair of others) await sampler.need(pair, 'acct_2');
+  t.equal(servers.count('coingecko'), 3);
+  clock.advance(3 * 3_600_000);
+  await minute();
+  t.equal(servers.count('coingecko'), 4, 'for the one that is still used');
+  for (const pair of others) await sampler.need(pair, 'acct_2');
+  t.equal(servers.count('coingecko'), 4);
+});
 
 t.test('CoinGecko is asked again after a failure, and not taken to lack what it did not answer', async (t) => {
   const { sampler, servers, newest, minute } = await setUp(t, ['coingecko'], { prices: { EUR: '0.25', USD: '0.27' } });
@@ -487,6 +546,39 @@ t.test('a hundred pairs that stall do not keep the pair of another account waiti
   ended.abort();
   await passing(round);
 });
+
+t.test(
+  'pairs that stall take longer than the interval → the others are sampled in it all the same',
+  LONG,
+  async (t) => {
+    const { servers, sampler, clock, stores } = await setUp(t, ['custom']);
+    await sampler.need(EUR, 'acct_2');
+    servers.trouble.custom = (path) => (path.includes('base=N') ? { trouble: 'hang' } : null);
+    for (let nth = 0; nth < 100; nth += 1) {
+      const doc = pairDoc({ ...EUR, asset: { code: `N${nth}`, issuer: ISSUER } }, new Date(clock.nowMs() - 60_000));
+      await stores.system.ratePairs.open({ ...doc, trouble: { since: clock.now(), reason: 'none' } });
+    }
+    const end = clock.nowMs() + 300_000;
+    const times = new Set<number>();
+    const ended = new AbortController();
+    const runs = (async () => {
+      while (!ended.signal.aborted) {
+        await sampler.run(ended.signal);
+        await clock.sleep(1000, ended.signal);
+      }
+    })();
+    while (clock.nowMs() < end) {
+      clock.advance(1000);
+      servers.at = clock.now();
+      await new Promise((resolve) => setTimeout(resolve, 30));
+      times.add((await rateOf(stores, EUR))!.at.getTime());
+    }
+    ended.abort();
+    clock.advance(10_000);
+    await runs;
+    t.ok(times.size >= 4, `${times.size} samples in five minutes`);
+  },
+);
 
 t.test('old samples are removed, but for the first of each hour', async (t) => {
   const { sampler, minute, stores, clock } = await setUp(t, ['kraken']);
