@@ -72,8 +72,9 @@ const BUDGET_ROUNDS = 60;
 /** With Stellar RPC each transaction takes its own request. */
 const RPC_BUDGET_ROUNDS = 360;
 /** Each request for a too large ledger page costs a time-out, for every address; a stream that
- *  failed for long pauses for a minute; checkouts made by a fast clock end later. */
-const SLOW_ROUNDS = 60;
+ *  failed for long pauses for a minute; checkouts made by a fast clock end later, those of an order
+ *  form after more than five minutes. */
+const SLOW_ROUNDS = 90;
 /** Heavy pages beside a broken account, after which page sizes have to grow again, or beside
  *  machines that are behind, which answer every other request. */
 const SLOWEST_ROUNDS = 150;
@@ -219,6 +220,7 @@ async function prepare(
   network.heavyPages = hardships.heavyPages;
   network.blindness = hardships.blindness ?? [];
   network.isTwice = hardships.twice !== null;
+  network.claims = hardships.claims;
   network.lacking = hardships.lacking;
   network.future = hardships.future;
   if (hardships.brokenAccount) network.brokenAccount = ADDRESSES[0]!;
