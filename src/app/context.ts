@@ -200,13 +200,13 @@ async function openCore(deps: ContextDeps, publicUrl: string, onClose: OnClose) 
   const newId = createIds(clock);
   const { database, stores, close } = await openDatabase({ clock, newId, log, onProgress }, config);
   onClose(close);
-  const { installation, requestBudgets } = stores.system;
+  const { installation, requestBudgets, networkStates } = stores.system;
   const secrets = createSecretBox(await openSecretsKey(config.secretsKeys, config.dataDir), clock);
   await checkSecretsKey(installation, secrets);
   const localLedger = hasBuiltInLedger(config) ? await openBuiltInLedger({ database, clock, log }, config) : null;
   if (localLedger) onClose(localLedger.close);
   const monotonic = monotonicClock;
-  const ledgers = createLedgers({ requestBudgets, clock, monotonic, log }, config, {
+  const ledgers = createLedgers({ requestBudgets, networkStates, clock, monotonic, log }, config, {
     networks: config.networks,
     localUrl: localLedger?.url ?? null,
   });

@@ -9,6 +9,7 @@ import type { Config } from './config.js';
 
 interface LedgersDeps {
   requestBudgets: SystemStores['requestBudgets'];
+  networkStates: Pick<SystemStores['networkStates'], 'byNetwork'>;
   clock: Clock;
   monotonic: MonotonicClock;
   log: Logger;
@@ -20,7 +21,7 @@ export const requestsPerHourOf = (network: Network, { horizonRequestsPerHour }: 
 
 /** @param localUrl the built-in ledger, for LOCAL without sources of its own */
 export function createLedgers(
-  { requestBudgets, clock, monotonic, log }: LedgersDeps,
+  { requestBudgets, networkStates, clock, monotonic, log }: LedgersDeps,
   config: Config,
   { networks, localUrl }: { networks: readonly Network[]; localUrl: string | null },
 ): ReadonlyMap<Network, NetworkLedger> {
@@ -32,11 +33,9 @@ export function createLedgers(
       const requestsPerHour = requestsPerHourOf(network, config);
       const budget = requestsPerHour === null ? null : requestBudgets.of(network, requestsPerHour);
       const { passphrase } = networkInfo[network];
-      const isOwn = !isConfigured;
-      return [
-        network,
-        createLedger({ network, horizonUrls, rpcUrls, passphrase, budget, isOwn, clock, monotonic, log }),
-      ];
+      const sources = { network, horizonUrls, rpcUrls, passphrase, budget, isOwn: !isConfigured };
+      const lastSeen = () => networkStates.byNetwork(network);
+      return [network, createLedger({ ...sources, lastSeen, clock, monotonic, log })];
     }),
   );
 }

@@ -39,8 +39,8 @@ export async function connect(localLedgerUrl: string): Promise<Administration> {
   const { database, stores, close } = await openDatabase({ clock, newId, log, onProgress }, config);
   const { system } = stores;
   const { transaction } = database;
-  const { parkedRecords, requestBudgets, wallets } = system;
-  const ledgersDeps = { requestBudgets, clock, monotonic: monotonicClock, log };
+  const { parkedRecords, requestBudgets, networkStates, wallets } = system;
+  const ledgersDeps = { requestBudgets, networkStates, clock, monotonic: monotonicClock, log };
   // A parked record may be of a network that is no longer watched.
   const ledgers = createLedgers(ledgersDeps, config, { networks: NETWORKS, localUrl: localLedgerUrl });
   const core = createCore({

@@ -85,27 +85,48 @@ export const SHORTEST_LEDGER_MS = 50;
 /** As many more may have closed at once for us, while answers were on their way. */
 const MOST_AT_ONCE = 500;
 
-type TipCheck = (tip: LedgerTip) => LedgerTip;
+/** The newest ledger as last seen, and when. */
+export interface SeenLedger extends Pick<LedgerTip, 'latestLedger' | 'latestClosedAt'> {
+  seenAt: Date;
+}
+
+/** @throws what `ask` throws, SourceError for a tip that is not believed */
+type AskTip = (ask: () => Promise<LedgerTip>) => Promise<LedgerTip>;
 
 /** Refuses a newest ledger that the network cannot have closed since the last one that was told:
  *  reading would begin or rest there, and what closes before would never be read. The first one
- *  that is told is believed until another closes later, with a lower number. */
-export function createTipCheck(clock: Pick<Clock, 'nowMs'>, monotonic: Pick<MonotonicClock, 'nowMs'>): TipCheck {
-  let newest: (Pick<LedgerTip, 'latestLedger' | 'latestClosedAt'> & { atMs: number; atSteadyMs: number }) | null = null;
-  return (tip) => {
+ *  that is told is believed until another closes later, with a lower number.
+ *  @param lastSeen by earlier processes; asked before the first tip */
+export function createTipCheck(
+  clock: Pick<Clock, 'nowMs'>,
+  monotonic: Pick<MonotonicClock, 'nowMs'>,
+  lastSeen: () => Promise<SeenLedger | null>,
+): AskTip {
+  let newest: (SeenLedger & { steadyMs: number }) | null = null;
+
+  function check(tip: LedgerTip): LedgerTip {
     const { latestLedger, latestClosedAt } = tip;
     const [nowMs, steadyMs] = [clock.nowMs(), monotonic.nowMs()];
     if (newest) {
       // One clock may be set back, the other one may stand still while the machine sleeps, and the
       // last server may have been far behind.
       const closedMs = latestClosedAt.getTime() - newest.latestClosedAt.getTime();
-      const sinceMs = Math.max(nowMs - newest.atMs, steadyMs - newest.atSteadyMs, closedMs);
+      const sinceMs = Math.max(nowMs - newest.seenAt.getTime(), steadyMs - newest.steadyMs, closedMs);
       if (latestLedger - newest.latestLedger > MOST_AT_ONCE + sinceMs / SHORTEST_LEDGER_MS)
         throw new SourceError('the newest ledger that it names cannot have closed yet');
     }
     if (!newest || latestLedger >= newest.latestLedger || latestClosedAt > newest.latestClosedAt)
-      newest = { latestLedger, latestClosedAt, atMs: nowMs, atSteadyMs: steadyMs };
+      newest = { latestLedger, latestClosedAt, seenAt: new Date(nowMs), steadyMs };
     return tip;
+  }
+
+  return async (ask) => {
+    if (!newest) {
+      // Without the database what is read cannot be stored either.
+      const seen = await lastSeen().catch(() => null);
+      newest ??= seen && { ...seen, steadyMs: monotonic.nowMs() };
+    }
+    return check(await ask());
   };
 }
 
@@ -144,12 +165,12 @@ export function createFailover(options: {
   /** Aborts when the ledger is closed: requests in flight then reject with `LedgerUnavailable`. */
   closed: AbortSignal;
   monotonic: MonotonicClock;
-  checkTip: TipCheck;
+  askTip: AskTip;
   /** Time limit of one request including its body. Default 10,000. */
   timeoutMs?: number | undefined;
   log: Logger;
 }) {
-  const { closed, monotonic, checkTip, timeoutMs = TIMEOUT_MS, log } = options;
+  const { closed, monotonic, askTip, timeoutMs = TIMEOUT_MS, log } = options;
   const servers: Server[] = options.servers.map((server) => ({ ...server, ...newHealth() }));
 
   /** @throws SourceError or UnfitServer after noting it, LedgerUnavailable when the server is not
@@ -157,7 +178,7 @@ export function createFailover(options: {
   async function run<T>(server: Server, call: SourceCall<T>, spend: Spend, withinMs: number): Promise<T> {
     const source = server.connect(spend, withinMs);
     try {
-      const tip = server.verified && !call.needsTip ? null : checkTip(await source.tip());
+      const tip = server.verified && !call.needsTip ? null : await askTip(() => source.tip());
       server.verified = true;
       const answer = await call.run(source, tip, withinMs);
       if (call.provesHealthy && noteAnswer(server, monotonic.nowMs()))

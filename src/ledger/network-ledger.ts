@@ -6,7 +6,7 @@ import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';
 import { protocolWarning } from '../domain/stellar-sdk.js';
 import type { Clock, MonotonicClock } from '../kit/clock.js';
-import { createFailover, createTipCheck, type LedgerServer } from './failover.js';
+import { createFailover, createTipCheck, type LedgerServer, type SeenLedger } from './failover.js';
 import { horizonServer } from './horizon/source.js';
 import { type Asker, createRequester, type Fetch, type LedgerBudget, labelsOf } from './request.js';
 import { rpcServer } from './rpc/api.js';
@@ -26,6 +26,8 @@ export interface SourcesOptions {
   budget: LedgerBudget | null;
   /** The installation closes its ledgers itself. Default false. */
   isOwn?: boolean;
+  /** The newest ledger that earlier processes have seen. Default none. */
+  lastSeen?: () => Promise<SeenLedger | null>;
   clock: Clock;
   /** Measures pauses, which must not depend on the time of day. Default the clock. */
   monotonic?: MonotonicClock;
@@ -93,6 +95,8 @@ interface NetworkLedgerOptions {
   budget: LedgerBudget | null;
   /** Default false. */
   isOwn?: boolean;
+  /** The newest ledger that earlier processes have seen. Default none. */
+  lastSeen?: () => Promise<SeenLedger | null>;
   clock: Clock;
   /** Measures pauses, which must not depend on the time of day. Default the clock. */
   monotonic?: MonotonicClock;
@@ -108,9 +112,11 @@ function createNetworkLedger(options: NetworkLedgerOptions): NetworkLedger {
   // Every wait for the budget adds a listener.
   setMaxListeners(0, closing.signal);
   // The installation itself closes as many as are wanted.
-  const checkTip = options.isOwn ? (tip: LedgerTip) => tip : createTipCheck(options.clock, monotonic);
+  const askTip = options.isOwn
+    ? (ask: () => Promise<LedgerTip>) => ask()
+    : createTipCheck(options.clock, monotonic, options.lastSeen ?? (async () => null));
   const { servers: given } = options;
-  const failover = createFailover({ servers: given, closed: closing.signal, monotonic, checkTip, timeoutMs, log });
+  const failover = createFailover({ servers: given, closed: closing.signal, monotonic, askTip, timeoutMs, log });
   const { servers } = failover;
   const asking: Asking = {
     ...{ budget, failover, monotonic },

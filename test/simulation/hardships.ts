@@ -83,6 +83,8 @@ export interface Hardships {
   /** A process that dies within a transaction leaves its documents locked, until another process
    *  ends the transaction. */
   holds: true | null;
+  /** A share of the answers names a newest ledger this far ahead of the network. */
+  claims: { share: number; ahead: number } | null;
 }
 
 export type HardshipName = keyof Hardships;
@@ -322,6 +324,12 @@ export const HARDSHIPS: { readonly [Name in HardshipName]: Hardship<NonNullable<
     adapt: (scenario) => {
       scenario.maxSteps = Math.max(scenario.maxSteps, 40_000);
     },
+  },
+  claims: {
+    isOn: true,
+    probability: 0.1,
+    draw: (random) => ({ share: 0.1 + random.next() * 0.4, ahead: 100_000_000 }),
+    adapt: unchanged,
   },
 };
 

@@ -79,6 +79,7 @@ export class Network {
   isTwice = false;
   lacking: Hardships['lacking'] = null;
   future: Hardships['future'] = null;
+  claims: Hardships['claims'] = null;
   #faultsOn = true;
   readonly #sticky: Sticky = new Map();
 
@@ -156,7 +157,7 @@ export class Network {
               return () => reject(Object.assign(new Error('reset'), { code: 'ECONNRESET' }));
             const headers: Record<string, string> = {};
             const answer = this.#spoil(
-              sent ? this.#answerRpc(server, sent) : this.#answer(server, url),
+              this.#exaggerate(process, url, sent, sent ? this.#answerRpc(server, sent) : this.#answer(server, url)),
               fault,
               headers,
             );
@@ -174,6 +175,19 @@ export class Network {
     if (!this.#faultsOn) return null;
     if (this.isAway) return '503';
     return random.chance(server.faults) ? random.pick(FAULTS) : null;
+  }
+
+  /** False claims in answers that name the newest ledger, and only to processes that know one: the
+   *  first one of all is believed. */
+  #exaggerate(process: Process, { pathname }: URL, sent: string | undefined, answer: Answer | 'hang') {
+    if (!this.claims || !this.#faultsOn || !process.knowsLedger || answer === 'hang') return answer;
+    const isTip = sent ? JSON.parse(sent).method === 'getHealth' : pathname === '/';
+    if (!isTip || !this.scheduler.random.chance(this.claims.share)) return answer;
+    const body = answer.body.replace(
+      /("(?:history_latest_ledger|latestLedger)":)(\d+)/,
+      (_, name, latest) => `${name}${Number(latest) + this.claims!.ahead}`,
+    );
+    return { ...answer, body };
   }
 
   #spoil(answer: Answer | 'hang', fault: Fault | null, headers: Record<string, string>): Answer | 'hang' {

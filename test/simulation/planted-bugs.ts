@@ -1063,4 +1063,17 @@ export const plantedBugs: readonly PlantedBug[] = [
       ['src/kit/leases.ts', 'await db!.command({ killSessions: sessions.map((id) => ({ id })) });', 'void sessions;'],
     ],
   },
+  {
+    guard: 'a newest ledger that cannot have closed yet is not believed',
+    hardship: 'claims',
+    seed: 5012,
+    changes: [['src/ledger/failover.ts', 'const MOST_AT_ONCE = 500;', 'const MOST_AT_ONCE = 1e12;']],
+  },
+  {
+    guard: 'reading rests only where the newest ledger is the one of before',
+    changes: [
+      ['src/watching/plan.ts', 'if (cursor.ledger === tip.latestLedger)', 'if (cursor.ledger >= tip.latestLedger)'],
+    ],
+    elsewhere: 'test/e2e/watching.test.ts',
+  },
 ];

@@ -110,6 +110,11 @@ function coreOf(
     rpcUrls: network.urls('rpc'),
     passphrase: PASSPHRASE,
     budget: settings.requestsPerHour ? stores.system.requestBudgets.of('LOCAL', settings.requestsPerHour) : null,
+    async lastSeen() {
+      const seen = await stores.system.networkStates.byNetwork('LOCAL');
+      process.knowsLedger = seen !== null;
+      return seen;
+    },
     clock,
     monotonic,
     log,

@@ -11,6 +11,8 @@ export interface Process {
   alive: boolean;
   /** The lead of its clock over virtual time. */
   clockOffsetMs: number;
+  /** It has found the newest ledger that processes before it have seen. */
+  knowsLedger?: boolean;
 }
 
 export interface Action {
