@@ -202,10 +202,10 @@ export function countsNow(
  *  a day. */
 const OFTEN_MS = 3_600_000;
 
-/** The answers of a jump that may be wrong: those that say something else than their sources said
- *  for the last sample.
- *  @param last what the last sample was made of. Empty when that is not known any more: then those
- *  of sources that answer often, for another day of a bank would be waited for */
+/** The answers of a jump that may be wrong: those that moved by more than 5 % from what their
+ *  sources said for the last sample; if none did, all that differ from it.
+ *  @param last what the last sample was made of. Empty when that is not known any more: then only
+ *  sources that answer often are suspected, or another day of a bank would be waited for */
 export function suspectsOf(answers: readonly RateAnswer[], last: readonly RateAnswer[]): RateAnswer[] {
   if (last.length === 0) {
     const newestMs = Math.max(...answers.map(({ at }) => at.getTime()));

@@ -1,5 +1,6 @@
 /** Runs a call on a network's servers: on the first in the list that answers, or on a given one. It
- *  tracks each server's health, and checks a server's network before using its first answer. */
+ *  tracks each server's health, checks a server's network before using its first answer, and
+ *  refuses a newest ledger that cannot have closed yet. */
 
 import type { Logger } from 'pino';
 import type { Clock, MonotonicClock } from '../kit/clock.js';
@@ -82,7 +83,7 @@ export const pauseMs = (servers: readonly ServerHealth[], nowMs: number): number
 
 /** No network closes ledgers faster. */
 export const SHORTEST_LEDGER_MS = 50;
-/** As many more may have closed at once for us, while answers were on their way. */
+/** So many more may seem to close at once, because answers take their time. */
 const MOST_AT_ONCE = 500;
 
 /** The newest ledger as last seen, and when. */

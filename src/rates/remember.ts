@@ -18,8 +18,8 @@ const RATE_ANSWERS = define('rateAnswers', {
   /** The source's name. */
   _id: String,
   askedAt: Date,
-  /** Currencies that it was asked for: all that ever were wanted, so that each one costs a request
-   *  of its own once. */
+  /** Currencies that it was asked for: all that were ever wanted, so that a new one costs a request
+   *  only once. */
   wanted: shape<readonly string[]>(),
   /** It did not answer, or not yet: the quotes are those of before. */
   failed: Boolean,
