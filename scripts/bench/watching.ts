@@ -8,6 +8,7 @@ import { StrKey } from '@stellar/stellar-sdk';
 import { pino } from 'pino';
 import { networkInfo } from '../../contracts/networks.js';
 import { createOutbox } from '../../src/events/outbox.js';
+import { monotonicClock } from '../../src/kit/clock.js';
 import { connectDatabase } from '../../src/kit/database.js';
 import { createIds } from '../../src/kit/ids.js';
 import { createLedger } from '../../src/ledger/network-ledger.js';
@@ -135,6 +136,7 @@ async function simulate(wallets: number, noise: number, hours: number) {
       outbox,
       transaction,
       newId,
+      monotonic: monotonicClock,
       rateBook: { load: async () => () => [], loadWorth: async () => () => null },
       publicUrl: 'https://pay.example',
     }).recorder;

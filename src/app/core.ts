@@ -33,6 +33,8 @@ interface CoreDeps {
   log: Logger;
   /** How long a price holds, and the greatest age of a shown rate. Default as in the settings. */
   rateTimes?: { lockMs: number; maxAgeMs: number };
+  /** A transaction of several operations is given up after this. Default 3 s. */
+  storedWithinMs?: number;
   /** Null where no e-mail is sent, the default. */
   mail?: { mostOfDay: number } | null;
 }

@@ -18,8 +18,10 @@ export function createPayments({
   transaction,
   newId,
   rateBook,
+  monotonic,
+  storedWithinMs,
   publicUrl,
-}: Pick<RecorderDeps, 'transaction' | 'newId' | 'rateBook'> & {
+}: Pick<RecorderDeps, 'transaction' | 'newId' | 'rateBook' | 'monotonic' | 'storedWithinMs'> & {
   system: SystemStores;
   outbox: Outbox;
   publicUrl: string;
@@ -30,6 +32,9 @@ export function createPayments({
   return {
     refundBook,
     settle,
-    recorder: createRecorder({ ...system, refundBook, settle, rateBook, transaction, newId }),
+    recorder: createRecorder({
+      ...{ ...system, refundBook, settle, rateBook, transaction, newId },
+      ...{ monotonic, storedWithinMs },
+    }),
   };
 }

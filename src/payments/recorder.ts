@@ -1,5 +1,6 @@
-/** Record: stores matched and judged credits, their events and the cursor in one transaction. A
- *  crash leaves all or nothing, and a record that is read twice is stored once. */
+/** Record: stores matched and judged credits, their events and the cursor in one transaction, or,
+ *  where that takes too long, in several, the cursor in the last. A record that is read twice is
+ *  stored once, so that a crash loses and doubles nothing. */
 import type { Network } from '../../contracts/networks.js';
 import { formatAmount } from '../domain/amount.js';
 import { Later } from '../domain/later.js';
@@ -8,6 +9,7 @@ import { verdictOf } from '../domain/outcomes.js';
 import { paymentKeyOf } from '../domain/payment-key.js';
 import { type Pair, worthOf } from '../domain/rate.js';
 import { isWatched } from '../domain/terms.js';
+import type { MonotonicClock } from '../kit/clock.js';
 import type { Database, Session } from '../kit/database.js';
 import { createdAtOf, type NewId } from '../kit/ids.js';
 import type { Credit } from '../ledger/index.js';
@@ -34,7 +36,7 @@ import {
 import type { PaymentDoc } from './payment-document.js';
 import type { PaymentStore } from './payment-store.js';
 import type { RefundBook } from './refunds.js';
-import type { PayableChange, Settle } from './settle.js';
+import { type Pace, type PayableChange, type Settle, TookTooLong } from './settle.js';
 
 // Match: finds the wallets of a credit, and the link or checkout that its memo names.
 
@@ -162,6 +164,29 @@ interface Read {
   only?: WalletDoc;
 }
 
+/** The part of it that these operations brought. @param isRest what no operation brought, too */
+const pieceOf = (
+  { credits, refunds = [], parked = [], resolves, only }: Read,
+  ids: readonly string[],
+  isRest: boolean,
+) => {
+  const own = new Set(ids);
+  const isOwn = ({ operationId }: Credit) => own.has(operationId);
+  const rest = isRest ? { parked, resolves } : { parked: [], resolves: undefined };
+  return { credits: credits.filter(isOwn), refunds: refunds.filter(isOwn), ...rest, only };
+};
+
+/** In the order of the ledger. */
+const operationsOf = ({ credits, refunds = [] }: Read): string[] =>
+  [...new Set([...credits, ...refunds].map(({ operationId }) => operationId))].sort((a, b) =>
+    BigInt(a) < BigInt(b) ? -1 : 1,
+  );
+
+/** A transaction of several operations is given up after this: hundreds of them may each complete
+ *  a checkout with a thousand parts, or be divided among a hundred payments. MongoDB aborts it
+ *  after 60 s by default, and after 10 where it is ours. */
+const STORED_WITHIN_MS = 3000;
+
 export type Recorder = ReturnType<typeof createRecorder>;
 
 export interface RecorderDeps extends MatchDeps {
@@ -174,16 +199,28 @@ export interface RecorderDeps extends MatchDeps {
   refundBook: Pick<RefundBook, 'bookSent'>;
   transaction: Database['transaction'];
   newId: NewId;
+  monotonic: Pick<MonotonicClock, 'nowMs'>;
+  storedWithinMs?: number;
 }
 
 export function createRecorder(deps: RecorderDeps) {
   const { wallets, payments, cursors, parkedRecords, settle, rateBook, refundBook, transaction, newId } = deps;
+  const { monotonic, storedWithinMs = STORED_WITHIN_MS } = deps;
+
+  function paceOf(mostMs: number): Pace {
+    const beganMs = monotonic.nowMs();
+    return () => {
+      if (monotonic.nowMs() - beganMs > mostMs) throw new TookTooLong(`after ${mostMs} ms`);
+    };
+  }
 
   function store(
     batch: CreditBatch & Required<Pick<Read, 'refunds' | 'parked'>> & Pick<Read, 'resolves'>,
     move: CursorMove | null,
+    mostMs: number,
   ): Promise<PaymentDoc[]> {
     return transaction(async (session) => {
+      const pace = paceOf(mostMs);
       const matches = await matchCredits(deps, batch, session);
       const ratesOf = await loadRates(matches, session);
       const bookValueOf = await rateBook.loadWorth(
@@ -191,9 +228,9 @@ export function createRecorder(deps: RecorderDeps) {
         session,
       );
       const changes = judgeInOrder(batch.network, matches, { ratesOf, bookValueOf }, newId);
-      if (changes.length > 0) await settle(changes, session);
+      if (changes.length > 0) await settle(changes, session, pace);
       await noteFirstPayments(matches, session);
-      await refundBook.bookSent(batch, session);
+      await refundBook.bookSent(batch, session, pace);
       await parkedRecords.park(batch.parked, session);
       if (batch.resolves !== undefined) await parkedRecords.remove(batch.resolves, session);
       if (move && !(await cursors.advance(move.from, move.to, session))) throw new CursorConflict();
@@ -217,25 +254,47 @@ export function createRecorder(deps: RecorderDeps) {
     if (first.length > 0) await wallets.noteHasPayments([...new Set(first)], session);
   }
 
+  /** In one transaction. @throws TookTooLong after so many milliseconds */
+  async function storePiece(
+    network: Network,
+    piece: ReturnType<typeof pieceOf>,
+    move: CursorMove | null,
+    mostMs: number,
+  ): Promise<PaymentDoc[]> {
+    const batch = { network, ...piece };
+    try {
+      return await store({ ...batch, mayBeKnown: false }, move, mostMs);
+    } catch (error) {
+      // Records are rarely read twice, so only the unique key checks for it; on a conflict, run
+      // again without stored credits.
+      if (!payments.wereKnown(error)) throw error;
+      return store({ ...batch, mayBeKnown: true }, move, mostMs);
+    }
+  }
+
   return {
     /** Stores the credits of watched wallets with their events, books the refunds, stores parked
-     *  records and moves the cursor: all or nothing.
+     *  records and moves the cursor: all or nothing, or where it takes too long the first
+     *  operations before the others, and the parked records and the cursor last.
      *  @returns the payments that were not stored before
      *  @throws CursorConflict when the cursor is no longer where it was */
-    async record(
-      network: Network,
-      { credits, refunds = [], parked = [], resolves, only }: Read,
-      move: CursorMove | null,
-    ): Promise<PaymentDoc[]> {
-      const batch = { network, credits, refunds, parked, resolves, only };
-      try {
-        return await store({ ...batch, mayBeKnown: false }, move);
-      } catch (error) {
-        // Records are rarely read twice, so only the unique key checks for it; on a conflict, run
-        // again without stored credits.
-        if (!payments.wereKnown(error)) throw error;
-        return store({ ...batch, mayBeKnown: true }, move);
-      }
+    async record(network: Network, read: Read, move: CursorMove | null): Promise<PaymentDoc[]> {
+      const operations = operationsOf(read);
+      const stored: PaymentDoc[] = [];
+      let [done, atOnce] = [0, operations.length];
+      do {
+        const ids = operations.slice(done, done + atOnce);
+        const isLast = done + ids.length === operations.length;
+        const mostMs = ids.length > 1 ? storedWithinMs : Number.POSITIVE_INFINITY;
+        try {
+          stored.push(...(await storePiece(network, pieceOf(read, ids, isLast), isLast ? move : null, mostMs)));
+          done += ids.length;
+        } catch (error) {
+          if (!(error instanceof TookTooLong)) throw error;
+          atOnce = Math.ceil(ids.length / 2);
+        }
+      } while (done < operations.length);
+      return stored;
     },
   };
 }

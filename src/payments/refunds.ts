@@ -28,7 +28,7 @@ import type { PaymentDoc } from './payment-document.js';
 import type { PaymentEvents } from './payment-events.js';
 import type { PaymentStore } from './payment-store.js';
 import type { RefundDoc, RefundStore } from './refund-store.js';
-import type { Settle } from './settle.js';
+import type { Pace, Settle } from './settle.js';
 
 // Moves refunds: what was booked by memo at one payment of a payer belongs to the one that the
 // merchant names.
@@ -132,7 +132,7 @@ export function createRefundBook(deps: RefundDeps) {
       book(deps, refund, paymentId, payable, session),
 
     /** Books money that watched wallets sent with a refund's memo. */
-    async bookSent({ network, refunds: sent, only }: Sent, session: Session): Promise<void> {
+    async bookSent({ network, refunds: sent, only }: Sent, session: Session, pace: Pace): Promise<void> {
       if (sent.length === 0) return;
       const senders = await wallets.at(network, [...new Set(sent.map(({ sender }) => sender))], session);
       const payables = await payablesByMemo(
@@ -164,6 +164,7 @@ export function createRefundBook(deps: RefundDeps) {
       );
       for (const { refund, payable } of due) {
         if (known.has(refund._id)) continue;
+        pace();
         known.add(refund._id);
         if (!(await bookByMemo(deps, refund, payable, session))) await leaveWaiting(deps, refund, payable, session);
       }
@@ -183,11 +184,12 @@ export function createRefundBook(deps: RefundDeps) {
     },
 
     /** Books refunds that were read before their payments. @returns whether there were any */
-    async bookWaiting(received: readonly Received[], session: Session): Promise<boolean> {
+    async bookWaiting(received: readonly Received[], session: Session, pace: Pace): Promise<boolean> {
       const waited = received.filter(({ payable }) => paidFor(payable).earlyRefunds);
       let isAny = false;
       for (const { payment, payable } of waited) {
         for (const refund of await refunds.waiting(paidFor(payable)._id, payment, session)) {
+          pace();
           if (await bookByMemo(deps, refund, payable, session)) isAny = true;
         }
       }

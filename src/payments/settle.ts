@@ -39,15 +39,26 @@ interface SettleDeps {
   outbox: Outbox;
 }
 
+/** Called between the steps of a transaction that may have very many. @throws TookTooLong */
+export type Pace = () => void;
+
+/** A transaction was given up because its steps took too long together. */
+export class TookTooLong extends Error {
+  override readonly name = 'TookTooLong';
+}
+
+const unhurried: Pace = () => undefined;
+
 /** @param changes in the order in which they happened
+ *  @param pace by default it may take any time
  *  @returns whether refunds were booked for payments among them, which changes them */
-export type Settle = (changes: readonly PayableChange[], session: Session) => Promise<boolean>;
+export type Settle = (changes: readonly PayableChange[], session: Session, pace?: Pace) => Promise<boolean>;
 
 export function createSettle(deps: SettleDeps): Settle {
   const { paymentLinks, checkouts, products, payments, refundBook, outbox } = deps;
 
-  return async (changes, session) => {
-    const { counts, orders, ended, events } = await effectsOf(deps, changes, session);
+  return async (changes, session, pace = unhurried) => {
+    const { counts, orders, ended, events } = await effectsOf(deps, changes, session, pace);
     await paymentLinks.count(counts, session);
     await checkouts.update(await withHoldings(checkouts, [...orders.values()], session), session);
     const fresh = changes.flatMap((change) => change.payments.filter(({ before }) => !before));
@@ -58,12 +69,13 @@ export function createSettle(deps: SettleDeps): Settle {
       );
     }
     for (const { checkout, ids, hasMore } of ended) {
+      pace();
       await payments.decide(checkout.accountId, ids, session);
       if (hasMore) await checkouts.schedulePartDecisions(checkout, session);
     }
     await outbox.publish(events, session);
     await noteFirstPayments(products, changes, session);
-    return refundBook.bookWaiting(arrivalsIn(changes), session);
+    return refundBook.bookWaiting(arrivalsIn(changes), session, pace);
   };
 }
 
@@ -98,6 +110,7 @@ async function effectsOf(
   { payments, paymentEvents }: Pick<SettleDeps, 'payments' | 'paymentEvents'>,
   changes: readonly PayableChange[],
   session: Session,
+  pace: Pace,
 ): Promise<Effects> {
   const counts = new Map<string, LinkCountChange>();
   const orders = new Map<string, CheckoutDoc>();
@@ -126,6 +139,7 @@ async function effectsOf(
     orders.set(checkout._id, checkout);
     const type = statusBefore === checkout.status ? undefined : EVENT_OF[checkout.status];
     if (!type) continue;
+    pace();
     const { stored, fresh } = await paymentsOf(payments, payable, all, session);
     const shown = [...stored, ...fresh].map((payment) => decidedWith(payment, checkout));
     events.push(paymentEvents.ofCheckout(type, payable, shown));

@@ -4,7 +4,7 @@ import { Asset, Keypair, Memo, Operation } from '@stellar/stellar-sdk';
 import t from 'tap';
 import { formatAmount } from '../../src/domain/amount.js';
 import { createOutbox } from '../../src/events/outbox.js';
-import { systemClock } from '../../src/kit/clock.js';
+import { monotonicClock, systemClock } from '../../src/kit/clock.js';
 import { connectDatabase } from '../../src/kit/database.js';
 import { createIds } from '../../src/kit/ids.js';
 import type { Credit } from '../../src/ledger/records.js';
@@ -392,7 +392,7 @@ t.test('1,200 parts of the smallest amount: everything stays right, and bounded'
   const { system } = createStores(connection, { clock: systemClock, newId });
   const outbox = createOutbox({ ...system, newId });
   const { recorder } = createPayments({
-    ...{ system, outbox, transaction, newId },
+    ...{ system, outbox, transaction, newId, monotonic: monotonicClock },
     rateBook: rateBookOf(system),
     publicUrl: service.url,
   });

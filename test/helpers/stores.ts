@@ -2,7 +2,7 @@
 
 import { createCommit } from '../../src/accounts/commit.js';
 import { createOutbox } from '../../src/events/outbox.js';
-import { systemClock as clock } from '../../src/kit/clock.js';
+import { systemClock as clock, monotonicClock } from '../../src/kit/clock.js';
 import { connectDatabase } from '../../src/kit/database.js';
 import { createIds } from '../../src/kit/ids.js';
 import type { Credit } from '../../src/ledger/records.js';
@@ -21,14 +21,17 @@ interface Test {
   teardown(end: () => unknown): void;
 }
 
+/** How long the recorder takes for several operations at once. */
+type Times = Pick<Parameters<typeof createPayments>[0], 'monotonic' | 'storedWithinMs'>;
+
 /** Opens the stores with the recorder of the watcher's records. */
-export async function openStores(t: Test) {
+export async function openStores(t: Test, times?: Times) {
   const { uri, db } = await testDatabase(t);
-  return { uri, db, ...(await openStoresOn(t, uri)) };
+  return { uri, db, ...(await openStoresOn(t, uri, times)) };
 }
 
 /** The same on an existing database. */
-export async function openStoresOn(t: Test, uri: string) {
+export async function openStoresOn(t: Test, uri: string, times: Times = { monotonic: monotonicClock }) {
   const { connection, transaction, close } = await connectDatabase(uri);
   t.teardown(close);
   const stores = createStores(connection, { clock, newId });
@@ -37,7 +40,7 @@ export async function openStoresOn(t: Test, uri: string) {
   const outbox = createOutbox({ ...system, newId });
   const rateBook = rateBookOf(system);
   const publicUrl = 'https://pay.example';
-  const { recorder } = createPayments({ system, outbox, transaction, newId, rateBook, publicUrl });
+  const { recorder } = createPayments({ system, outbox, transaction, newId, rateBook, publicUrl, ...times });
   const commit = createCommit({ ...stores, transaction, newId, activities: system.activities });
   return { connection, stores, transaction, commit, outbox, recorder };
 }

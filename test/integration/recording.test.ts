@@ -3,7 +3,7 @@
 import type { mongo } from 'mongoose';
 import t from 'tap';
 import { createMemo } from '../../src/domain/memo.js';
-import { systemClock } from '../../src/kit/clock.js';
+import { monotonicClock, systemClock } from '../../src/kit/clock.js';
 import { insertTogether } from '../../src/kit/database.js';
 import { type Credit, cursorAfter } from '../../src/ledger/records.js';
 import { CursorConflict } from '../../src/payments/recorder.js';
@@ -358,6 +358,14 @@ t.test('money sent back is booked once, at the oldest payment with as much left,
     { refundedAmount: '0.00009' },
     'however many payments of the payer come before it',
   );
+
+  const before = await told();
+  const early = Array.from({ length: 150 }, (_, n) => back(5000 + n, 1n, { receiver: 'GLATE' }));
+  await recorder.record('TESTNET', { credits: [], refunds: early }, null);
+  await recorder.record('TESTNET', { credits: [{ ...paid(4000, 900n), sender: 'GLATE' }] }, null);
+  t.equal((await told()) - before, 100, 'of very many that wait, a payment books the first');
+  await recorder.record('TESTNET', { credits: [{ ...paid(4001, 900n), sender: 'GLATE' }] }, null);
+  t.equal((await told()) - before, 150, 'and the next one the others');
 });
 
 t.test(
@@ -412,5 +420,60 @@ t.test(
     t.match(await judged(8), { status: 'REJECTED', reason: 'checkout_paid' });
     t.equal(await db.collection('events').countDocuments({ type: 'checkout.paid' }), 1);
     t.equal(await db.collection('events').countDocuments({ type: 'payment.refunded' }), 3);
+  },
+);
+
+/** Checkouts of 5 stroops each. @returns their memos */
+async function insertCheckouts(db: mongo.Db, shop: WalletDoc, count: number): Promise<string[]> {
+  const now = new Date();
+  const end = new Date(now.getTime() + 3_600_000);
+  const memos = Array.from({ length: count }, () => createMemo(systemClock, 'checkout'));
+  for (const [n, memo] of memos.entries()) {
+    await db.collection('checkouts').insertOne({
+      ...{ _id: `chk_${n}` as never, accountId: shop.accountId, productId: null, walletId: shop._id, slug: `s${n}` },
+      ...{ memo, name: 'Order', description: null, assetCode: 'XLM', assetIssuer: null, amount: '0.0000005' },
+      ...{ quantity: null, reference: null, metadata: '{}', successUrl: null, cancelUrl: null, gapBefore: null },
+      ...{ lines: [], taxIncluded: true, status: 'OPEN', received: '0', paymentCount: 0 },
+      ...{ expiresAt: end, expiryCheckAt: end, tolerancePercent: '0' },
+      ...{ cancelledFrom: null, acceptedFrom: null, paidAt: null, closedAt: null, createdAt: now },
+    });
+    await name(db, memo, `chk_${n}`);
+  }
+  return memos;
+}
+
+t.test(
+  'what takes too long in one transaction is stored in several, each payment and refund once, and the cursor last',
+  async (t) => {
+    const { db, stores, recorder } = await openStores(t, { monotonic: monotonicClock, storedWithinMs: -1 });
+    const shop = wallet('acct_1', SHOP);
+    await stores.forAccount('acct_1').wallets.insert(shop);
+    const memos = await insertCheckouts(db, shop, 6);
+    const closedAt = new Date();
+    const textOf = (text: string) => ({ type: 'text' as const, text, valid: true });
+    const paid = memos.map((memo, n) => credit(n + 1, { closedAt, amount: 5n, memo: textOf(memo) }));
+    const back = memos.map((memo, n) =>
+      credit(n + 50, { closedAt, amount: 2n, sender: SHOP, receiver: PAYER, memo: textOf(`refund ${memo}`) }),
+    );
+    const page = { credits: paid, refunds: back };
+    const count = (type: string) => db.collection('events').countDocuments({ type });
+
+    await stores.system.cursors.save([position(1001)]);
+    await t.rejects(recorder.record('TESTNET', page, { from: position(999), to: position(1000) }), CursorConflict);
+    t.match(await stores.system.cursors.byId(position(1)._id), { ledger: 1001 });
+    t.equal(await count('payment.refunded'), 5, 'all but the last, which moves the cursor, are stored');
+
+    await stores.system.cursors.save([position(999)]);
+    await recorder.record('TESTNET', page, { from: position(999), to: position(1000) });
+    t.match(await stores.system.cursors.byId(position(1)._id), { ledger: 1000 });
+    t.equal(await count('checkout.paid'), 6);
+    t.equal(await count('payment.refunded'), 6);
+    const stored = await db.collection('payments').find().toArray();
+    t.same(
+      stored.map(({ status, refundedAmount }) => `${status} ${refundedAmount}`),
+      Array.from({ length: 6 }, () => 'COMPLETED 0.0000002'),
+    );
+    t.same(await recorder.record('TESTNET', page, null), [], 'read again, nothing is new');
+    t.equal(await count('payment.refunded'), 6);
   },
 );
