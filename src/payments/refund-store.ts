@@ -45,6 +45,9 @@ const REFUNDS = define(
 
 export interface RefundDoc extends DocOf<typeof REFUNDS> {}
 
+/** Waiting refunds that are booked when a payment comes. */
+const MOST_WAITING = 100;
+
 /** The fields that match a refund to a payment. */
 type GivenBack = Pick<
   PaymentDoc,
@@ -72,7 +75,8 @@ export function createRefundStore(connection: mongoose.Connection) {
        *  operations' refunds. @param transactionHash the ledger's */
       ofOperations: (accountId: string, ids: readonly string[], transactionHash: string, session: Session) =>
         collection.find({ accountId, $or: [{ _id: { $in: [...ids] } }, { transactionHash }] }, { session }).toArray(),
-      /** Waiting refunds that may return this payment to a link or checkout, oldest first. */
+      /** Waiting refunds that may return this payment to a link or checkout, oldest first. Those
+       *  beyond the most are left to the payer's next payment. */
       waiting(targetId: string, payment: GivenBack, session: Session): Promise<RefundDoc[]> {
         const {
           accountId,
@@ -90,7 +94,7 @@ export function createRefundStore(connection: mongoose.Connection) {
               ...{ assetCode, assetIssuer },
               ledgerClosedAt: { $gte: ledgerClosedAt },
             },
-            { session, sort: { ledgerClosedAt: 1 } },
+            { session, sort: { ledgerClosedAt: 1 }, limit: MOST_WAITING },
           )
           .toArray();
       },

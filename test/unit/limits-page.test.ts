@@ -43,6 +43,8 @@ const IN_CODE: [row: string, file: string, before: string][] = [
   ['Bytes of an order', 'src/page/router.ts', 'BODY_BYTES = '],
   ['`maxPayments`', 'contracts/payment-links.ts', 'MAX_PAYMENTS = '],
   ['Characters of `inactiveText`', 'contracts/payment-links.ts', 'inactiveText: text({ max: '],
+  ['Payments that a refund is divided among', 'src/payments/refunds.ts', 'MOST_SHARES = '],
+  ['Refunds read before their payment', 'src/payments/refund-store.ts', 'MOST_WAITING = '],
   ['Payments on a receipt', 'src/page/show.ts', 'MOST_PAYMENTS = '],
   ['Products that a search', 'src/selling/links.ts', 'MAX_PRODUCTS_SEARCHED = '],
   ['Of those', 'src/watching/poll-scheduler.ts', 'outsiders: '],
