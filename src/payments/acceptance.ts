@@ -41,7 +41,7 @@ export function createAcceptCheckout(deps: {
   return async (before, from, session) => {
     const { checkout } = before;
     const { checkouts, payments } = deps.forAccount(checkout.accountId);
-    const all = await payments.ofCheckout(checkout, session);
+    const all = await payments.ofCheckout(checkout, session, 'left');
     const came = all
       .map((payment) => ({
         ...{ payment, asset: assetOf(payment), ...leftSumOf(payment, checkout) },

@@ -11,10 +11,10 @@ import { accountsOf } from '../kit/owners.js';
 import type { CheckoutDoc } from '../selling/index.js';
 import { type CountedFields, toCounted } from './checkout.js';
 import type { PaymentDoc } from './payment-document.js';
+import { stroopsOf } from './payment-sums.js';
 
 /** Most payments in one read. */
 const AT_ONCE = 1000;
-const STROOPS_PER_UNIT = 10_000_000;
 /** MongoDB expression: the refunded part of a payment. */
 export const REFUNDED = { $toDecimal: { $ifNull: ['$refundedAmount', '0'] } };
 /** MongoDB expression: the part of a payment that was not refunded. */
@@ -43,7 +43,7 @@ async function sumsOf<Name extends string>(
   session?: Session,
 ): Promise<Record<Name, bigint>> {
   const names = Object.keys(parts) as Name[];
-  const sums = names.map((name) => [name, { $sum: { $multiply: [parts[name], STROOPS_PER_UNIT] } }]);
+  const sums = names.map((name) => [name, { $sum: parts[name] }]);
   const [total] = await collection
     .aggregate<Record<Name, mongoose.mongo.Decimal128>>(
       [
@@ -53,9 +53,9 @@ async function sumsOf<Name extends string>(
       session ? { session } : {},
     )
     .toArray();
-  // Decimal128 holds 34 digits exactly; drop a trailing `.0…`.
-  const whole = (name: Name) => BigInt((total?.[name].toString() ?? '0').replace(/\.0*$/, ''));
-  return Object.fromEntries(names.map((name) => [name, whole(name)])) as Record<Name, bigint>;
+  // Decimal128 holds 34 digits exactly.
+  const sumOf = (name: Name) => (total ? stroopsOf(total[name]) : 0n);
+  return Object.fromEntries(names.map((name) => [name, sumOf(name)])) as Record<Name, bigint>;
 }
 
 const sumsOfCheckouts = (collection: Payments) => ({
@@ -87,10 +87,12 @@ const paymentsOfCheckouts = (collection: Payments) => ({
   },
 
   /** Oldest first; of more than 1,000 the largest in its asset, so that tiny payments
-   *  hide nothing. */
+   *  hide nothing.
+   *  @param by the whole amount, or what was not refunded */
   async of(
     { _id: checkoutId, accountId, assetCode, assetIssuer }: PaidCheckout,
     session: Session,
+    by: 'amount' | 'left' = 'amount',
   ): Promise<PaymentDoc[]> {
     const newest = await collection
       .find({ checkoutId, accountId }, { session, sort: { createdAt: -1, _id: -1 }, limit: AT_ONCE + 1 })
@@ -99,7 +101,7 @@ const paymentsOfCheckouts = (collection: Payments) => ({
     const isAsset = { $and: [{ $eq: ['$assetCode', assetCode] }, { $eq: ['$assetIssuer', assetIssuer] }] };
     const order = [
       { $match: { checkoutId, accountId } },
-      { $project: { isAsset, size: { $toDecimal: '$amount' } } },
+      { $project: { isAsset, size: by === 'left' ? LEFT : { $toDecimal: '$amount' } } },
       { $sort: { isAsset: -1, size: -1, _id: 1 } },
       { $limit: AT_ONCE },
       { $project: { _id: 1 } },

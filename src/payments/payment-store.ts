@@ -149,7 +149,8 @@ const listsOf = ({ collection, countSegments, byId, sums }: Store, accountId: st
 });
 
 const checkoutsOf = ({ ofCheckouts }: Store, accountId: string) => ({
-  ofCheckout: (checkout: PaidCheckout, session: Session) => ofCheckouts.of({ ...checkout, accountId }, session),
+  ofCheckout: (checkout: PaidCheckout, session: Session, by?: 'amount' | 'left') =>
+    ofCheckouts.of({ ...checkout, accountId }, session, by),
   /** Stroops of all payments of a checkout in its asset. */
   sumOfCheckout: (checkout: PaidCheckout, session: Session) => ofCheckouts.sum({ ...checkout, accountId }, session),
   /** Refunded stroops of all payments of a checkout in its asset. */
