@@ -4,7 +4,7 @@ import type mongoose from 'mongoose';
 import type { Network } from '../../contracts/networks.js';
 import { PROOF_LEVELS, type ProofLevel, type ProofState } from '../../contracts/proofs.js';
 import { type DocOf, define, EPOCH, nullable, openCollection, text } from '../kit/collection.js';
-import type { Session } from '../kit/database.js';
+import { isDuplicateKey, type Session } from '../kit/database.js';
 import type { PaymentDoc } from '../payments/index.js';
 
 const PROOFS = define(
@@ -66,7 +66,12 @@ export function createProofStore(connection: mongoose.Connection) {
         const _id = proofIdOf(paymentId, level);
         const asked = { _id, accountId, paymentId, level, network, state: 'WAITING', reason: null, tries: 0 } as const;
         const fresh = { ...asked, triedAt: null, nextAt: now, bundle: null, createdAt: now };
-        await collection.updateOne({ _id, accountId }, { $setOnInsert: fresh }, { upsert: true });
+        await collection
+          .updateOne({ _id, accountId }, { $setOnInsert: fresh }, { upsert: true })
+          // Another question made it at the same moment.
+          .catch((error: unknown) => {
+            if (!isDuplicateKey(error)) throw error;
+          });
         const longAgo = new Date(now.getTime() - ASK_AGAIN_MS);
         await collection.updateOne({ _id, accountId, state: { $ne: 'READY' }, triedAt: { $lt: longAgo } }, [
           // Null counts for nothing there.

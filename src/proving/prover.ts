@@ -55,22 +55,25 @@ export function createProver(deps: ProverDeps) {
   function workerOf(network: Network, level: ProofLevel) {
     let tried = 0;
     const make = makers.get(network)!;
-    /** The account whose turn was last. */
+    /** The account whose turn comes last. */
     let last = '';
     const loop = createLoop({
       step: async (signal) => {
         const accounts = (await proofs.dueAccounts(network, level, clock.now())).sort();
         const next = accounts.findIndex((accountId) => accountId > last);
-        for (const accountId of next < 0 ? accounts : [...accounts.slice(next), ...accounts.slice(0, next)]) {
+        const turns = next < 0 ? accounts : [...accounts.slice(next), ...accounts.slice(0, next)];
+        for (const accountId of turns) {
           const proof = await proofs.due(accountId, network, level, clock.now());
           if (proof) {
             await tryOne(make, proof, signal);
             tried += 1;
           }
           // The budget ended its turn, maybe: it goes on in the next run.
-          if (signal.aborted) break;
+          if (signal.aborted) return 0;
           last = accountId;
         }
+        // All wait for a server that rests since a fault in one's turn: each is the first in turn.
+        last = turns[0] ?? last;
         return accounts.length === 0 ? LOOK_MS : 0;
       },
       onError: (err) => {
