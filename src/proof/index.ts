@@ -3,9 +3,11 @@ export {
   assembleProof,
   type CheckpointFiles,
   makeProof,
+  NoTransaction,
   type ProofParts,
   type ProofRequest,
   signedPartOf,
+  TooLarge,
 } from './make.js';
 export {
   KNOWN_VALIDATORS,

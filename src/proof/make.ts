@@ -122,6 +122,12 @@ export interface ProofParts {
   like?: Partial<Claim>;
 }
 
+/** The proof would be larger than a verifier takes. */
+export class TooLarge extends Unknown {}
+
+/** The ledger that the files show, which may be of another network, has no such transaction. */
+export class NoTransaction extends Invalid {}
+
 /** Bytes of which a verifier takes the base64. */
 const MOST_BYTES = (MAX_BYTES / 4) * 3;
 
@@ -132,7 +138,7 @@ const totalOf = (parts: readonly Bytes[]): number => parts.reduce((sum, { length
 export async function assembleProof(parts: ProofParts): Promise<Bundle> {
   const { networkPassphrase, resultSet, headers, anchor, operationIndex, like = {} } = parts;
   if (totalOf([parts.transaction, resultSet, ...headers]) > MOST_BYTES)
-    throw new Unknown('the proof would be larger than a verifier takes');
+    throw new TooLarge('the proof would be larger than a verifier takes');
   const networkId = await sha256(new TextEncoder().encode(networkPassphrase));
   const hash = await sha256(concat(networkId, parts.transaction));
   const pairs = Reader.whole(resultSet, list(resultPair));
@@ -169,9 +175,13 @@ export async function makeProof(files: CheckpointFiles, request: ProofRequest): 
   );
   const first = headers.findIndex((header) => header.ledger === ledger);
   const [results, transactions] = [recordOf(files.results, ledger), recordOf(files.transactions, ledger)];
-  if (first < 0 || !results || !transactions) throw new Invalid(`the files do not have ledger ${ledger}`);
+  const own = headers[first];
+  const txSet = transactions && txSetOf(transactions);
+  if (own && !txSet && (await isOneOf(emptySets(own.previous), own.txSetHash))) throw new NoTransaction(NONE_SUCH);
+  if (!own || !results || !txSet) throw new Invalid(`the files do not have ledger ${ledger}`);
   const networkId = await sha256(new TextEncoder().encode(networkPassphrase));
-  const transaction = await transactionWith(transactionHash, txSetOf(transactions), networkId);
+  const transaction = await transactionWith(transactionHash, txSet, networkId);
+  if (!transaction) throw new ((await isOneOf([txSet], own.txSetHash)) ? NoTransaction : Invalid)(NONE_SUCH);
   const validators = request.validators ?? KNOWN_VALIDATORS[networkPassphrase] ?? [];
   const anchored = files.scp && (await anchorOf(files, headers.slice(first), validators));
   const used = headers.slice(first, first + (anchored ? anchored.ledger - ledger : 1));
@@ -185,17 +195,24 @@ export async function makeProof(files: CheckpointFiles, request: ProofRequest): 
   });
 }
 
+const NONE_SUCH = 'the ledger does not have the transaction';
+
+async function isOneOf(txSets: readonly Bytes[], hash: Bytes): Promise<boolean> {
+  const read = await Promise.all(txSets.map(readTxSet));
+  return read.some((txSet) => isSame(txSet.hash, hash));
+}
+
 /** In a ledger the network has some thousand at most. Each is hashed. */
 const MAX_TRANSACTIONS = 20_000;
 
-async function transactionWith(hash: string, txSet: Bytes, networkId: Bytes): Promise<Bytes> {
+async function transactionWith(hash: string, txSet: Bytes, networkId: Bytes): Promise<Bytes | null> {
   const envelopes = envelopesOf(txSet);
   if (envelopes.length > MAX_TRANSACTIONS) throw new Unknown('there are more transactions than a ledger has');
   for (const each of envelopes) {
     const tagged = taggedOf(each);
     if (toHex(await sha256(concat(networkId, tagged))) === hash) return tagged;
   }
-  throw new Invalid('the ledger does not have the transaction');
+  return null;
 }
 
 type ReadHeader = Header & { bytes: Bytes };

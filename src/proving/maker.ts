@@ -26,7 +26,9 @@ import {
   KNOWN_VALIDATORS,
   MAX_BYTES,
   makeProof,
+  NoTransaction,
   signedPartOf,
+  TooLarge,
   type Validator,
   verifyProof,
 } from '../proof/index.js';
@@ -49,6 +51,8 @@ const PUBLISHED_MS = 30_000;
 const LONGEST_LOOK_MS = 60_000;
 /** A source that has had this long does not have the ledger, nor an archive the checkpoint. */
 const MISSING_MS = 3_600_000;
+
+const TOO_LARGE = 'The proof would be larger than a verifier takes.';
 
 /** Why a proof is not made now. */
 class NotNow extends Error {
@@ -101,8 +105,7 @@ export function createMaker(deps: MakerDeps): MakeProof {
     kept.delete(_id);
     try {
       const json = JSON.stringify(await make[level]({ ...deps, patience, begun }, payment));
-      if (Buffer.byteLength(json) > MAX_BYTES)
-        throw new NotNow('The proof would be larger than a verifier takes.', null);
+      if (Buffer.byteLength(json) > MAX_BYTES) throw new NotNow(TOO_LARGE, null);
       return { state: 'READY', reason: null, nextAt: null, bundle: await compress(json) };
     } catch (error) {
       if (error instanceof BudgetUsedUp) {
@@ -126,7 +129,7 @@ const claimOf = (payment: PaymentDoc): Partial<Claim> => ({
   transactionHash: payment.transactionHash,
   from: payment.senderAddress,
   to: payment.receiverAddress,
-  toMuxedId: payment.destinationMuxedId,
+  toMuxedId: payment.destinationMuxedId ?? null,
   memoType: payment.memoType,
   // How many marks stand for bytes that are no text, readers decide differently.
   ...(payment.memo?.includes('\ufffd') ? {} : { memo: payment.memo }),
@@ -234,13 +237,14 @@ function resultSetOf({ transactions }: LedgerBytes): Uint8Array<ArrayBuffer> {
 
 const isOf = ({ ledger }: PaymentDoc, claim: Claim | null): boolean => claim?.ledger === ledger;
 
-/** What is thrown over the bytes of a server is the server's fault: a reader of proofs never fails
- *  otherwise. @throws NotNow */
+/** What is thrown over the bytes of a server is the server's fault: a reader of proofs fails
+ *  otherwise only over too many. @throws NotNow */
 async function proving<T>(server: string, make: () => Promise<T>): Promise<T> {
   try {
     return await make();
   } catch (error) {
     if (error instanceof NotNow || error instanceof LedgerUnavailable || error instanceof UnfitServer) throw error;
+    if (error instanceof TooLarge) throw new NotNow(TOO_LARGE, null);
     throw new Lie(server, error instanceof Error ? [error.message] : []);
   }
 }
@@ -283,6 +287,12 @@ async function fromArchive(deps: Making, archive: Archive, payment: PaymentDoc):
         invocation: (hash) => invocationOf(deps, payment, hash),
         like: claimOf(payment),
         validators,
+      }).catch((error: unknown) => {
+        if (!(error instanceof NoTransaction)) throw error;
+        throw new NotNow(
+          `${archive.label} does not show the payment’s transaction in its ledger.`,
+          againIn(deps, payment),
+        );
       }),
     );
     const { verdict, claim, reasons } = await verifyProof(bundle, { passphrase, validators });

@@ -17,7 +17,7 @@ import type { Asker, Fetch, LedgerBudget } from '../../src/ledger/request.js';
 import { PASSPHRASE } from '../../src/local-ledger/index.js';
 import type { PaymentDoc } from '../../src/payments/index.js';
 import { verifyProof } from '../../src/proof/index.js';
-import { type Archive, createArchives } from '../../src/proving/archives.js';
+import { type Archive, CHECKPOINT, checkpointOf, createArchives } from '../../src/proving/archives.js';
 import { createMaker, type MakerDeps } from '../../src/proving/maker.js';
 import type { DueProof } from '../../src/proving/proof-store.js';
 import { createProver } from '../../src/proving/prover.js';
@@ -455,6 +455,35 @@ t.test('one of two sources tells of another contract call → the other one’s 
   t.equal(found.made.state, 'READY');
   t.equal(found.restsMs, 0, 'the archive is not blamed');
   t.match((await make('liar')).made, { state: 'WAITING', reason: /another call/ });
+});
+
+/** A ledger of the payment's checkpoint without a transaction, not its last one. */
+async function emptyLedgerBeside(archive: Archive, { ledger }: PaymentDoc): Promise<number> {
+  const last = checkpointOf(ledger);
+  const file = Buffer.from((await archive.file('transactions', last, new AbortController().signal))!);
+  const withSome = new Set<number>();
+  // Each record has its length before it, with the highest bit set, and begins with its ledger.
+  for (let at = 0; at < file.length; at += 4 + (file.readUInt32BE(at) & 0x7fff_ffff))
+    withSome.add(file.readUInt32BE(at + 4));
+  return Array.from({ length: CHECKPOINT - 1 }, (_, nth) => last - 1 - nth).find((each) => !withSome.has(each))!;
+}
+
+t.test('an archive’s ledger lacks the transaction → UNAVAILABLE an hour after it, nothing to blame', async (t) => {
+  const { payment: shown } = await paidOrder();
+  await ready(shown.id);
+  const payment = await stored(shown.id);
+  const url = `${service.context.localLedger!.url}/archive`;
+  const archives = createArchives({ urls: [url], budget: null, clock: systemClock, monotonic: monotonicClock });
+  t.teardown(() => archives.close());
+  const [archive] = archives.all as [Archive];
+  const clock = manualClock(payment.ledgerClosedAt.getTime());
+  const make = (changes: object) => signedBy([archive], { ...payment, ...changes }, { clock });
+  const changed = [{ transactionHash: 'f'.repeat(64) }, { ledger: await emptyLedgerBeside(archive, payment) }];
+  for (const each of changed) t.match(await make(each), { state: 'WAITING', reason: /transaction in its ledger/ });
+  clock.advance(3_601_000);
+  for (const each of changed) t.match(await make(each), { state: 'UNAVAILABLE', nextAt: null });
+  t.equal(archive.restsMs(), 0, 'it may be asked for other payments');
+  t.match(await make({}), { state: 'READY' });
 });
 
 t.test('one archive has nothing and another rests → WAITING until it may be asked', async (t) => {
