@@ -23,6 +23,8 @@ export interface Behaviour {
   headers?: Record<string, string>;
   /** Delay before the answer. */
   delayMs?: number;
+  /** It is not answered before this. */
+  after?: Promise<unknown>;
   /** Text that is sent literally, or a number of bytes, sent as fast as they are read. */
   body?: string | number;
   /** `hang`: no answer. `reset`: resets the connection. `cut`: resets it within a 200's body.
@@ -117,11 +119,15 @@ export async function startReceiver(options: Options = {}): Promise<Receiver> {
       counts.set(path, nth);
       receiver.requests.push(received);
       const behaviour = behave(received, nth);
-      const timer = setTimeout(() => {
-        timers.delete(timer);
-        answer(behaviour, request, response);
-      }, behaviour.delayMs ?? 0);
-      timers.add(timer);
+      const answerLater = () => {
+        const timer = setTimeout(() => {
+          timers.delete(timer);
+          answer(behaviour, request, response);
+        }, behaviour.delayMs ?? 0);
+        timers.add(timer);
+      };
+      if (behaviour.after) void behaviour.after.then(answerLater);
+      else answerLater();
       for (const check of waiting) check();
     });
   });
