@@ -160,7 +160,7 @@ export const users = {
     roles: everyone,
     summary: 'Remove a passkey',
     description:
-      'It signs in no more, and the sessions of its user end at once: one’s own, or anybody’s for an OWNER. The last passkey of the last OWNER who can sign in stays (409).',
+      'It signs in no more; the sessions of its user end at once, and so does an invitation that one of them made. One’s own, or anybody’s for an OWNER. The last passkey of the last OWNER who can sign in stays (409).',
     tag,
     params: { ...params, passkeyId: z.string() },
     output: deletedSchema,

@@ -3,7 +3,7 @@
 import type mongoose from 'mongoose';
 import type { Language } from '../../contracts/languages.js';
 import type { Role } from '../../contracts/roles.js';
-import { type DocOf, define, nullable, openCollection, shape, text } from '../kit/collection.js';
+import { type DocOf, define, flag, nullable, openCollection, shape, text } from '../kit/collection.js';
 import { AlreadyMade, isDuplicateKey, orAlreadyMade, type Session } from '../kit/database.js';
 import { createPages, type PageRequest } from '../kit/paging.js';
 
@@ -32,8 +32,8 @@ const USERS = define(
     /** The language of the dashboard and of e-mails to them; null: as their browser prefers. */
     language: nullable(text<Language>()),
     status: text<'INVITED' | 'ACTIVE'>(),
-    /** Null once it was used. */
-    invitation: nullable({ hash: String, expiresAt: Date }),
+    /** Null once it was used. `isOwn`: the user's own session made it. */
+    invitation: nullable({ hash: String, expiresAt: Date, isOwn: flag() }),
     passkeys: [shape<Passkey>()],
     /** Rises with every change, which ends earlier sessions. */
     revision: Number,
@@ -91,13 +91,16 @@ const ofAccount = ({ collection, page }: Opened, accountId: string) => ({
       { $set: { invitation } },
       { returnDocument: 'after', ...(session && { session }) },
     ),
-  /** Ends earlier sessions. */
+  /** Ends earlier sessions, and the invitation that one of them made: it would let in again whom
+   *  the removal shuts out. */
   async removePasskey(id: string, passkeyId: string, session: Session): Promise<void> {
     await collection.updateOne(
       { _id: id, accountId },
       { $pull: { passkeys: { id: passkeyId } }, $inc: { revision: 1 } },
       { session },
     );
+    const withOwn = { _id: id, accountId, 'invitation.isOwn': true } as const;
+    await collection.updateOne(withOwn, { $set: { invitation: null } }, { session });
   },
   /** The number of passkeys of each OWNER. */
   async passkeysOfOwners(): Promise<number[]> {

@@ -111,8 +111,9 @@ const invite =
     refuseOthers(caller, id);
     await refuseEndingKey(deps, caller);
     const { invitation, shown } = newInvitation(deps);
+    const made = caller.user?.id === id ? { ...invitation, isOwn: true as const } : invitation;
     await deps.commit({ caller, subjectId: id }, async (session) => {
-      if (!(await deps.forAccount(caller.accountId).users.invite(id, invitation, session))) throw notFound('user');
+      if (!(await deps.forAccount(caller.accountId).users.invite(id, made, session))) throw notFound('user');
     });
     return shown;
   };

@@ -1481,7 +1481,7 @@ export interface Procedures {
       },
       Array<Passkey>
     >;
-    /** Remove a passkey. It signs in no more, and the sessions of its user end at once: one’s own, or anybody’s for an OWNER. The last passkey of the last OWNER who can sign in stays (409). */
+    /** Remove a passkey. It signs in no more; the sessions of its user end at once, and so does an invitation that one of them made. One’s own, or anybody’s for an OWNER. The last passkey of the last OWNER who can sign in stays (409). */
     deletePasskey: Mutation<
       {
         /** Id of the user. */

@@ -278,6 +278,24 @@ t.test('users see and remove their own passkeys, an OWNER anybody’s; the last 
     t.equal((await api(method, `/users/${owner.id}${path}`, undefined, other)).status, 404, 'of another account');
 });
 
+t.test(
+  'a passkey is removed whose session made its user an invitation → that one ends, another’s does not',
+  async (t) => {
+    const thief = await comeIn(service, 'MANAGER', 'Lost phone');
+    const { id } = thief;
+    const stored = () => database.db.collection('users').findOne({ _id: id as never });
+    t.equal((await thief.call('users.invite', false, { id })).status, 200);
+    t.match(await stored(), { invitation: { hash: String } });
+    await api('DELETE', `/users/${id}/passkeys/${thief.authenticator.id}`);
+    t.match(await stored(), { passkeys: [], invitation: null });
+
+    const user = await comeIn(service, 'MANAGER', 'New phone');
+    const given = (await api('POST', `/users/${user.id}/invite`)).data.url;
+    await api('DELETE', `/users/${user.id}/passkeys/${user.authenticator.id}`);
+    t.equal((await accept(service, given)).status, 200, 'made by an API key');
+  },
+);
+
 t.test('a user has ten passkeys → a further acceptance is refused, and changes nothing', async (t) => {
   const user = await comeIn(service, 'VIEWER');
   const invitedAgain = async () => (await api('POST', `/users/${user.id}/invite`)).data.url;
