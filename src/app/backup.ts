@@ -1,6 +1,7 @@
 /** Backups as files. The database is opened unchanged: neither its schema version nor its
  *  indexes change. Behind the files: the stream of bytes that is in them. */
 
+import { randomUUID } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
@@ -144,8 +145,7 @@ export async function* backupOf(connection: mongoose.Connection, takenAt: Date):
   const parts = inSnapshot(connection, async function* (session) {
     // The first read fixes the moment; collections listed after it include all that existed then.
     await db.collection(VERSION_COLLECTION).findOne({}, { session });
-    const listed = await db.listCollections({ type: 'collection' }, { nameOnly: true }).toArray();
-    for (const name of listed.map(({ name }) => name).filter((name) => !name.startsWith('system.'))) {
+    for (const name of await collectionsOf(db)) {
       const found = db.collection(name).find<Buffer>({}, { session, raw: true });
       for await (const documents of batchesOf(found)) yield { name, documents };
     }
@@ -244,23 +244,29 @@ const restored = (collection: string, bytes: Buffer) =>
 
 /**
  * Fills an empty database. No session comes back, and no open invitation. No release starts on it
- * before the last document is stored; an interrupted restore starts over.
+ * before the last document is stored; an interrupted restore starts over, and one that another
+ * has begun beside ends.
  * @param open opens the backup at its beginning: it is read twice, so that an incomplete one
  * restores nothing
  * @returns the number of documents
- * @throws StartupError when the backup is not whole, or the database is not empty
+ * @throws StartupError when the backup is not whole, the database is not empty, or another restore
+ * has begun since
  */
 export async function restoreInto(db: mongoose.mongo.Db, open: () => AsyncIterable<Buffer>): Promise<number> {
   for await (const _ of blocksOf(open()));
-  await empty(db);
+  await refuseFilled(db);
   const versions = db.collection<SchemaVersionDoc>(VERSION_COLLECTION);
   const durably = { writeConcern: { w: 'majority' } } as const;
-  const { _id } = versionWhileRestoring;
-  await versions.replaceOne({ _id }, versionWhileRestoring, { ...durably, upsert: true });
+  const own = { _id: versionWhileRestoring._id, by: randomUUID() };
+  const guard = { ...versionWhileRestoring, ...own };
+  const begun = await versions.replaceOne({ _id: own._id, restoring: true }, guard, { ...durably, upsert: true });
+  // After the guard: the other restore stores no further block.
+  if (begun.matchedCount > 0) await removeLeftovers(db);
   let count = 0;
   let version: SchemaVersionDoc | null = null;
   for await (const { collection, documents } of blocksOf(open())) {
     if (NOT_RESTORED.has(collection)) continue;
+    if (!(await versions.findOne(own))) throw overtaken();
     count += documents.length;
     if (collection === VERSION_COLLECTION) version = BSON.deserialize(documents[0]!) as SchemaVersionDoc;
     else
@@ -270,23 +276,35 @@ export async function restoreInto(db: mongoose.mongo.Db, open: () => AsyncIterab
       );
   }
   // Last: allows a release to start.
-  if (version) await versions.replaceOne({ _id }, version, durably);
-  else await versions.deleteOne({ _id }, durably);
+  const ended = version
+    ? (await versions.replaceOne(own, version, durably)).matchedCount
+    : (await versions.deleteOne(own, durably)).deletedCount;
+  if (ended === 0) throw overtaken();
   return count;
 }
+
+const overtaken = () =>
+  new StartupError('Another restore of this database has begun since: this one has ended, and leaves it to that one.');
 
 /** Types stay as they were: a Long that would fit into a number, a whole number that is
  *  a Double. */
 const exactly = (bytes: Buffer) => BSON.deserialize(bytes, { promoteValues: false, promoteBuffers: false });
 
-/** Removes what an interrupted restore left. @throws StartupError when there is anything else */
-async function empty(db: mongoose.mongo.Db): Promise<void> {
+/** @throws StartupError when there is anything that no restore has left */
+async function refuseFilled(db: mongoose.mongo.Db): Promise<void> {
   const version = await db.collection<SchemaVersionDoc>(VERSION_COLLECTION).findOne({});
-  for (const { name } of await db.listCollections({ type: 'collection' }, { nameOnly: true }).toArray()) {
-    if (name.startsWith('system.') || (version?.restoring && name === VERSION_COLLECTION)) continue;
-    if (version?.restoring) await db.dropCollection(name);
-    else if (await db.collection(name).findOne({})) {
+  if (version?.restoring) return;
+  for (const name of await collectionsOf(db))
+    if (await db.collection(name).findOne({}))
       throw new StartupError(`The database ${db.databaseName} is not empty: a backup is restored into a new one.`);
-    }
-  }
+}
+
+/** Removes what another restore has filled. */
+async function removeLeftovers(db: mongoose.mongo.Db): Promise<void> {
+  for (const name of await collectionsOf(db)) if (name !== VERSION_COLLECTION) await db.dropCollection(name);
+}
+
+async function collectionsOf(db: mongoose.mongo.Db): Promise<string[]> {
+  const listed = await db.listCollections({ type: 'collection' }, { nameOnly: true }).toArray();
+  return listed.map(({ name }) => name).filter((name) => !name.startsWith('system.'));
 }

@@ -29,6 +29,8 @@ export interface SchemaVersionDoc {
   version: number;
   /** A backup is being restored, or a restore was interrupted. */
   restoring?: true;
+  /** The restore that fills the database: of two at once the later one. */
+  by?: string;
 }
 
 export const VERSION_COLLECTION = 'schemaVersion';

@@ -42,6 +42,14 @@ async function* pieces(bytes: Buffer, size = 777): AsyncGenerator<Buffer> {
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
 }
 
+function gate() {
+  let open!: () => void;
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { opened, open };
+}
+
 const everyType = [
   { _id: 'a', int: new mongo.Int32(1), double: new mongo.Double(1), long: mongo.Long.fromNumber(1), none: null },
   { _id: new mongo.ObjectId(), decimal: mongo.Decimal128.fromString('1.50'), date: new Date(0), list: [1, 'x', {}] },
@@ -125,6 +133,46 @@ t.test('nothing starts on a database whose restore was cut off, and another rest
   const opened = await open();
   t.equal(await opened.database.connection.db!.collection('accounts').countDocuments(), 2);
   await opened.close();
+});
+
+t.test('two restores into one database → the earlier one ends, and the later one alone opens it', async (t) => {
+  const [from, to] = [await testDatabase(t, { own: true }), await testDatabase(t, { own: true })];
+  await from.db.collection<any>('accounts').insertMany([{ _id: 'acct_1' }, { _id: 'acct_2' }]);
+  await from.db.collection<any>('wallets').insertMany([{ _id: 'wallet_1' }]);
+  await from.db.collection<any>('schemaVersion').insertOne({ _id: 'schema', version: FIRST_VERSION });
+  const backup = await wholeBackup(t, from.uri);
+  /** A restore that stops once its accounts are stored, until `goOn`. */
+  const begin = async () => {
+    const [stopped, going] = [gate(), gate()];
+    let reads = 0;
+    const source = async function* () {
+      const isSecond = ++reads === 2;
+      for await (const piece of pieces(backup, 150)) {
+        yield piece;
+        if (!isSecond || (await to.db.collection('accounts').countDocuments()) === 0) continue;
+        stopped.open();
+        await going.opened;
+      }
+    };
+    const done = restoreInto(to.db, source);
+    done.catch(() => undefined);
+    await Promise.race([stopped.opened, done]);
+    return { done, goOn: going.open };
+  };
+  const guard = () => to.db.collection<any>('schemaVersion').findOne({ _id: 'schema' });
+  const overtaken = { name: 'StartupError', message: /^Another restore of this database has begun/ };
+
+  const [first, second] = [await begin(), await begin()];
+  const ofSecond = await guard();
+  first.goOn();
+  await t.rejects(first.done, overtaken);
+  t.same(await guard(), ofSecond, 'no release starts on it');
+  t.equal(await restoreInto(to.db, () => pieces(backup)), 4);
+  second.goOn();
+  await t.rejects(second.done, overtaken);
+  t.same(await guard(), { _id: 'schema', version: FIRST_VERSION });
+  const counts = ['accounts', 'wallets'].map((name) => to.db.collection(name).countDocuments());
+  t.same(await Promise.all(counts), [2, 1]);
 });
 
 t.test(
