@@ -48,7 +48,8 @@ export function writeBackup(
   onProgress: Progress,
 ): Promise<number> {
   return withDatabase(settings, onProgress, async ({ connection }) => {
-    const unfinished = `${file}.part`;
+    // Another backup of this name may be under way.
+    const unfinished = `${file}.${clock.randomBytes(6).toString('hex')}.part`;
     let count = 0;
     const bytes = async function* () {
       for await (const part of backupOf(connection, clock.now())) {
@@ -58,7 +59,8 @@ export function writeBackup(
     };
     try {
       const zip = createGzip({ level: constants.Z_BEST_SPEED });
-      await pipeline(Readable.from(bytes(), { highWaterMark: 1 }), zip, createWriteStream(unfinished, { mode: 0o600 }));
+      const written = createWriteStream(unfinished, { flags: 'wx', mode: 0o600 });
+      await pipeline(Readable.from(bytes(), { highWaterMark: 1 }), zip, written);
       await toDisk(unfinished);
       await rename(unfinished, file);
       await toDisk(dirname(resolve(file)));

@@ -8,6 +8,7 @@ import type { Command } from 'commander';
 import { downloads } from '../../contracts/exports.js';
 import type { ParsedInputOf } from '../../contracts/operation.js';
 import { hashApiKey } from '../accounts/api-key.js';
+import type { Clock } from '../kit/clock.js';
 import type { Download } from '../selling/index.js';
 import { type Administration, type Connect, connected, print } from './program.js';
 
@@ -59,7 +60,7 @@ export function registerExportCommands(program: Command, connect: Connect<Part>)
     const input = inputOf(options);
     return connected(connect, async (admin) => {
       const accountId = await accountOf(admin, options);
-      const rows = await write(admin.exports.payments.export({ accountId }, input), options.out);
+      const rows = await write(admin.exports.payments.export({ accountId }, input), options.out, admin.clock);
       print(`${rows} payments in ${options.out}`);
     });
   });
@@ -99,8 +100,9 @@ async function accountOf(
 }
 
 /** Under another name until it is whole. @returns how many rows it has */
-async function write(download: Download, file: string): Promise<number> {
-  const unfinished = `${file}.part`;
+async function write(download: Download, file: string, clock: Clock): Promise<number> {
+  // Another export of this name may be under way.
+  const unfinished = `${file}.${clock.randomBytes(6).toString('hex')}.part`;
   let rows = 0;
   let shownMs = performance.now();
   const texts = async function* () {
@@ -114,7 +116,8 @@ async function write(download: Download, file: string): Promise<number> {
     }
   };
   try {
-    await pipeline(Readable.from(texts(), { highWaterMark: 1 }), createWriteStream(unfinished, { mode: 0o600 }));
+    const written = createWriteStream(unfinished, { flags: 'wx', mode: 0o600 });
+    await pipeline(Readable.from(texts(), { highWaterMark: 1 }), written);
     await rename(unfinished, file);
   } catch (error) {
     await rm(unfinished, { force: true }).catch(() => undefined);

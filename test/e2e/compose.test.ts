@@ -2,7 +2,7 @@
  *  checks, in its order. The proxy has proxy.test.ts. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { chmod, mkdir, readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, stat, truncate, utimes, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { delimiter, join } from 'node:path';
 import { pino } from 'pino';
@@ -228,12 +228,16 @@ t.test('in the order of compose.yaml they come up, take a payment, and back up',
 
   const day = (nth: number) => `2025-01-${String(nth).padStart(2, '0')}.backup`;
   for (let nth = 1; nth <= 20; nth += 1) await writeFile(join(folderOf('backups'), day(nth)), '');
-  await writeFile(join(folderOf('backups'), `${day(20)}.part`), 'of one that was killed');
+  const killed = join(folderOf('backups'), `${day(20)}.1f.part`);
+  await writeFile(killed, 'of one that was killed');
+  await utimes(killed, new Date(), new Date(Date.now() - 15 * 60_000));
+  const running = 'before-the-upgrade.2e.part';
+  await writeFile(join(folderOf('backups'), running), 'of one that is made by hand');
   const today = `${new Date().toISOString().slice(0, 10)}.backup`;
   const backup = begin('backup', whole(services.backup!));
   const kept = async () => (await readdir(folderOf('backups'))).sort();
-  await eventually(async () => (await kept()).length === 14, 'a backup, and the last 14 kept');
-  t.same(await kept(), [...Array.from({ length: 13 }, (_, index) => day(index + 8)), today]);
+  await eventually(async () => (await kept()).length === 15, 'a backup, and the last 14 kept');
+  t.same(await kept(), [...Array.from({ length: 13 }, (_, index) => day(index + 8)), today, running]);
   const [, healthy = ''] = services.backup!.healthcheck!.test!;
   t.equal((await begin('backup', ['sh', '-c', healthy]).ended).code, 0, 'it is fresh');
   await stopped(backup);

@@ -1,14 +1,14 @@
 /** What operators rely on: backups, which are of one moment and restore exactly or not at all, and
  *  the files to run the service with. */
 
-import { mkdtemp, readFile, rm, truncate, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { mongo } from 'mongoose';
 import { pino } from 'pino';
 import t from 'tap';
 import { parseAllDocuments, parse as parseYaml } from 'yaml';
-import { backupOf, restoreInto } from '../../src/app/backup.js';
+import { backupOf, restoreBackup, restoreInto, writeBackup } from '../../src/app/backup.js';
 import { FIRST_VERSION } from '../../src/app/migrations.js';
 import { openDatabase } from '../../src/app/open-database.js';
 import { fileOf, SECRETS, SETTINGS } from '../../src/app/settings.js';
@@ -102,6 +102,18 @@ t.test('a backup that is cut, damaged or none restores nothing', async (t) => {
       { name: 'StartupError' },
     );
   t.same(await to.db.listCollections().toArray(), []);
+});
+
+t.test('two backups to one name at once → both are whole, and the file is one of them', async (t) => {
+  const [from, to] = [await testDatabase(t, { own: true }), await testDatabase(t, { own: true })];
+  await from.db.collection<any>('things').insertMany(everyType);
+  const folder = t.testdir();
+  const file = join(folder, 'backup');
+  const settings = { mongodbUri: from.uri, dataDir: folder, cacheDir: folder };
+  const write = () => writeBackup(settings, file, systemClock, () => undefined);
+  t.same(await Promise.all([write(), write()]), [3, 3]);
+  t.same(await readdir(folder), ['backup']);
+  t.equal(await restoreBackup({ ...settings, mongodbUri: to.uri }, file, () => undefined), 3);
 });
 
 t.test('nothing starts on a database whose restore was cut off, and another restore starts over', async (t) => {

@@ -1,11 +1,16 @@
 /** An account's exports run side by side up to its limit, and no other account's are counted
  *  with them. */
 import { once } from 'node:events';
+import { readdir, readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import t from 'tap';
 import { createRest, type RestDeps } from '../../src/api/rest.js';
+import { registerExportCommands } from '../../src/cli/export.js';
+import { createProgram } from '../../src/cli/program.js';
 import type { ApiError } from '../../src/kit/api-error.js';
+import { systemClock } from '../../src/kit/clock.js';
 import { createExportService } from '../../src/selling/exports.js';
 
 t.test('one export more than the setting says is refused until one of the others ends', async (t) => {
@@ -68,4 +73,30 @@ t.test('a caller may call no more while the first line of his export is looked f
   await isFound;
   await new Promise(setImmediate);
   t.ok(isEnded);
+});
+
+t.test('the cli exports to a name while another export to it goes on → each is a whole file', async (t) => {
+  const folder = t.testdir();
+  const file = join(folder, 'payments.csv');
+  const seen: string[] = [];
+  const write = (texts: () => AsyncGenerator<string>) => {
+    const program = createProgram('cli', '');
+    const chunks = async function* () {
+      for await (const text of texts()) yield { text, rows: 1 };
+    };
+    const admin = { accounts: { byId: async () => ({}) }, clock: systemClock, close: async () => undefined };
+    const exports = { payments: { export: () => ({ chunks: chunks() }) } };
+    registerExportCommands(program, async () => ({ ...admin, exports }) as never);
+    return program.parseAsync(['export', 'payments', '--account', 'acct_a', '--out', file], { from: 'user' });
+  };
+  await write(async function* () {
+    yield 'begun, ';
+    await write(async function* () {
+      yield 'another';
+    });
+    seen.push(await readFile(file, 'utf8'));
+    yield 'ended';
+  });
+  t.same([...seen, await readFile(file, 'utf8')], ['another', 'begun, ended']);
+  t.same(await readdir(folder), ['payments.csv']);
 });
