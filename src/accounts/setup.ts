@@ -104,7 +104,11 @@ export function createSetupCode({ forAccount, setup, accounts, secrets, clock, .
     const found = await setup.get();
     if (found?.accountId) {
       if (!found.isDone && (await isAlone(found.accountId, found.userId!))) return 'BEGUN';
-    } else if (isOffered && !(await accounts.isAny())) return 'NEW';
+    } else {
+      if (isOffered && !(await accounts.isAny())) return 'NEW';
+      // The account may be that of a setup that has begun since the first look.
+      if ((await setup.get())?.accountId) return stage();
+    }
     // Accounts are never deleted.
     isDone = true;
     return 'DONE';
