@@ -74,6 +74,8 @@ function configOf(env: Environment) {
     throw new StartupError(
       'SECRETS_KEY is required with MONGODB_URI: 32 random bytes in base64, the same for every process (for example from `openssl rand -base64 32`).',
     );
+  if (given.publicUrl === null && !URL.canParse(originOf(host, port)))
+    throw bad('HOST', `${host} makes no address that a browser opens: mend it, or set PUBLIC_URL.`);
   const needsKey = rates.sources?.some(({ name }) => name === 'coingecko') ?? false;
   if (needsKey && rates.coingeckoApiKey === null)
     throw new StartupError('COINGECKO_API_KEY is required with the source coingecko of RATE_SOURCES.');

@@ -111,7 +111,12 @@ const httpUrls: Read<readonly string[]> = (value, name) => list(value).map((url)
 const publicUrl: Read<string> = (value, name) => {
   if (/[?#@\\\s]/.test(value))
     throw bad(name, 'must be an address with an optional path, without credentials, query or fragment.');
-  return httpUrl(value, name);
+  const url = httpUrl(value, name);
+  // The parser takes `https://https://host` and `https://one,other`.
+  const { hostname, pathname } = new URL(url);
+  if (!/^(\[[\da-f:.]+\]|[\w.-]+)$/i.test(hostname) || pathname.startsWith('//'))
+    throw bad(name, 'must be one address, such as https://pay.example. In compose.yaml, DOMAIN is its name alone.');
+  return url;
 };
 
 const downloads: Read<string> = (value, name) => {

@@ -131,6 +131,9 @@ t.test('a setting that cannot be is one line that names it', async (t) => {
     'https://x/?',
     'https://x/#a',
     'https://@x',
+    'https://https://pay.example',
+    'https://a,b',
+    'https://a.example,https://b.example',
   ];
   for (const [name, value] of [
     ['TRUST_PROXY', 'loopback,my-proxy'],
@@ -142,6 +145,11 @@ t.test('a setting that cannot be is one line that names it', async (t) => {
   ] as const) {
     t.throws(() => readConfig({ [name]: value }), { message: new RegExp(`^${name} [^\\n]+$`) }, value);
   }
+  for (const url of ['http://[::1]:3000', 'https://127.0.0.1/pay', 'https://a_b.example/x//y', 'https://bär.example'])
+    t.equal(readConfig({ PUBLIC_URL: url }).publicUrl, url);
+  for (const HOST of ['fe80::1%eth0', '999.1.1.1'])
+    t.throws(() => readConfig({ HOST }), { name: 'StartupError', message: /^HOST [^\n]+ PUBLIC_URL\.$/ }, HOST);
+  t.equal(readConfig({ HOST: 'fe80::1%eth0', PUBLIC_URL: 'http://x' }).host, 'fe80::1%eth0');
   for (const [taken, name] of [
     [{ PORT: '4000', METRICS_PORT: '4000' }, 'METRICS_PORT'],
     [{ PORT: '4000', LOCAL_LEDGER_PORT: '4000' }, 'LOCAL_LEDGER_PORT'],
