@@ -3,7 +3,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
-import { open, rename, rm } from 'node:fs/promises';
+import { rename, rm } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -14,6 +14,7 @@ import type { Clock } from '../kit/clock.js';
 import { connectDatabase, type Database } from '../kit/database.js';
 import { batchesOf, inSnapshot } from '../kit/snapshot.js';
 import { StartupError } from '../kit/startup-error.js';
+import { toDisk } from './directory.js';
 import { type SchemaVersionDoc, VERSION_COLLECTION, versionWhileRestoring } from './migrations.js';
 import { type MongoSettings, openConfiguredMongo, toStartupError } from './open-database.js';
 
@@ -78,15 +79,6 @@ function writeError(error: unknown, file: string): unknown {
   if (path === undefined) return error;
   const why = code === 'ENOENT' ? `there is no folder ${dirname(resolve(file))}` : code;
   return new StartupError(`${file} cannot be written: ${why}.`);
-}
-
-async function toDisk(path: string): Promise<void> {
-  const handle = await open(path);
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
 }
 
 /** Fills the database of these settings, which must be empty.

@@ -1,5 +1,6 @@
-/** Makes directories that only this user can enter. */
+/** Makes directories that only this user can enter, and brings to the disk what they hold. */
 import { mkdirSync, statSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 /** With its parents. Node's `recursive` never returns where a file system refuses new names, as
@@ -16,5 +17,15 @@ export function makeDirectory(path: string): void {
   } catch (error) {
     // Another process was faster.
     if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw error;
+  }
+}
+
+/** A file's content, or the names in a directory. */
+export async function toDisk(path: string): Promise<void> {
+  const handle = await open(path);
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
   }
 }

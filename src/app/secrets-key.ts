@@ -2,13 +2,14 @@
  *  directory. The first one seals, all open; `secrets reseal` seals again what is stored. */
 
 import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { link, readFile, rm, writeFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import type mongoose from 'mongoose';
 import type { Session } from '../kit/database.js';
 import type { SecretBox } from '../kit/secrets.js';
 import { StartupError } from '../kit/startup-error.js';
-import { makeDirectory } from './directory.js';
+import { makeDirectory, toDisk } from './directory.js';
 import type { InstallationStore } from './installation.js';
 
 // All sealed values of the database, for resealing when the secrets key changes.
@@ -83,21 +84,28 @@ export async function openSecretsKey(
   if (configured) return configured;
   const path = join(dataDir, 'secrets-key');
   try {
-    makeDirectory(resolve(dataDir));
-    // Write to a temporary file, then link: two processes that start at once get one key, and a
-    // crash leaves no partial one.
-    const aside = `${path}.${process.pid}`;
-    await writeFile(aside, `${randomBytes(BYTES).toString('base64')}\n`, { mode: 0o600 });
-    await link(aside, path).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EEXIST') throw error;
-    });
-    await rm(aside);
+    if (!existsSync(path)) await makeKey(path);
   } catch (error) {
     throw new StartupError(`DATA_DIR ${dataDir} cannot be written: ${(error as Error).message}`);
   }
   const key = Buffer.from((await readFile(path, 'utf8')).trim(), 'base64');
   if (key.length !== BYTES) throw new StartupError(`${path} does not hold ${BYTES} bytes in base64.`);
   return [key];
+}
+
+/** Writes to a file of its own, then links: two processes that start at once get one key, and a
+ *  crash leaves no partial one. The key is on the disk before anything is sealed with it. */
+async function makeKey(path: string): Promise<void> {
+  const folder = dirname(resolve(path));
+  makeDirectory(folder);
+  const aside = `${path}.${randomBytes(6).toString('hex')}`;
+  const key = `${randomBytes(BYTES).toString('base64')}\n`;
+  await writeFile(aside, key, { flag: 'wx', mode: 0o600, flush: true });
+  await link(aside, path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw error;
+  });
+  await rm(aside);
+  await toDisk(folder);
 }
 
 /** @throws StartupError when the database's secrets were sealed with another key, so that nothing

@@ -1,5 +1,5 @@
-/** Creates directories that only this user can enter. */
-import { mkdirSync, statSync } from 'node:fs';
+/** Creates directories that only this user can enter, and brings to the disk what they hold. */
+import { closeSync, fsyncSync, mkdirSync, openSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 /** Creates parents as well. Node's `recursive` never returns if a file system cannot take new
@@ -16,5 +16,15 @@ export function makeDirectory(path: string): void {
   } catch (error) {
     // Another process was faster.
     if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw error;
+  }
+}
+
+/** The names in a directory. */
+export function toDisk(path: string): void {
+  const directory = openSync(path, 'r');
+  try {
+    fsyncSync(directory);
+  } finally {
+    closeSync(directory);
   }
 }

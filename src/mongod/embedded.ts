@@ -8,7 +8,7 @@ import { join as joinPath, resolve as resolvePath } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
-import { makeDirectory } from './directory.js';
+import { makeDirectory, toDisk } from './directory.js';
 import { MongoUnavailableError } from './error.js';
 import { makeReady } from './replica-set.js';
 import { connectTo } from './sockets.js';
@@ -114,7 +114,7 @@ function prepare(directory: string): string {
     const path = joinPath(directory, 'keyfile');
     if (existsSync(path)) return readFileSync(path, 'utf8');
     const draft = `${path}.${randomBytes(6).toString('hex')}`;
-    writeFileSync(draft, randomBytes(72).toString('base64'), { mode: 0o400 });
+    writeFileSync(draft, randomBytes(72).toString('base64'), { flag: 'wx', mode: 0o400, flush: true });
     try {
       linkSync(draft, path);
     } catch (error) {
@@ -123,6 +123,8 @@ function prepare(directory: string): string {
     } finally {
       rmSync(draft);
     }
+    // On the disk before MongoDB has a user by it.
+    toDisk(directory);
     return readFileSync(path, 'utf8');
   } catch (error) {
     throw new MongoUnavailableError(
