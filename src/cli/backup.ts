@@ -36,6 +36,9 @@ export function registerBackupCommands(program: Command, deps: { clock: Clock; s
         'Sessions and open invitations were left out: people sign in again, and who had not accepted is invited again.',
       );
       print(
+        'Events are numbered on from the backup: set back the `sequence` that consumers keep to one that the backup has, or they skip events (docs/operations/backup.md). `webhook-sequence` goes on from the backup, too.',
+      );
+      print(
         'API keys, users and passkeys are as they were at the time of the backup: what was revoked or removed since works again. Look with `key list` and `user list`, and revoke with `key revoke` or in the dashboard.',
       );
     });

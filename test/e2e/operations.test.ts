@@ -232,6 +232,7 @@ t.test(
     t.equal(done.code, 0);
     t.match(done.stdout, `${documents} documents restored. Start the service with the same SECRETS_KEY as before.\n`);
     t.match(done.stdout, 'Sessions and open invitations were left out');
+    t.match(done.stdout, 'set back the `sequence` that consumers keep');
     // The same installation, at its address.
     const here = { HORIZON_URLS_LOCAL: ledger.url, PUBLIC_URL: service.context.publicUrl };
     const again = await startTestService(t, { database: other, env: here });
