@@ -206,3 +206,57 @@ t.test('an order link is made with its form, and shows what its payers filled in
   await page.getByText('Ada').first().waitFor();
   t.strictSame(complaints, []);
 });
+
+t.test(
+  'what another person changes while a form of it is open stays when that form is saved, once and again',
+  async (t) => {
+    const { address } = await service.context.localLedger!.client.fund();
+    const { data: wallet } = await api('POST', '/wallets', { name: 'Second', address, network: 'LOCAL' });
+    const { data: jar } = await api('POST', '/products', {
+      ...{ name: 'Jar', walletId: product.wallet.id, assetCode: 'XLM', priceType: 'FIXED', price: '3' },
+    });
+    const { data: link } = await api('POST', '/payment-links', { productId: product.id });
+    const { data: coupon } = await api('POST', '/coupons', { code: 'LEFT-OPEN', percentOff: '5', assetCode: 'XLM' });
+    const { page, complaints, fill } = await open(`/products/${jar.id}`);
+    const section = page.locator('section', { has: page.getByRole('heading', { name: 'Change', exact: true }) });
+    /** @returns the resource once it has what was typed */
+    const save = async (label: RegExp, text: string, path: string, isSaved: (resource: any) => boolean) => {
+      await fill(label, text);
+      await section.getByRole('button', { name: 'Save' }).click();
+      return eventually(async () => {
+        const { data } = await api('GET', path);
+        return isSaved(data) && data;
+      }, text);
+    };
+    await section.waitFor();
+    const assetIssuer = (await service.context.localLedger!.client.fund()).address;
+    const moved = { priceType: 'CUSTOM', price: null, minAmount: '2', assetCode: 'USDC', assetIssuer };
+    await api('PATCH', `/products/${jar.id}`, { walletId: wallet.id, ...moved });
+    const path = `/products/${jar.id}`;
+    t.match(await save(/^Description/, 'Of glass.', path, ({ description }) => description !== null), {
+      ...moved,
+      wallet: { id: wallet.id },
+    });
+    t.match(await save(/^Name/, 'Glass jar', path, ({ name }) => name !== 'Jar'), {
+      ...moved,
+      wallet: { id: wallet.id },
+    });
+
+    await page.goto(`${url}/dashboard/links/${link.id}`);
+    await section.waitFor();
+    const order = { fields: [{ key: 'size', label: 'Size', type: 'text' }], minutes: 30 };
+    await api('PATCH', `/payment-links/${link.id}`, { order, inactiveText: 'Closed.' });
+    t.match(await save(/^Your name for the link/, 'Poster', `/payment-links/${link.id}`, ({ name }) => name !== null), {
+      order,
+      inactiveText: 'Closed.',
+    });
+
+    await page.goto(`${url}/dashboard/coupons/${coupon.id}`);
+    await section.waitFor();
+    const taken = { percentOff: null, amountOff: '2', assetCode: 'XLM' };
+    await api('PATCH', `/coupons/${coupon.id}`, taken);
+    const isLimited = ({ maxRedemptions }: any) => maxRedemptions === 9;
+    t.match(await save(/^Most redemptions/, '9', `/coupons/${coupon.id}`, isLimited), taken);
+    t.strictSame(complaints, []);
+  },
+);

@@ -7,6 +7,7 @@ import { localTime, momentOf } from '../format.js';
 import { Delete, Toggle, useMay } from '../parts/act.js';
 import { AssetFields } from '../parts/asset.js';
 import { Code, Facts, LinkButton, Money, Time } from '../parts/bits.js';
+import { useChanges } from '../parts/changes.js';
 import { type Draft, useDraft } from '../parts/draft.js';
 import { Search, Select } from '../parts/filters.js';
 import { Choice, Field, Form, type Values } from '../parts/form.js';
@@ -140,34 +141,44 @@ const KINDS = [
   { value: 'amount', label: t('anAmount') },
 ];
 
-function fieldsOf(values: Values, kind: string) {
-  const inAsset = kind === 'amount' && !values.text('currency');
-  return {
-    code: values.text('code'),
-    percentOff: kind === 'percent' ? values.orNull('percentOff') : null,
-    amountOff: kind === 'amount' ? values.orNull('amountOff') : null,
-    currency: values.orNull('currency'),
-    assetCode: inAsset ? values.orNull('assetCode') : null,
-    assetIssuer: inAsset ? values.orNull('assetIssuer') : null,
-    productIds: values.all('productIds').length > 0 ? values.all('productIds') : null,
-    minSubtotal: values.orNull('minSubtotal'),
-    startsAt: momentOf(values.text('startsAt')),
-    endsAt: momentOf(values.text('endsAt')),
-    maxRedemptions: values.text('maxRedemptions') === '' ? null : Number(values.text('maxRedemptions')),
-  };
+const NO_ASSET = { assetCode: null, assetIssuer: null };
+
+/** What amounts are in without a currency. A percentage's has no field here, and stays. */
+function assetOf(values: Values, kind: string, before: Coupon | null): Pick<Coupon, 'assetCode' | 'assetIssuer'> {
+  if (values.text('currency')) return NO_ASSET;
+  if (kind === 'amount') return { assetCode: values.orNull('assetCode'), assetIssuer: values.orNull('assetIssuer') };
+  const { assetCode, assetIssuer } = before?.percentOff ? before : NO_ASSET;
+  return { assetCode, assetIssuer };
 }
 
-function CouponForm({ coupon }: { coupon: Coupon | null }) {
+/** @param before null for a new one */
+const fieldsOf = (values: Values, kind: string, before: Coupon | null) => ({
+  code: values.text('code'),
+  percentOff: kind === 'percent' ? values.orNull('percentOff') : null,
+  amountOff: kind === 'amount' ? values.orNull('amountOff') : null,
+  currency: values.orNull('currency'),
+  ...assetOf(values, kind, before),
+  productIds: values.all('productIds').length > 0 ? values.all('productIds') : null,
+  minSubtotal: values.orNull('minSubtotal'),
+  startsAt: momentOf(values.text('startsAt')),
+  endsAt: momentOf(values.text('endsAt')),
+  maxRedemptions: values.text('maxRedemptions') === '' ? null : Number(values.text('maxRedemptions')),
+});
+
+function CouponForm({ coupon: now }: { coupon: Coupon | null }) {
   const create = useWrite('coupons.create');
   const update = useWrite('coupons.update');
-  const write = coupon ? update : create;
+  const write = now ? update : create;
+  const { first: coupon, save } = useChanges(now, (changes: Partial<ReturnType<typeof fieldsOf>>) =>
+    update.mutateAsync({ id: now!.id, ...changes }),
+  );
   const draft = useDraft(`coupon:${coupon?.id ?? 'new'}`);
   const [kind, setKind] = useState(draft.first('kind') ?? (coupon?.amountOff ? 'amount' : 'percent'));
   const [, navigate] = useLocation();
   const submit = async (values: Values) => {
     try {
-      const fields = fieldsOf(values, kind);
-      const saved = coupon ? await update.mutateAsync({ id: coupon.id, ...fields }) : await create.mutateAsync(fields);
+      const fields = fieldsOf(values, kind, coupon);
+      const saved = coupon ? await save(fields) : await create.mutateAsync(fields);
       draft.forget();
       say(coupon ? t('saved') : t('nameCreated', { name: saved.code }));
       if (!coupon) navigate(`/coupons/${saved.id}`);

@@ -36,7 +36,7 @@ function fieldOf(values: Values, n: number) {
   return {
     ...{ key: keyOf(text('key'), text('label'), n), label: text('label'), type },
     required: values.all(`order.fields.${n}.required`).length > 0,
-    ...(type === 'select' && { options: linesIn(text('options')) }),
+    options: type === 'select' ? linesIn(text('options')) : null,
   };
 }
 

@@ -3,6 +3,7 @@ import { Link as To, useLocation } from 'wouter-preact';
 import { failureOf, type Item, useRead, useWrite } from '../api.js';
 import { Ask, useCanWrite } from '../parts/act.js';
 import { Code, Copy, Facts, Outside, Time } from '../parts/bits.js';
+import { useChanges } from '../parts/changes.js';
 import { Form, type Values } from '../parts/form.js';
 import { List } from '../parts/list.js';
 import { Loaded, Page, Section } from '../parts/page.js';
@@ -144,16 +145,19 @@ function Deletion({ id, mayDelete }: { id: string; mayDelete: boolean }) {
 
 function LinkForm({ link }: { link: PaymentLink }) {
   const { mutateAsync, isPending, error } = useWrite('paymentLinks.update');
-  const save = async (values: Values) => {
+  const { first, save } = useChanges(link, (changes: Partial<ReturnType<typeof linkOf>>) =>
+    mutateAsync({ id: link.id, ...changes }),
+  );
+  const submit = async (values: Values) => {
     try {
-      await mutateAsync({ id: link.id, ...linkOf(values) });
+      await save(linkOf(values));
       say(t('saved'));
     } catch {}
   };
   return (
     <Section title={t('change')}>
-      <Form submit={t('save')} isBusy={isPending} failure={error ? failureOf(error) : null} onSubmit={save}>
-        <LinkFields link={link} />
+      <Form submit={t('save')} isBusy={isPending} failure={error ? failureOf(error) : null} onSubmit={submit}>
+        <LinkFields link={first} />
       </Form>
     </Section>
   );

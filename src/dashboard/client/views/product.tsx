@@ -5,6 +5,7 @@ import { failureOf, type Item, useRead, useWrite } from '../api.js';
 import { Ask, Delete, useCanWrite } from '../parts/act.js';
 import { AssetFields } from '../parts/asset.js';
 import { Code, Facts, LinkButton } from '../parts/bits.js';
+import { useChanges } from '../parts/changes.js';
 import { ChoiceField, useChoices } from '../parts/choices.js';
 import { useDraft } from '../parts/draft.js';
 import { Choice, Field, Form, type Values } from '../parts/form.js';
@@ -124,10 +125,14 @@ const fieldsOf = (values: Values, priceType: string) => ({
 /** Null for no limit. */
 const stockIn = (values: Values): number | null => (values.text('stock') === '' ? null : Number(values.text('stock')));
 
-function ProductForm({ product }: { product: Product | null }) {
+function ProductForm({ product: now }: { product: Product | null }) {
   const create = useWrite('products.create');
   const update = useWrite('products.update');
-  const write = product ? update : create;
+  const write = now ? update : create;
+  const { first: product, save } = useChanges(
+    now && { ...now, walletId: now.wallet.id },
+    (changes: Partial<ReturnType<typeof fieldsOf>>) => update.mutateAsync({ id: now!.id, ...changes }),
+  );
   const draft = useDraft(`product:${product?.id ?? 'new'}`);
   const [priceType, setPriceType] = useState(draft.first('priceType') ?? product?.priceType ?? 'FIXED');
   const [code, setCode] = useState(draft.first('assetCode') ?? product?.assetCode ?? 'XLM');
@@ -140,7 +145,7 @@ function ProductForm({ product }: { product: Product | null }) {
   const submit = async (values: Values) => {
     try {
       const saved = product
-        ? await update.mutateAsync({ id: product.id, ...fieldsOf(values, priceType) })
+        ? await save(fieldsOf(values, priceType))
         : await create.mutateAsync({ ...fieldsOf(values, priceType), stock: stockIn(values) });
       draft.forget();
       say(product ? t('saved') : t('nameCreated', { name: saved.name }));
