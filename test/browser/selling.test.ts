@@ -260,3 +260,22 @@ t.test(
     t.strictSame(complaints, []);
   },
 );
+
+t.test(
+  'a coupon of one product is saved while the list of products does not come → it stays of that one',
+  async (t) => {
+    const { data: coupon } = await api('POST', '/coupons', {
+      ...{ code: 'ONE-ONLY', percentOff: '5', productIds: [product.id] },
+    });
+    const { page, button, fill } = await open('/coupons');
+    await page.route(/products\.list/, (route) => route.abort());
+    await page.getByRole('link', { name: 'ONE-ONLY' }).click();
+    await fill(/^Most redemptions/, '4');
+    await button('Save').click();
+    const changed = await eventually(async () => {
+      const { data } = await api('GET', `/coupons/${coupon.id}`);
+      return data.maxRedemptions === 4 && data;
+    }, 'the change is stored');
+    t.same(changed.productIds, [product.id]);
+  },
+);

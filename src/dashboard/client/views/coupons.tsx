@@ -195,7 +195,7 @@ function CouponForm({ coupon: now }: { coupon: Coupon | null }) {
       <Field name="code" label={t('couponCode')} value={coupon?.code ?? ''} hint={t('couponCodeHint')} />
       <Choice name="kind" legend={t('takesOff')} type="radio" value={[kind]} options={KINDS} onInput={setKind} />
       <OffFields coupon={coupon} isPercent={kind === 'percent'} draft={draft} />
-      <ProductsField chosen={coupon?.productIds ?? []} />
+      <ProductsField chosen={coupon?.productIds ?? []} draft={draft} />
       <Field
         name="minSubtotal"
         label={t('leastSubtotal')}
@@ -265,12 +265,13 @@ function OffFields({ coupon, isPercent, draft }: { coupon: Coupon | null; isPerc
 
 const MOST_PRODUCTS = 100;
 
-/** The newest products, and those that it has already. */
-function ProductsField({ chosen }: { chosen: readonly string[] }) {
-  const listed = useRead('products.list', { pageSize: MOST_PRODUCTS });
-  const items = listed.data?.items ?? [];
-  const names = new Map(items.map(({ id, name }) => [id, name]));
-  const options = [...new Set([...chosen, ...names.keys()])].map((id) => ({ value: id, label: names.get(id) ?? id }));
-  if (!listed.data || options.length === 0) return null;
+/** The newest products, and those that it has or was given. These are there before the list comes,
+ *  and where it does not: a coupon that lost them would be taken for every product. */
+function ProductsField({ chosen, draft }: { chosen: readonly string[]; draft: Draft }) {
+  const { data, isPending } = useRead('products.list', { pageSize: MOST_PRODUCTS });
+  const names = new Map(data?.items.map(({ id, name }) => [id, name]));
+  const ids = new Set([...chosen, ...(draft.all().productIds ?? []), ...names.keys()]);
+  const options = [...ids].map((id) => ({ value: id, label: names.get(id) ?? (isPending ? '…' : id) }));
+  if (options.length === 0) return null;
   return <Choice name="productIds" legend={t('couponProducts')} type="checkbox" value={chosen} options={options} />;
 }
