@@ -279,3 +279,23 @@ t.test(
     t.same(changed.productIds, [product.id]);
   },
 );
+
+t.test('a link that ends at a second of the hour that comes twice is renamed → it ends when it did', async (t) => {
+  // In Berlin this is the second 2:30 of the night.
+  const endsAt = '2030-10-27T01:30:59.000Z';
+  const { data: link } = await api('POST', '/payment-links', { productId: product.id, endsAt });
+  const { page, button, fill } = await open(`/links/${link.id}`);
+  t.equal(await page.getByLabel(/^Ends/).inputValue(), '2030-10-27T02:30');
+  await fill(/^Your name for the link/, 'Night');
+  await button('Save').click();
+  const renamed = await eventually(async () => {
+    const { data } = await api('GET', `/payment-links/${link.id}`);
+    return data.name === 'Night' && data;
+  }, 'the new name');
+  t.equal(renamed.endsAt, endsAt);
+  await fill(/^Ends/, '2030-10-27T04:30');
+  await button('Save').click();
+  const isMoved = async () =>
+    (await api('GET', `/payment-links/${link.id}`)).data.endsAt === '2030-10-27T03:30:00.000Z';
+  await eventually(isMoved, 'another end');
+});

@@ -119,5 +119,9 @@ export function localTime(iso: string | null | undefined): string {
   return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
 }
 
-/** Null for an empty field. */
-export const momentOf = (typed: string): string | null => (typed === '' ? null : new Date(typed).toISOString());
+/** Null for an empty field. A field shows neither seconds nor which of two equal hours it means.
+ *  @param drawn what the field showed first: it is still meant where the text is the same */
+export function momentOf(typed: string, drawn: string | null = null): string | null {
+  if (typed === localTime(drawn)) return drawn;
+  return typed === '' ? null : new Date(typed).toISOString();
+}

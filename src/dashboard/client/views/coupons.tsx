@@ -160,8 +160,8 @@ const fieldsOf = (values: Values, kind: string, before: Coupon | null) => ({
   ...assetOf(values, kind, before),
   productIds: values.all('productIds').length > 0 ? values.all('productIds') : null,
   minSubtotal: values.orNull('minSubtotal'),
-  startsAt: momentOf(values.text('startsAt')),
-  endsAt: momentOf(values.text('endsAt')),
+  startsAt: momentOf(values.text('startsAt'), before?.startsAt),
+  endsAt: momentOf(values.text('endsAt'), before?.endsAt),
   maxRedemptions: values.text('maxRedemptions') === '' ? null : Number(values.text('maxRedemptions')),
 });
 

@@ -52,13 +52,13 @@ function orderOf(values: Values) {
   };
 }
 
-/** All fields but the product. */
-export function linkOf(values: Values): Omit<Input<'paymentLinks.create'>, 'productId'> {
+/** All fields but the product. @param before null for a new one */
+export function linkOf(values: Values, before: PaymentLink | null): Omit<Input<'paymentLinks.create'>, 'productId'> {
   const [message, url] = ['message', 'url'].map((each) => values.orNull(`afterPayment.${each}`));
   return {
     name: values.orNull('name'),
     order: values.text('kind') === 'order' ? orderOf(values) : null,
-    endsAt: momentOf(values.text('endsAt')),
+    endsAt: momentOf(values.text('endsAt'), before?.endsAt),
     inactiveText: values.orNull('inactiveText'),
     afterPayment: message === null && url === null ? null : { message: message!, url: url! },
     maxPayments: numberOr(values.text('maxPayments')),

@@ -150,7 +150,7 @@ function LinkForm({ link }: { link: PaymentLink }) {
   );
   const submit = async (values: Values) => {
     try {
-      await save(linkOf(values));
+      await save(linkOf(values, first));
       say(t('saved'));
     } catch {}
   };

@@ -110,7 +110,7 @@ export function NewLink() {
   const [, navigate] = useLocation();
   const submit = async (values: Values) => {
     try {
-      const link = await create.mutateAsync({ productId: values.text('productId'), ...linkOf(values) });
+      const link = await create.mutateAsync({ productId: values.text('productId'), ...linkOf(values, null) });
       say(t('linkReady'));
       navigate(`/links/${link.id}`);
     } catch {}
