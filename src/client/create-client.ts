@@ -34,6 +34,14 @@ function idempotencyKeyOf({ context: { idempotencyKey } }: Operation): string | 
   return idempotencyKey;
 }
 
+/** An EventSource ends for good with any answer but 200, and tries again after an error.
+ *  @throws Error for an answer that passes: that of a proxy while the service starts again, say */
+async function unlessPassing(answer: Response): Promise<Response> {
+  if (answer.status !== 429 && answer.status < 500) return answer;
+  await answer.body?.cancel();
+  throw new Error(`The service answered ${answer.status}.`);
+}
+
 /** Calls of the same tick share one request. A call with an Idempotency-Key, as in
  *  `mutate(input, { context: { idempotencyKey } })`, and a subscription (`events.stream`) each have
  *  their own; a subscription reconnects after a break and resumes where it was. Calls reject
@@ -55,7 +63,8 @@ export function createClient({ url, apiKey, fetch = globalThis.fetch }: ClientOp
           // The EventSource of browsers cannot send the key.
           EventSource,
           eventSourceOptions: {
-            fetch: (input, init) => fetch(input, { ...init, headers: { ...init.headers, authorization } }),
+            fetch: async (input, init) =>
+              unlessPassing(await fetch(input, { ...init, headers: { ...init.headers, authorization } })),
           },
         }),
         false: splitLink({

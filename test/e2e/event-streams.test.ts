@@ -1,6 +1,6 @@
 /** Reading events instead of being called: pulls that wait and streams, from whichever process,
  *  without a hole and without a double. */
-import { createServer } from 'node:http';
+import { createServer, request } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { createTRPCClient, httpSubscriptionLink, type TRPCClientError } from '@trpc/client';
 import { EventSource } from 'eventsource';
@@ -243,6 +243,42 @@ t.test('the typed client, and a plain tRPC client, follow the same events and re
   typed.unsubscribe();
   plain.unsubscribe();
 });
+
+t.test(
+  'while the typed client reconnects a proxy says 502 and the service 429 → it goes on where it was',
+  async (t) => {
+    const { accountId, apiKey } = await service.openAccount();
+    const [seen, errors]: [string[], string[]] = [[], []];
+    const refusals = [502, 429];
+    let cut = () => {};
+    const proxy = createServer((req, res) => {
+      const status = seen.length > 0 ? refusals.shift() : undefined;
+      if (status !== undefined) return void res.writeHead(status).end('Not now.');
+      const to = request(`${api.url}${req.url}`, { headers: req.headers }, (answer) => {
+        cut = () => res.destroy();
+        answer.on('error', cut);
+        // Soon, so that the test need not wait.
+        res.writeHead(answer.statusCode!, answer.headers).write('retry: 50\n\n');
+        answer.pipe(res).on('close', () => to.destroy());
+      });
+      to.on('error', () => res.destroy()).end();
+    });
+    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+    t.teardown(() => proxy.close().closeAllConnections());
+    const { port } = proxy.address() as AddressInfo;
+    const subscription = createClient({ url: `http://127.0.0.1:${port}`, apiKey }).events.stream.subscribe(
+      { after: 0 },
+      { onData: ({ id }) => void seen.push(id), onError: ({ message }) => void errors.push(message) },
+    );
+    t.teardown(() => subscription.unsubscribe());
+    await happen(accountId, 'payment.received');
+    await eventually(async () => seen.length === 1, 'the first event');
+    cut();
+    await happen(accountId, 'payment.completed');
+    await eventually(async () => seen.length === 2 || errors.length > 0, 'the second one', 20_000);
+    t.same([seen, errors, refusals], [['1', '2'], [], []]);
+  },
+);
 
 t.test("the client's iteration goes on after breaks without a hole or a double, until it is ended", async (t) => {
   const { accountId, apiKey } = await service.openAccount();
