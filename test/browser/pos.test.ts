@@ -180,6 +180,38 @@ t.test(
   },
 );
 
+t.test('a sale is paid off the screen, and not looked at by the cashier → it is asked for no more', async (t) => {
+  const { page } = await open('/pos', await comeIn(service, 'CASHIER', 'Cora'));
+  await ready(page);
+  await page.clock.install();
+  let asked = 0;
+  page.on('request', (request) => void (/checkouts\.get/.test(request.url()) && asked++));
+  const pass = async (seconds: number) => {
+    for (let passed = 0; passed < seconds; passed += 3)
+      await Promise.all([page.waitForResponse(/payments\.list/), page.clock.runFor(3_000)]);
+  };
+  await page.keyboard.type('6');
+  await page.keyboard.press('Enter');
+  const memo = (await scanned(page)).get('memo')!;
+  await page.getByRole('button', { name: 'Back, it stays open' }).click();
+  const others = page.getByRole('list', { name: 'Other sales' });
+  await others.getByText('Open').waitFor();
+  asked = 0;
+  // An answer that is late lets an interval pass.
+  for (let passes = 0; asked < 3 && passes < 20; passes++) await pass(3);
+  t.ok(asked >= 3, 'while it is open');
+  await ledger.pay({ to: address, amount: '6', memo });
+  await eventually(
+    async () => (await api('GET', `/checkouts?search=${memo}`)).data[0]?.status === 'PAID',
+    'it is paid',
+  );
+  await pass(6);
+  await others.getByText('Paid').waitFor();
+  asked = 0;
+  await pass(12);
+  t.equal(asked, 0);
+});
+
 t.test('the headline and the code are of one moment', LONG, async (t) => {
   const { page } = await open('/pos');
   await ready(page);

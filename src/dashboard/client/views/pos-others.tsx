@@ -58,7 +58,8 @@ export function Others({ begun, shown, open }: { begun: Begun; shown: string; op
   const sales = useReads(
     'checkouts.get',
     ids.map((id) => ({ id })),
-    { keepPrevious: false, refetchInterval: LOOK_MS },
+    // What is over stays so, however long it is listed.
+    { keepPrevious: false, refetchInterval: (sale) => (sale?.status ?? 'OPEN') === 'OPEN' && LOOK_MS },
   ).flatMap(({ data }) => data ?? []);
   const over = sales.filter(isNothing).map(({ id }) => id);
   useEffect(() => {
