@@ -85,6 +85,8 @@ export interface Hardships {
   holds: true | null;
   /** A share of the answers names a newest ledger this far ahead of the network. */
   claims: { share: number; ahead: number } | null;
+  /** A transaction of several operations takes too long after this, by the service. */
+  pieces: { withinMs: number } | null;
 }
 
 export type HardshipName = keyof Hardships;
@@ -330,6 +332,14 @@ export const HARDSHIPS: { readonly [Name in HardshipName]: Hardship<NonNullable<
     probability: 0.1,
     draw: (random) => ({ share: 0.1 + random.next() * 0.4, ahead: 100_000_000 }),
     adapt: unchanged,
+  },
+  pieces: {
+    isOn: true,
+    probability: 0.1,
+    draw: (random) => ({ withinMs: random.pick([-1, 5, 30, 100]) }),
+    adapt: (scenario) => {
+      scenario.maxSteps = Math.max(scenario.maxSteps, 40_000);
+    },
   },
 };
 

@@ -1076,4 +1076,10 @@ export const plantedBugs: readonly PlantedBug[] = [
     ],
     elsewhere: 'test/e2e/watching.test.ts',
   },
+  {
+    guard: 'the cursor moves with the last of several transactions',
+    hardship: ['pieces', 'refunds', 'checkouts'],
+    seed: 5,
+    changes: [['src/payments/recorder.ts', 'isLast ? move : null', 'move']],
+  },
 ];

@@ -64,6 +64,8 @@ export interface Surroundings {
     audits: Hardships['audits'];
     /** A dead process's transactions stay open until another process ends them. */
     holds: boolean;
+    /** Undefined for the service's default. */
+    storedWithinMs: number | undefined;
     /** Undefined for the service's defaults. */
     delivery: Pick<DispatchSettings, 'maxQueues' | 'maxBodyBytes'>;
   };
@@ -137,7 +139,8 @@ function coreOf(
   const ledgers = new Map([['LOCAL', horizon]] as const);
   const processId = process.name;
   const common = { stores, transaction, ledgers, publicUrl: PUBLIC_URL, clock, monotonic, newId, processId, log };
-  const core = createCore({ ...common, ...(settings.market ? { rateTimes: RATE_TIMES } : {}) });
+  const { storedWithinMs } = settings;
+  const core = createCore({ ...common, storedWithinMs, ...(settings.market ? { rateTimes: RATE_TIMES } : {}) });
   return { core, lifeline };
 }
 

@@ -117,7 +117,9 @@ export async function simulate(
   const delivery = { maxQueues, maxBodyBytes };
   const { market } = run;
   const holds = hardships.holds !== null;
-  const settings = { ...SETTINGS, pageLimit, pollMs, requestsPerHour, expires, host, audits, holds, delivery, market };
+  const storedWithinMs = hardships.pieces?.withinMs;
+  const drawn = { pageLimit, pollMs, requestsPerHour, expires, host, audits, holds, storedWithinMs, delivery, market };
+  const settings = { ...SETTINGS, ...drawn };
   const supervisor = new Supervisor(run, { ...run, settings });
   try {
     await goThroughTurmoil(run, supervisor);
