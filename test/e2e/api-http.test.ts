@@ -1094,13 +1094,12 @@ t.test('closing lets what is in flight finish, and takes nothing new', async (t)
   await fetch(`${origin}/health/live`);
   const inFlight = call('REST', origin, 'sk_a', 'account.get');
   await new Promise((resolve) => setTimeout(resolve, 50));
-  const closed = server.close(5000);
+  // Longer than a test may last: a connection that is kept alive does not hold it up.
+  const closed = server.close(600_000);
   await t.rejects(fetch(`${origin}/health/live`), 'no new connection');
   release();
   t.equal((await inFlight).outcome, 'ok');
-  const began = Date.now();
   await closed;
-  t.ok(Date.now() - began < 4000, 'a connection that is kept alive does not hold it up');
 });
 
 t.test('answers of REST were held against openapi.json', async (t) => {
