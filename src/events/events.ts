@@ -58,6 +58,10 @@ export function createEventService(deps: EventServiceDeps): Service {
   };
 }
 
+/** Characters of events in an answer. An event of an order with very many payments has more than
+ *  a million. */
+const PAGE_BYTES = 8_388_608;
+
 /** Waits until pending events are numbered, because lists show only numbered ones: a caller that
  *  has seen a payment must find its events, too. */
 async function numbered({ eventsStored, clock }: EventServiceDeps, events: AccountEvents): Promise<void> {
@@ -76,11 +80,13 @@ async function listAfter(
   { wait = 0, pageSize, type, paymentId }: ListInput,
 ) {
   const { events } = deps.forAccount(caller.accountId);
-  const read = () => events.after(after, pageSize + 1, { type, subjectId: paymentId });
+  const read = () => events.after(after, pageSize + 1, { type, subjectId: paymentId, maxBytes: PAGE_BYTES });
   if (wait === 0) await numbered(deps, events);
   const found = wait === 0 ? await read() : await waitFor(deps, caller, after, wait, read);
-  const items = found.slice(0, pageSize).map(toEvent);
-  return { items, meta: { after: items.at(-1)?.sequence ?? after, hasMore: found.length > pageSize } };
+  // The last one read only tells that there is more.
+  const isCut = found.length > 1 && found.reduce((sum, { data }) => sum + data.length, 0) >= PAGE_BYTES;
+  const items = found.slice(0, isCut ? Math.min(pageSize, found.length - 1) : pageSize).map(toEvent);
+  return { items, meta: { after: items.at(-1)?.sequence ?? after, hasMore: found.length > items.length } };
 }
 
 /** Reads again on every new event of the account, until one matches, the time is up or the caller

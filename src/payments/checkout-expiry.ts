@@ -2,10 +2,10 @@
  *  and no parked record may have paid them. By the same proof cancelled checkouts give back what
  *  they hold, once the ledger has been read beyond their cancellation.
  *
- *  The transaction that moves the cursor past a record stores its payment or parks it, and a parked
- *  record stays until the transaction that stores its payment. Reading the cursor first, then
- *  parked records, then the checkout therefore sees every payment that the cursor covers. Several
- *  processes may run at once: of two that expire a checkout, one finds it OPEN. */
+ *  By the transaction that moves the cursor past a record its payment is stored or parked, and a
+ *  parked record stays until the transaction that stores its payment. Reading the cursor first,
+ *  then parked records, then the checkout therefore sees every payment that the cursor covers.
+ *  Several processes may run at once: of two that expire a checkout, one finds it OPEN. */
 
 import type { Logger } from 'pino';
 import type { Network } from '../../contracts/networks.js';

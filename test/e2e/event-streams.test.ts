@@ -49,6 +49,18 @@ t.test('a pull answers what comes after a number, oldest first', async (t) => {
   t.same([items.map(({ sequence }) => sequence), meta], [[3, 4], { after: 4, hasMore: false }]);
 });
 
+t.test('a pull of very large events answers some of them, and says that there are more', async (t) => {
+  const { accountId, apiKey } = await service.openAccount();
+  await happen(accountId, ...six);
+  await eventually(async () => (await pull('?after=0', apiKey)).data.length === 4, 'four events');
+  const blanks = ' '.repeat(3 * 2 ** 20);
+  await database.db
+    .collection('events')
+    .updateMany({ accountId }, [{ $set: { data: { $concat: ['$data', blanks] } } }]);
+  t.match(await pull('?after=0', apiKey), { sequences: [1, 2], meta: { after: 2, hasMore: true } });
+  t.match(await pull('?after=2', apiKey), { sequences: [3, 4], meta: { after: 4, hasMore: false } });
+});
+
 t.test('what does not go together with a number is refused, and named', async (t) => {
   const { apiKey } = await service.openAccount();
   for (const query of [

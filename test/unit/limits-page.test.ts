@@ -58,6 +58,7 @@ const IN_CODE: [row: string, file: string, before: string][] = [
   ['Calls of a batch', 'src/api/trpc-http.ts', 'MAX_BATCH_SIZE = '],
   ['Faults that are listed', 'src/api/input.ts', 'MOST_FAULTS = '],
   ['Items of a page', 'contracts/primitives.ts', '.max('],
+  ['Characters of the events', 'src/events/events.ts', 'PAGE_BYTES = '],
   ['Characters of an envelope', 'contracts/page-payments.ts', 'MAX_ENVELOPE_CHARACTERS = '],
   ['Assets of a payer', 'src/ledger/source.ts', 'MOST_WAYS = '],
   ['Entries of metadata', 'contracts/checkouts.ts', 'MAX_METADATA_ENTRIES = '],
