@@ -140,7 +140,7 @@ const knownKeys = ({ payments }: MatchDeps, due: readonly Receipt[], session: Se
     session,
   );
 
-/** Another reader moved the cursor. Nothing was stored; the next round reads from the
+/** Another reader moved the cursor. Nothing was stored since; the next round reads from the
  *  new cursor. */
 export class CursorConflict extends Error {
   override readonly name = 'CursorConflict';
@@ -287,7 +287,9 @@ export function createRecorder(deps: RecorderDeps) {
         const isLast = done + ids.length === operations.length;
         const mostMs = ids.length > 1 ? storedWithinMs : Number.POSITIVE_INFINITY;
         try {
-          stored.push(...(await storePiece(network, pieceOf(read, ids, isLast), isLast ? move : null, mostMs)));
+          // The others leave the cursor where it is, and ensure that it still is there.
+          const own = move && { from: move.from, to: isLast ? move.to : move.from };
+          stored.push(...(await storePiece(network, pieceOf(read, ids, isLast), own, mostMs)));
           done += ids.length;
         } catch (error) {
           if (!(error instanceof TookTooLong)) throw error;

@@ -461,9 +461,14 @@ t.test(
     await stores.system.cursors.save([position(1001)]);
     await t.rejects(recorder.record('TESTNET', page, { from: position(999), to: position(1000) }), CursorConflict);
     t.match(await stores.system.cursors.byId(position(1)._id), { ledger: 1001 });
-    t.equal(await count('payment.refunded'), 5, 'all but the last, which moves the cursor, are stored');
+    t.equal(await count('checkout.paid'), 0, 'a reader that was overtaken stores nothing');
 
     await stores.system.cursors.save([position(999)]);
+    const broken = { ...page, parked: [null as never] };
+    await t.rejects(recorder.record('TESTNET', broken, { from: position(999), to: position(1000) }), TypeError);
+    t.match(await stores.system.cursors.byId(position(1)._id), { ledger: 999 });
+    t.equal(await count('payment.refunded'), 5, 'all but the last, which moves the cursor, are stored');
+
     await recorder.record('TESTNET', page, { from: position(999), to: position(1000) });
     t.match(await stores.system.cursors.byId(position(1)._id), { ledger: 1000 });
     t.equal(await count('checkout.paid'), 6);

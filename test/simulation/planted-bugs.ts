@@ -1080,6 +1080,6 @@ export const plantedBugs: readonly PlantedBug[] = [
     guard: 'the cursor moves with the last of several transactions',
     hardship: ['pieces', 'refunds', 'checkouts'],
     seed: 5,
-    changes: [['src/payments/recorder.ts', 'isLast ? move : null', 'move']],
+    changes: [['src/payments/recorder.ts', 'isLast ? move.to : move.from', 'move.to']],
   },
 ];
