@@ -356,8 +356,8 @@ async function comeToRest(run: Run, supervisor: Supervisor, checkouts: CheckoutO
   network.endFaults();
   receiver.endFaults();
   run.market?.endFaults();
-  const { budget, brokenAccount, divergence, heavyPages, rpc, skewMs, outsiders } = run.hardships;
-  const isSlow = brokenAccount || heavyPages || skewMs;
+  const { budget, brokenAccount, divergence, heavyPages, rpc, skewMs, orders, outsiders } = run.hardships;
+  const isSlow = brokenAccount || heavyPages || skewMs || orders;
   const roundMs = budget ? BUDGET_ROUND_MS : CALM_ROUND_MS;
   const budgetRounds = rpc ? RPC_BUDGET_ROUNDS : BUDGET_ROUNDS;
   const slowRounds = heavyPages && (brokenAccount || divergence) ? SLOWEST_ROUNDS : SLOW_ROUNDS;
