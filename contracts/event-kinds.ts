@@ -41,9 +41,10 @@ const paymentEventData = z
 const checkoutEventData = z
   .object({
     checkout: checkoutSchema,
-    payments: z
-      .array(paymentSchema)
-      .meta({ description: 'Every payment of the checkout, oldest first; of more than 1,000 the largest.' }),
+    payments: z.array(paymentSchema).meta({
+      description:
+        'Every payment of the checkout, oldest first; of more than 1,000 the largest, of more than 100 each with its newest 10 refunds.',
+    }),
   })
   .meta({
     id: 'CheckoutEventData',

@@ -260,7 +260,7 @@ export type Checkout = {
 /** The resources as they were when the event happened. */
 export type CheckoutEventData = {
   checkout: Checkout;
-  /** Every payment of the checkout, oldest first; of more than 1,000 the largest. */
+  /** Every payment of the checkout, oldest first; of more than 1,000 the largest, of more than 100 each with its newest 10 refunds. */
   payments: Array<Payment>;
 };
 

@@ -11,6 +11,10 @@ import { toPayment } from './payments.js';
 
 /** Payments shown in an event of a checkout. */
 const SHOWN_PAYMENTS = 1000;
+/** Where there are more payments, each is shown with so many refunds: MongoDB stores no event of
+ *  a thousand payments with a hundred refunds each, and the page that brought it for ever. */
+const MANY_PAYMENTS = 100;
+const SHOWN_REFUNDS = 10;
 
 export type PaymentEvents = ReturnType<typeof createPaymentEvents>;
 
@@ -56,17 +60,18 @@ export function createPaymentEvents({ publicUrl }: { publicUrl: string }) {
     },
 
     /** A checkout changed. @param payments of the checkout, oldest first; of very many, only the
-     *  largest are shown */
+     *  largest are shown, with their newest refunds */
     ofCheckout(
       type: 'checkout.paid' | 'checkout.expired',
       payable: CheckoutPayable,
       payments: readonly PaymentDoc[],
     ): OutboxEvent {
       const { checkout, product } = payable;
-      const data = {
-        checkout: toCheckout(payable, publicUrl),
-        payments: largestOf(payments, checkout).map((payment) => toPayment(payment, product)),
-      };
+      const isBrief = payments.length > MANY_PAYMENTS;
+      const shown = largestOf(payments, checkout).map(({ refunds = [], ...payment }) =>
+        toPayment({ ...payment, refunds: isBrief ? refunds.slice(-SHOWN_REFUNDS) : refunds }, product),
+      );
+      const data = { checkout: toCheckout(payable, publicUrl), payments: shown };
       return { type, accountId: checkout.accountId, data };
     },
   };

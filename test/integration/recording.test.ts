@@ -482,3 +482,31 @@ t.test(
     t.equal(await count('payment.refunded'), 6);
   },
 );
+
+t.test(
+  'a thousand parts of an order were sent back in a hundred shares each → it becomes PAID all the same',
+  async (t) => {
+    const { db, stores, recorder } = await openStores(t);
+    const shop = wallet('acct_1', SHOP);
+    await stores.forAccount('acct_1').wallets.insert(shop);
+    const [memo] = await insertCheckouts(db, shop, 1);
+    const paid = (nth: number, amount: bigint) =>
+      credit(nth, { amount, memo: { type: 'text', text: memo!, valid: true } });
+    const [first] = await recorder.record('TESTNET', { credits: [paid(1, 1n)] }, null);
+    const part = (await db.collection('payments').findOne({ _id: first!._id as never }))!;
+    const share = { transactionHash: 'a'.repeat(64), amount: '0.0000001', ledger: 1000, at: new Date() };
+    const refunds = Array.from({ length: 100 }, () => share);
+    const parts = Array.from({ length: 998 }, (_, n) => ({ ...part, refunds, _id: `pay_${n}` as never }));
+    await db
+      .collection('payments')
+      .insertMany(parts.map((each, n) => ({ ...each, operationId: credit(n + 5000).operationId })));
+    await db.collection('checkouts').updateOne({}, { $set: { paymentCount: 999 } });
+
+    await recorder.record('TESTNET', { credits: [paid(2, 5n)] }, null);
+    t.match(await db.collection('checkouts').findOne(), { status: 'PAID' });
+    const event = (await db.collection('events').findOne({ type: 'checkout.paid' }))!;
+    t.ok(event.data.length < 4_000_000, `${event.data.length} characters`);
+    const { payments } = JSON.parse(event.data);
+    t.same([payments.length, payments[0].refunds.length], [1000, 10]);
+  },
+);
