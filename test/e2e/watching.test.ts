@@ -57,12 +57,11 @@ t.test('a source has named a newest ledger far ahead of the network → payments
   await db.collection('cursors').updateMany({}, { $set: { ledger: 9_000_000 } });
   const paid = await ledger.pay({ to: wallet.address, amount: '26', memo: link.memo });
   await eventually(async () => (await paymentsOf(service)).length === 2, 'the payment afterwards');
-  const sync = await eventually(async () => {
-    const read = await syncOf(service, wallet.id);
-    return read.ledger < 9_000_000 && read;
+  // The cursor heals before what is known of the network.
+  await eventually(async () => {
+    const { ledger: read, state } = await syncOf(service, wallet.id);
+    return read >= paid.ledger && read < 9_000_000 && state === 'OK';
   }, 'what was really read');
-  t.ok(sync.ledger >= paid.ledger);
-  t.equal(sync.state, 'OK');
 });
 
 t.test('a record that cannot be understood is parked, holds up nothing, and can be tried again', async (t) => {
