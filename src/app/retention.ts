@@ -105,7 +105,9 @@ async function removeAll<R extends Row>(
   let after = '';
   while (!signal.aborted) {
     const old = { ...filter, _id: { $gt: after, $lt: before } } as mongoose.mongo.Filter<R>;
-    const rows = (await collection.find(old).sort({ _id: 1 }).limit(BATCH).toArray()) as unknown as R[];
+    // Without the data of events, which may have millions of characters.
+    const found = collection.find(old, { projection: { data: 0 } });
+    const rows = (await found.sort({ _id: 1 }).limit(BATCH).toArray()) as unknown as R[];
     const chosen = await choose(rows);
     if (chosen.length > 0) {
       removed += await transaction(async (session) => {
