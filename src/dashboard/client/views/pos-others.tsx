@@ -58,8 +58,8 @@ export function Others({ begun, shown, open }: { begun: Begun; shown: string; op
   const sales = useReads(
     'checkouts.get',
     ids.map((id) => ({ id })),
-    // What is over stays so, however long it is listed.
-    { keepPrevious: false, refetchInterval: (sale) => (sale?.status ?? 'OPEN') === 'OPEN' && LOOK_MS },
+    // PAID is final, however long it is listed; one that ended with money may still be accepted.
+    { keepPrevious: false, refetchInterval: (sale) => sale?.status !== 'PAID' && LOOK_MS },
   ).flatMap(({ data }) => data ?? []);
   const over = sales.filter(isNothing).map(({ id }) => id);
   useEffect(() => {
