@@ -42,6 +42,8 @@ export interface Archive {
    *  @param patience waits for the request budget until this aborts
    *  @throws SourceError, BudgetUsedUp */
   file(kind: ArchiveFile, checkpoint: number, patience: AbortSignal): Promise<Uint8Array<ArrayBuffer> | null>;
+  /** It is asked again for its files of these checkpoints. */
+  forget(checkpoints: readonly number[]): void;
   /** Its files of these checkpoints proved nothing: it is asked for them again after a rest. */
   blame(checkpoints: readonly number[]): void;
 }
@@ -80,6 +82,10 @@ export function createArchives(deps: ArchivesDeps) {
       restsUntilMs = monotonic.nowMs() + REST_MS;
     };
     const keyOf = (kind: ArchiveFile, checkpoint: number) => `${url} ${kind} ${checkpoint}`;
+    const forget = (checkpoints: readonly number[]) => {
+      for (const checkpoint of checkpoints)
+        for (const kind of ['ledger', 'results', 'transactions', 'scp'] as const) kept.remove(keyOf(kind, checkpoint));
+    };
 
     async function request(kind: ArchiveFile, checkpoint: number, patience: AbortSignal) {
       await spend(patience);
@@ -103,10 +109,9 @@ export function createArchives(deps: ArchivesDeps) {
         if (found) kept.add(keyOf(kind, checkpoint), found);
         return found;
       },
+      forget,
       blame(checkpoints) {
-        for (const checkpoint of checkpoints)
-          for (const kind of ['ledger', 'results', 'transactions', 'scp'] as const)
-            kept.remove(keyOf(kind, checkpoint));
+        forget(checkpoints);
         rest();
       },
     };

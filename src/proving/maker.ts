@@ -52,6 +52,10 @@ const LONGEST_LOOK_MS = 60_000;
 /** A source that has had this long does not have the ledger, nor an archive the checkpoint. */
 const MISSING_MS = 3_600_000;
 
+/** Until the files of an archive that lack the transaction are read again: 320 of them an hour, of
+ *  the 450 requests that proofs have by default. */
+const REREAD_MS = 45_000;
+
 const TOO_LARGE = 'The proof would be larger than a verifier takes.';
 
 /** Why a proof is not made now. */
@@ -179,8 +183,7 @@ async function fromLedger(deps: Making, payment: PaymentDoc): Promise<Bundle> {
   const { network } = payment;
   const [found, server] = await ledgerBytesOf(deps, payment);
   const own = found.transactions.find(({ hash }) => hash === payment.transactionHash);
-  if (!own)
-    throw new NotNow(`${server} does not show the payment’s transaction in its ledger.`, againIn(deps, payment));
+  if (!own) throw lacking(server, againIn(deps, payment));
   const bundle = await proving(server, () =>
     assembleProof({
       ...placeOf(payment),
@@ -223,6 +226,9 @@ async function ledgerBytesOf(deps: Making, payment: PaymentDoc): Promise<[Ledger
   throw new NotNow(`Ledger ${payment.ledger} is older than the sources of ${payment.network} keep.`, null);
 }
 
+const lacking = (server: string, inMs: number | null) =>
+  new NotNow(`${server} does not show the payment’s transaction in its ledger.`, inMs);
+
 /** Null for a payment so old that every source has its ledger, unless the network started over. */
 const againIn = ({ clock }: MakerDeps, { ledgerClosedAt }: PaymentDoc): number | null =>
   clock.nowMs() > ledgerClosedAt.getTime() + MISSING_MS ? null : AGAIN_MS;
@@ -237,13 +243,14 @@ function resultSetOf({ transactions }: LedgerBytes): Uint8Array<ArrayBuffer> {
 
 const isOf = ({ ledger }: PaymentDoc, claim: Claim | null): boolean => claim?.ledger === ledger;
 
-/** What is thrown over the bytes of a server is the server's fault: a reader of proofs fails
- *  otherwise only over too many. @throws NotNow */
+/** What is thrown over the bytes of a server is the server's fault, unless they are many, or show
+ *  a ledger without the transaction. @throws NotNow, NoTransaction */
 async function proving<T>(server: string, make: () => Promise<T>): Promise<T> {
   try {
     return await make();
   } catch (error) {
     if (error instanceof NotNow || error instanceof LedgerUnavailable || error instanceof UnfitServer) throw error;
+    if (error instanceof NoTransaction) throw error;
     if (error instanceof TooLarge) throw new NotNow(TOO_LARGE, null);
     throw new Lie(server, error instanceof Error ? [error.message] : []);
   }
@@ -287,18 +294,17 @@ async function fromArchive(deps: Making, archive: Archive, payment: PaymentDoc):
         invocation: (hash) => invocationOf(deps, payment, hash),
         like: claimOf(payment),
         validators,
-      }).catch((error: unknown) => {
-        if (!(error instanceof NoTransaction)) throw error;
-        throw new NotNow(
-          `${archive.label} does not show the payment’s transaction in its ledger.`,
-          againIn(deps, payment),
-        );
       }),
     );
     const { verdict, claim, reasons } = await verifyProof(bundle, { passphrase, validators });
     if (verdict === 'SIGNED' && isOf(payment, claim)) return bundle;
     throw new Lie(archive.label, reasons);
   } catch (error) {
+    if (error instanceof NoTransaction) {
+      // The files may be those of another network: the archive may have the right ones later.
+      archive.forget(checkpointsOf(payment));
+      throw lacking(archive.label, againIn(deps, payment) && REREAD_MS);
+    }
     // A source that does not tell of a contract call is not the archive's fault.
     if (error instanceof Lie) archive.blame(checkpointsOf(payment));
     throw error;

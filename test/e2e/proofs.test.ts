@@ -472,7 +472,9 @@ t.test('an archive’s ledger lacks the transaction → UNAVAILABLE an hour afte
   const { payment: shown } = await paidOrder();
   await ready(shown.id);
   const payment = await stored(shown.id);
-  const url = `${service.context.localLedger!.url}/archive`;
+  const { url, asked, of, be } = await startArchive(t);
+  of(service.context.localLedger!.url);
+  be('honest');
   const archives = createArchives({ urls: [url], budget: null, clock: systemClock, monotonic: monotonicClock });
   t.teardown(() => archives.close());
   const [archive] = archives.all as [Archive];
@@ -480,6 +482,9 @@ t.test('an archive’s ledger lacks the transaction → UNAVAILABLE an hour afte
   const make = (changes: object) => signedBy([archive], { ...payment, ...changes }, { clock });
   const changed = [{ transactionHash: 'f'.repeat(64) }, { ledger: await emptyLedgerBeside(archive, payment) }];
   for (const each of changed) t.match(await make(each), { state: 'WAITING', reason: /transaction in its ledger/ });
+  const before = asked.length;
+  await make(changed[0]!);
+  t.equal(asked.length - before, 4, 'its files are read again');
   clock.advance(3_601_000);
   for (const each of changed) t.match(await make(each), { state: 'UNAVAILABLE', nextAt: null });
   t.equal(archive.restsMs(), 0, 'it may be asked for other payments');
@@ -493,6 +498,7 @@ t.test('one archive has nothing and another rests → WAITING until it may be as
     label: 'archive',
     restsMs: () => restsMs,
     file: async () => null,
+    forget: () => undefined,
     blame: () => undefined,
   });
   const late = manualClock(Date.now() + 7_200_000);
