@@ -122,7 +122,7 @@ export interface ProofParts {
   like?: Partial<Claim>;
 }
 
-/** The proof would be larger than a verifier takes. */
+/** The proof would be larger than a verifier takes, as far as its ledger's header can tell. */
 export class TooLarge extends Unknown {}
 
 /** The ledger that the files show, which may be of another network, has no such transaction. */
@@ -137,14 +137,16 @@ const totalOf = (parts: readonly Bytes[]): number => parts.reduce((sum, { length
  *  not understood */
 export async function assembleProof(parts: ProofParts): Promise<Bundle> {
   const { networkPassphrase, resultSet, headers, anchor, operationIndex, like = {} } = parts;
-  if (totalOf([parts.transaction, resultSet, ...headers]) > MOST_BYTES)
-    throw new TooLarge('the proof would be larger than a verifier takes');
+  const header = await readHeader(headers[0]!);
+  if (totalOf([parts.transaction, resultSet, ...headers]) > MOST_BYTES) {
+    const isOwn = isSame(await sha256(resultSet), header.resultSetHash);
+    throw new (isOwn ? TooLarge : Invalid)('the proof would be larger than a verifier takes');
+  }
   const networkId = await sha256(new TextEncoder().encode(networkPassphrase));
   const hash = await sha256(concat(networkId, parts.transaction));
   const pairs = Reader.whole(resultSet, list(resultPair));
   const resultIndex = pairs.findIndex(({ transactionHash }) => isSame(transactionHash, hash));
   if (resultIndex < 0) throw new Invalid('the ledger has no result of the transaction');
-  const header = await readHeader(headers[0]!);
   const pair = pairs[resultIndex]!;
   const shown = await shownBy(networkId, parts.transaction, pair, operationIndex, parts.invocation ?? null);
   const fits = (claim: Partial<Claim>) =>
