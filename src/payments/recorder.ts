@@ -3,7 +3,7 @@
  *  stored once, so that a crash loses and doubles nothing. */
 import type { Network } from '../../contracts/networks.js';
 import { formatAmount } from '../domain/amount.js';
-import { Later } from '../domain/later.js';
+import { comparePlaces, Later } from '../domain/later.js';
 import { memosNamedBy, unmatchedReason } from '../domain/memo.js';
 import { verdictOf } from '../domain/outcomes.js';
 import { paymentKeyOf } from '../domain/payment-key.js';
@@ -177,15 +177,21 @@ const pieceOf = (
 };
 
 /** In the order of the ledger. */
-const operationsOf = ({ credits, refunds = [] }: Read): string[] =>
-  [...new Set([...credits, ...refunds].map(({ operationId }) => operationId))].sort((a, b) =>
-    BigInt(a) < BigInt(b) ? -1 : 1,
-  );
+const operationsOf = ({ credits, refunds = [] }: Read): string[] => [
+  ...new Set([...credits, ...refunds].sort(comparePlaces).map(({ operationId }) => operationId)),
+];
 
 /** A transaction of several operations is given up after this: hundreds of them may each complete
  *  a checkout with a thousand parts, or be divided among a hundred payments. MongoDB aborts it
  *  after 60 s by default, and after 10 where it is ours. */
 const STORED_WITHIN_MS = 3000;
+
+function paceOf(mostMs: number, clock: Pick<MonotonicClock, 'nowMs'>): Pace {
+  const beganMs = clock.nowMs();
+  return () => {
+    if (clock.nowMs() - beganMs > mostMs) throw new TookTooLong(`after ${mostMs} ms`);
+  };
+}
 
 export type Recorder = ReturnType<typeof createRecorder>;
 
@@ -207,20 +213,13 @@ export function createRecorder(deps: RecorderDeps) {
   const { wallets, payments, cursors, parkedRecords, settle, rateBook, refundBook, transaction, newId } = deps;
   const { monotonic, storedWithinMs = STORED_WITHIN_MS } = deps;
 
-  function paceOf(mostMs: number): Pace {
-    const beganMs = monotonic.nowMs();
-    return () => {
-      if (monotonic.nowMs() - beganMs > mostMs) throw new TookTooLong(`after ${mostMs} ms`);
-    };
-  }
-
   function store(
     batch: CreditBatch & Required<Pick<Read, 'refunds' | 'parked'>> & Pick<Read, 'resolves'>,
     move: CursorMove | null,
     mostMs: number,
   ): Promise<PaymentDoc[]> {
     return transaction(async (session) => {
-      const pace = paceOf(mostMs);
+      const pace = paceOf(mostMs, monotonic);
       const matches = await matchCredits(deps, batch, session);
       const ratesOf = await loadRates(matches, session);
       const bookValueOf = await rateBook.loadWorth(
