@@ -16,6 +16,7 @@ import { systemClock } from '../../src/kit/clock.js';
 import { connectDatabase } from '../../src/kit/database.js';
 import { createIds } from '../../src/kit/ids.js';
 import { ROOT, startProgram } from '../helpers/command.js';
+import { gate } from '../helpers/gate.js';
 import { LONG } from '../helpers/long.js';
 import { testDatabase } from '../helpers/mongo.js';
 import { accept, comeIn, post } from '../helpers/people.js';
@@ -40,14 +41,6 @@ const wholeBackup = async (t: Test, uri: string) => Buffer.concat(await partsOf(
 /** In pieces that end anywhere. */
 async function* pieces(bytes: Buffer, size = 777): AsyncGenerator<Buffer> {
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
-}
-
-function gate() {
-  let open!: () => void;
-  const opened = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  return { opened, open };
 }
 
 const everyType = [
@@ -163,12 +156,12 @@ t.test('two restores into one database → the earlier one ends, and the later o
         yield piece;
         if (!isSecond || (await to.db.collection('accounts').countDocuments()) === 0) continue;
         stopped.open();
-        await going.opened;
+        await going.passed;
       }
     };
     const done = restoreInto(to.db, source);
     done.catch(() => undefined);
-    await Promise.race([stopped.opened, done]);
+    await Promise.race([stopped.passed, done]);
     return { done, goOn: going.open };
   };
   const guard = () => to.db.collection<any>('schemaVersion').findOne({ _id: 'schema' });

@@ -4,20 +4,12 @@ import { pino } from 'pino';
 import t, { type Test } from 'tap';
 import { systemClock as clock } from '../../src/kit/clock.js';
 import { createFollower, openChangeStream } from '../../src/kit/follower.js';
+import { gate } from '../helpers/gate.js';
 import { testDatabase } from '../helpers/mongo.js';
 
 interface Counter {
   _id: string;
   last: number;
-}
-
-/** Something that is waited for until it is opened. */
-function gate() {
-  let open = () => {};
-  const passed = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  return { open, passed };
 }
 
 /** A follower of one counter, what it told, and what holds up the stream and the reader of
