@@ -11,8 +11,8 @@ import { toPayment } from './payments.js';
 
 /** Payments shown in an event of a checkout. */
 const SHOWN_PAYMENTS = 1000;
-/** Where there are more payments, each is shown with so many refunds: MongoDB stores no event of
- *  a thousand payments with a hundred refunds each, and the page that brought it for ever. */
+/** Where there are more payments than this, each is shown with its newest refunds only: an event of
+ *  a thousand payments with a hundred refunds each would be larger than MongoDB's documents. */
 const MANY_PAYMENTS = 100;
 const SHOWN_REFUNDS = 10;
 

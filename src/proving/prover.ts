@@ -72,7 +72,8 @@ export function createProver(deps: ProverDeps) {
           if (signal.aborted) return 0;
           last = accountId;
         }
-        // All wait for a server that rests since a fault in one's turn: each is the first in turn.
+        // After a fault in one account's turn its server rests, and the accounts after it wait: so
+        // each comes first once.
         last = turns[0] ?? last;
         return accounts.length === 0 ? LOOK_MS : 0;
       },

@@ -1,5 +1,5 @@
-/** Whose proof is made when: the prover and the store of proofs on a real MongoDB, with makers
- *  of the test. The proofs themselves are in test/e2e/proofs.test.ts. */
+/** Whose proof is made when: the prover and the store of proofs on a real MongoDB, with the test's
+ *  own makers. The proofs themselves are in test/e2e/proofs.test.ts. */
 import { pino } from 'pino';
 import t from 'tap';
 import { systemClock } from '../../src/kit/clock.js';
